@@ -23,7 +23,7 @@ from tests.support.workers import (
 
 MIB = 1024 * 1024
 SIZE_BYTES = 50 * MIB
-MOST_GROWTH_BYTES = SIZE_BYTES // 3
+MAX_GROWTH_BYTES = SIZE_BYTES // 3
 """What a worker may take for one body of SIZE_BYTES; a few pieces are in memory at once."""
 
 BYTES = {"Content-Type": "application/octet-stream"}
@@ -77,7 +77,7 @@ def test_a_large_upload_takes_little_memory(owner: Owner, content: bytes, chunke
     forget_peak_memory(worker)
     before = peak_memory_bytes(worker)
     assert owner.exchange(request, "PUT").status == 201
-    assert peak_memory_bytes(worker) - before < MOST_GROWTH_BYTES
+    assert peak_memory_bytes(worker) - before < MAX_GROWTH_BYTES
     assert digest(owner.client.get(target).body) == digest(content)
 
 
@@ -98,7 +98,7 @@ def test_a_large_download_takes_little_memory(owner: Owner, stored: str, content
     answer = owner.client.get(stored)
     assert int(answer.headers["content-length"]) == SIZE_BYTES
     assert digest(answer.body) == digest(content)
-    assert peak_memory_bytes(worker) - before < MOST_GROWTH_BYTES
+    assert peak_memory_bytes(worker) - before < MAX_GROWTH_BYTES
 
 
 @pytest.mark.parametrize("range_", [None, "bytes=1-"], ids=["the whole", "a range"])
@@ -113,7 +113,7 @@ def test_a_client_that_does_not_read_fills_no_memory(
     assert wire.receive_bytes(9) == b"HTTP/1.1 "
     for _ in range(50):  # what it does for others it does after it has begun to wait
         assert owner.client.head(stored).status == 200
-    assert peak_memory_bytes(worker) - before < MOST_GROWTH_BYTES
+    assert peak_memory_bytes(worker) - before < MAX_GROWTH_BYTES
     rest = wire.receive_bytes(SIZE_BYTES).partition(b"\r\n\r\n")[2]
     rest += wire.receive_bytes(SIZE_BYTES - len(rest) - (0 if range_ is None else 1))
     assert digest(rest) == digest(content if range_ is None else content[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import rdflib
 
-from podstead.web.server_description_endpoint import MOST_NAMED
+from podstead.web.server_description_endpoint import MAX_LISTED_STORAGES
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
 from tests.support.rdf import FORMATS, JSON_LD, TURTLE, Triples, media_type, said
@@ -74,8 +74,8 @@ async def test_an_operator_may_have_the_storages_named(start: Start) -> None:
 async def test_the_storages_named_have_a_bound(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert MOST_NAMED == 1000, "the setting's documentation says so"
-    monkeypatch.setattr("podstead.web.server_description_endpoint.MOST_NAMED", 1)
+    assert MAX_LISTED_STORAGES == 1000, "the setting's documentation says so"
+    monkeypatch.setattr("podstead.web.server_description_endpoint.MAX_LISTED_STORAGES", 1)
     server = await start(list_storages=True)
     assert storages(await server.public.get(DESCRIPTION)) == {f"{BASE}/alice/"}
 

@@ -80,7 +80,7 @@ async def test_of_two_attempts_at_the_same_time_one_counts(
 
 async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A-116: past that it is 503, and room again once the oldest are swept."""
-    monkeypatch.setattr(module, "MOST_CHALLENGES", 2)
+    monkeypatch.setattr(module, "MAX_CHALLENGES", 2)
     async with office(tmp_path / "root") as place:
         challenges = _challenges(place)
         for _ in range(2):

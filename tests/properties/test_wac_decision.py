@@ -81,7 +81,7 @@ rules_strategy = st.builds(
     modes=some("acl:Read", "acl:Write", "acl:Append", "acl:Control", "ex:Fly", "acl:Share"),
 )
 documents = st.lists(rules_strategy, max_size=5)
-askers = st.sampled_from([{BOB}, {CAROL}, {BOB, CAROL}, {"https://stranger.example/#me"}])
+requesters = st.sampled_from([{BOB}, {CAROL}, {BOB, CAROL}, {"https://stranger.example/#me"}])
 origins = st.sampled_from([None, *ORIGINS, "https://third.example"])
 
 
@@ -155,7 +155,7 @@ def test_any_two_authorizations_grant_what_the_specification_says(origin: str | 
 PLAIN = Rule(("acl:Authorization",), (BOB,), (), (), (), ("./",), ("./",), ("acl:Write",))
 
 
-@given(documents, askers, origins)
+@given(documents, requesters, origins)
 @example([PLAIN, replace(PLAIN, agents=(), origins=(ORIGINS[0],))], {BOB}, ORIGINS[1])
 @example([PLAIN, replace(PLAIN, modes=("acl:Append",), origins=(ORIGINS[0],))], {BOB}, None)
 @settings(max_examples=40)
@@ -167,7 +167,7 @@ def test_decisions_agree_with_the_specification(
         assert_as_specified(document, [names], origin, access_to=access_to)
 
 
-@given(documents, askers, origins, st.booleans(), st.data())
+@given(documents, requesters, origins, st.booleans(), st.data())
 def test_removing_an_authorization_never_grants_more(
     document: list[Rule],
     names: set[str],
@@ -190,7 +190,7 @@ def test_removing_an_authorization_never_grants_more(
     assert open_to_all(turtle(less), access_to=access_to) <= everybody
 
 
-@given(documents, askers, origins, st.booleans())
+@given(documents, requesters, origins, st.booleans())
 def test_naming_an_origin_never_grants_more_than_naming_none(
     document: list[Rule], names: set[str], origin: str | None, access_to: bool
 ) -> None:
@@ -200,7 +200,7 @@ def test_naming_an_origin_never_grants_more_than_naming_none(
     assert held(text, names, origin, access_to=access_to) <= anywhere
 
 
-@given(documents, askers, origins, st.booleans())
+@given(documents, requesters, origins, st.booleans())
 def test_every_agent_holds_what_the_public_holds(
     document: list[Rule], names: set[str], origin: str | None, access_to: bool
 ) -> None:
@@ -209,7 +209,7 @@ def test_every_agent_holds_what_the_public_holds(
     assert open_to_all(text, access_to=access_to) <= held(text, names, origin, access_to=access_to)
 
 
-@given(documents, askers, origins, st.booleans())
+@given(documents, requesters, origins, st.booleans())
 def test_write_is_never_held_without_append(
     document: list[Rule], names: set[str], origin: str | None, access_to: bool
 ) -> None:
@@ -232,7 +232,7 @@ _FOREIGN = st.lists(
 )
 
 
-@given(documents, _FOREIGN, askers, origins, st.booleans())
+@given(documents, _FOREIGN, requesters, origins, st.booleans())
 def test_foreign_statements_change_nothing(
     document: list[Rule],
     foreign: list[tuple[str, str, str]],
@@ -262,6 +262,6 @@ async def test_a_malformed_acl_never_grants(
         "acl:accessTo <./>; acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.",
     )
     world.acl("/pod/c/", turtle(document) + "\n" + broken_by)
-    asker = None if agent is None else identity(agent)
-    grant = await world.gate.grant(asker, None, path("/pod/c/"), world.snapshot_for("/pod/c/"))
+    requester = None if agent is None else identity(agent)
+    grant = await world.gate.grant(requester, None, path("/pod/c/"), world.snapshot_for("/pod/c/"))
     assert (grant.user, grant.public) == (frozenset(), frozenset())

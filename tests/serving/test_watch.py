@@ -28,16 +28,14 @@ from tests.support.watching import LOST, watching
 
 CONTEXT = "https://www.w3.org/ns/solid/notification/v1"
 JSON_LD = "application/ld+json"
-MOST_CHANNELS = 2
+MAX_CHANNELS = 2
 LINE = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})  (\S+) +(\S+)")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("server") / "root"
-    with running_server(
-        ServerProcess(root, ["--channels-per-agent", str(MOST_CHANNELS)])
-    ) as server:
+    with running_server(ServerProcess(root, ["--channels-per-agent", str(MAX_CHANNELS)])) as server:
         yield server
 
 
@@ -75,9 +73,9 @@ def assert_no_channels_are_left(pod: Pod) -> None:
     with pod.owner() as owner:
         statuses = [
             owner.request("POST", service, json.dumps(wanted), {"Content-Type": JSON_LD}).status
-            for _ in range(MOST_CHANNELS + 1)
+            for _ in range(MAX_CHANNELS + 1)
         ]
-    assert statuses == [*[200] * MOST_CHANNELS, 429]
+    assert statuses == [*[200] * MAX_CHANNELS, 429]
 
 
 def test_each_change_of_a_container_is_a_line_with_the_name_of_the_member(pod: Pod) -> None:

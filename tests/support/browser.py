@@ -15,7 +15,7 @@ from tests.support.asgi import Answer, Client
 
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
 FORM = "application/x-www-form-urlencoded"
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Browser:
         """Ask, and follow redirects until a page, or an address of somebody else."""
         target = urljoin(self.base_url + "/", url)
         answer = await self.ask(method, target, headers=headers, body=body)
-        for _ in range(_MOST_REDIRECTS):
+        for _ in range(_MAX_REDIRECTS):
             location = answer.header("location")
             if answer.status != 303 or location is None:
                 return Page(target, answer)

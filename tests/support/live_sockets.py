@@ -12,7 +12,7 @@ import aiohttp
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.workers import worker_with_connection
 
-_MOST_SOCKETS = 200
+_MAX_SOCKETS = 200
 PROTOCOL = "solid-0.1"
 
 
@@ -78,7 +78,7 @@ async def sockets_to_every_worker(
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(aiohttp.ClientSession())
         found: dict[int, LiveSocket] = {}
-        for _ in range(_MOST_SOCKETS):
+        for _ in range(_MAX_SOCKETS):
             socket = await _open(session, server, token)
             worker = worker_with_connection(server, socket.local_port)
             if worker in found:

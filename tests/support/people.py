@@ -21,7 +21,7 @@ from tests.support.client import Client
 from tests.support.server import ServerProcess
 
 PASSWORD = "a few words in a row"
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 _JSON = {"Content-Type": "application/json"}
 _OF_A_PAGE = {"Sec-Fetch-Site": "same-origin", "Content-Type": FORM}
 
@@ -120,7 +120,7 @@ class Person:
 
     def _go(self, method: str, url: str, headers: Mapping[str, str], body: str = "") -> Page:
         answer = self._ask(method, url, headers, body)
-        for _ in range(_MOST_REDIRECTS):
+        for _ in range(_MAX_REDIRECTS):
             location = answer.header("location")
             if answer.status not in {302, 303} or location is None:
                 return Page(url, answer)

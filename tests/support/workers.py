@@ -18,7 +18,7 @@ from tests.support.client import Client
 from tests.support.server import DEADLINE_S, ServerProcess
 
 PROC = Path("/proc")
-_MOST_CONNECTIONS = 500
+_MAX_CONNECTIONS = 500
 _ESTABLISHED = "01"
 
 
@@ -105,7 +105,7 @@ def clients_of_every_worker(
     """Connections to all workers, ``each`` to every one, the workers taking turns in the list."""
     by_worker: dict[int, list[Client]] = {}
     with contextlib.ExitStack() as connections:
-        for _ in range(_MOST_CONNECTIONS):
+        for _ in range(_MAX_CONNECTIONS):
             client = connections.enter_context(Client(server, token=token))
             served = by_worker.setdefault(worker_of(server, client), [])
             if len(served) < each:

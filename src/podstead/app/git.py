@@ -69,7 +69,7 @@ class Answering:
         randomness: Randomness,
     ) -> None:
         """Raises StartRefused."""
-        self._processes = GitProcesses(find_git(), most=settings.git_processes)
+        self._processes = GitProcesses(find_git(), max_processes=settings.git_processes)
         self._repositories = Repositories(
             store=store,
             directories=directories,

@@ -23,7 +23,7 @@ from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 LIFETIME_S: Final = 15 * 60
-SHORTEST_LIFETIME_S: Final = 60
+MIN_LIFETIME_S: Final = 60
 STALE_S: Final = 60 * 60
 REFETCH_S: Final = 60
 FAILURE_S: Final = 30
@@ -141,7 +141,7 @@ class IssuerKeys:
         published = await self._foreign.fetch(jwks_uri, Purpose.PROVIDER)
         now_ms = self._clock.now_ms()
         ages_s = [age for age in (described.max_age_s, published.max_age_s) if age is not None]
-        lifetime_s = max(SHORTEST_LIFETIME_S, min([LIFETIME_S, *ages_s]))
+        lifetime_s = max(MIN_LIFETIME_S, min([LIFETIME_S, *ages_s]))
         fresh_until_ms = now_ms + lifetime_s * 1000
         keys = read_key_set(read_object(published.content))
         return _KeySet(keys, now_ms, fresh_until_ms, fresh_until_ms + STALE_S * 1000)

@@ -40,7 +40,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "core.bigFileThreshold": "16m",
 }
 
-_MOST_AT_ONCE: Final = "512m"
+_MAX_ALLOCATION: Final = "512m"
 """The maximum size of one memory allocation by git, which bounds objects that claim to be huge."""
 
 
@@ -60,7 +60,7 @@ def environment(
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOC_LIMIT": _MOST_AT_ONCE,
+        "GIT_ALLOC_LIMIT": _MAX_ALLOCATION,
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for index, (key, value) in enumerate(settings.items()):

@@ -33,14 +33,14 @@ class Processes(Protocol):
         environment: Mapping[str, str],
         content: AsyncIterator[bytes],
         *,
-        asker: str,
+        requester: str,
         holding: int | None,
         permit: Callable[[], Awaitable[None]] | None = None,
     ) -> Running:
         """Start ``git http-backend``, pass it the content, and wait for the head of its response.
 
         git can act on the content before it is complete. The process is counted against the share
-        of ``asker``. It and its children inherit the open descriptor ``holding``. For a push, the
+        of ``requester``. It and its children inherit the open descriptor ``holding``. For a push, the
         hook calls ``permit`` just before references change; if that raises PodsteadError, they do
         not change. Errors of ``content`` are propagated and end the process. Raises Overloaded and
         ServerTrouble.

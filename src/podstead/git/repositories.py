@@ -34,7 +34,7 @@ _FIRST_BRANCHES: Final = ("refs/heads/main", "refs/heads/master")
 _NAME_BYTES: Final = 16
 _VERSION_BYTES: Final = 8
 _TIDYING_LIMIT_S: Final = 600
-_LEAST_WASTE_BYTES: Final = 64 * 1024
+_MIN_WASTE_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class Repositories:
         finally:
             claimed.claim.release()
         reached_bytes = int(reached)
-        return kept_bytes - reached_bytes > max(_LEAST_WASTE_BYTES, reached_bytes // 4)
+        return kept_bytes - reached_bytes > max(_MIN_WASTE_BYTES, reached_bytes // 4)
 
     async def _prune(self, name: RepositoryName, container: ResourcePath) -> None:
         """Remove unreachable objects while nobody pushes, since a push may refer to them."""

@@ -249,7 +249,7 @@ class GitService:
         return await self._processes.answer(
             {**settings, **asking},
             content,
-            asker=caller.network,
+            requester=caller.network,
             holding=holding,
             permit=permit,
         )

@@ -27,7 +27,7 @@ from podstead.idp.records import Account
 from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.registry import Records, Versioned, secret_key
 
-LONGEST_DELAY_S: Final = 60
+MAX_DELAY_S: Final = 60
 HOUR_S: Final = 3600
 PAUSE_S: Final = 900
 _MINUTE_S: Final = 60
@@ -65,8 +65,8 @@ def seconds_to_wait(failures: Failures, limits: FailureLimits, *, now_s: int) ->
     """How many seconds the next attempt has to wait; 0 if it need not."""
     until_s = failures.paused_until_s
     if limits.in_a_row and failures.in_a_row >= limits.in_a_row:
-        doublings = min(failures.in_a_row - limits.in_a_row, LONGEST_DELAY_S.bit_length())
-        until_s = max(until_s, failures.last_s + min(2**doublings, LONGEST_DELAY_S))
+        doublings = min(failures.in_a_row - limits.in_a_row, MAX_DELAY_S.bit_length())
+        until_s = max(until_s, failures.last_s + min(2**doublings, MAX_DELAY_S))
     # If the clock was set back, the wait must not exceed the longest one.
     return min(max(until_s - now_s, 0), PAUSE_S)
 

@@ -24,7 +24,7 @@ from podstead.rdf.rsa_keys import OwnKey, key_label, keys_of
 from podstead.storage.record_store import RecordStore
 from podstead.x509.issuing import IssuedCertificate
 
-MOST_OF_ONE_ACCOUNT: Final = 50
+MAX_PER_ACCOUNT: Final = 50
 VALID_S: Final = 365 * 24 * 3600
 
 IssueCertificate = Callable[[str, int, int], Awaitable[IssuedCertificate]]
@@ -71,10 +71,8 @@ class CertificateKeys:
         Raises UnusableDocument, Conflict if there are too many, RequestRefused if the owner may not
         change the profile, StorageError.
         """
-        if len(await self.of(account)) >= MOST_OF_ONE_ACCOUNT:
-            raise Conflict(
-                f"A profile can have at most {MOST_OF_ONE_ACCOUNT} keys; remove one first"
-            )
+        if len(await self.of(account)) >= MAX_PER_ACCOUNT:
+            raise Conflict(f"A profile can have at most {MAX_PER_ACCOUNT} keys; remove one first")
         now_s = self._records.now_s()
         issued = await self._issue(account.web_id, now_s, VALID_S)
         new_key = NewKey(account.web_id, issued.key.modulus, issued.key.exponent)

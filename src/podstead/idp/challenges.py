@@ -15,7 +15,7 @@ from podstead.idp.records import Challenge
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Records, secret_key
 
-MOST_CHALLENGES: Final = 10_000
+MAX_CHALLENGES: Final = 10_000
 """How many challenges of a kind may be open. The rate limit allows an address only a small share of
 them."""
 
@@ -71,8 +71,8 @@ class Challenges:
 
         Raises Overloaded if too many are open, StorageError.
         """
-        count = await self._kind.count(self._records.store, at_most=MOST_CHALLENGES)
-        if count >= MOST_CHALLENGES:
+        count = await self._kind.count(self._records.store, at_most=MAX_CHALLENGES)
+        if count >= MAX_CHALLENGES:
             raise Overloaded("Too many sign-ins are in progress; try again")
         key = self._records.randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
         now_ms = self._records.now_ms()

@@ -18,8 +18,8 @@ AUTH_METHODS: Final = ("client_secret_basic", "client_secret_post", "none")
 GRANT_TYPES: Final = ("authorization_code", "refresh_token", "client_credentials")
 IDENTITY_ALGORITHMS: Final = ("ES256", "RS256")
 
-_MOST_REDIRECT_URIS: Final = 32
-_LONGEST_NAME: Final = 200
+_MAX_REDIRECT_URIS: Final = 32
+_MAX_NAME_CHARACTERS: Final = 200
 
 
 class UnusableMetadata(Exception):
@@ -55,7 +55,7 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
     """
     application_type = _word(sent, "application_type", ("web", "native"), "web")
     redirect_uris = _texts(sent, "redirect_uris")
-    if not redirect_uris or len(redirect_uris) > _MOST_REDIRECT_URIS:
+    if not redirect_uris or len(redirect_uris) > _MAX_REDIRECT_URIS:
         raise UnusableMetadata("redirect_uris must contain at least one URI", error=_BAD_REDIRECT)
     _check_redirects(redirect_uris, application_type, allow_http=allow_http)
     post_logout = _texts(sent, "post_logout_redirect_uris")
@@ -194,4 +194,4 @@ def _shown(sent: Json, name: str) -> str | None:
     if not isinstance(value, str):
         return None
     printable = "".join(each for each in value if each.isprintable())
-    return printable[:_LONGEST_NAME].strip() or None
+    return printable[:_MAX_NAME_CHARACTERS].strip() or None

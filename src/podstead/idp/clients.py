@@ -38,11 +38,11 @@ REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long a registration is kept after its last use; no grant lasts longer (A-50)."""
 RENEW_MS: Final = 24 * 3600 * 1000
 """A registration in use is renewed once a day at most."""
-LONGEST_CLIENT_ID: Final = 2048
-MOST_REGISTERED: Final = 100_000
-MOST_UNUSED_OF_NETWORK: Final = 500
+MAX_CLIENT_ID_CHARACTERS: Final = 2048
+MAX_REGISTERED: Final = 100_000
+MAX_UNUSED_PER_NETWORK: Final = 500
 """How many unused registrations are kept for one network."""
-MOST_OF_ACCOUNT: Final = 500
+MAX_PER_ACCOUNT: Final = 500
 """How many registrations are kept that only one account has used."""
 COUNTED_MS: Final = 60_000
 """How long a worker caches the count; within this time it may exceed the limit."""
@@ -57,7 +57,7 @@ DOCUMENTS_PER_ORIGIN: Final = 120
 DOCUMENTS_OF_ONE_ORIGIN: Final = 30
 """How many of these for one requester, so that nobody alone uses up what the origin's clients need.
 """
-MOST_DOCUMENTS: Final = 1000
+MAX_DOCUMENTS: Final = 1000
 _UNUSED: Final = "registered by "
 _USED: Final = "used by "
 _USED_BY_SEVERAL: Final = "used by several"
@@ -123,12 +123,12 @@ class ClientDirectory:
         self._allow_http = allow_http
         self._registered = 0
         self._counted_ms: int | None = None
-        self._known = BoundedCache[str, _KnownDocument](MOST_DOCUMENTS)
+        self._known = BoundedCache[str, _KnownDocument](MAX_DOCUMENTS)
 
     async def find(self, client_id: str) -> Client | None:
         """The client; ``None`` if it does not exist or its document is not usable. Raises
         StorageError, and ClientUnavailable if the document cannot be fetched at present."""
-        if len(client_id) > LONGEST_CLIENT_ID:
+        if len(client_id) > MAX_CLIENT_ID_CHARACTERS:
             return None
         kept = await self._records.read(CLIENTS, client_id)
         if kept is not None:
@@ -155,7 +155,7 @@ class ClientDirectory:
         owner = _UNUSED + network
         expires_ms = now_ms + REGISTRATION_MS
         surplus = {
-            *await self._surplus(owner, most=MOST_UNUSED_OF_NETWORK),
+            *await self._surplus(owner, limit=MAX_UNUSED_PER_NETWORK),
             *await self._surplus_in_all(now_ms),
         }
         records: list[Record] = [
@@ -192,27 +192,27 @@ class ClientDirectory:
             return
         surplus: Sequence[str] = ()
         if owner not in (kept.owner, _USED_BY_SEVERAL):
-            surplus = await self._surplus(owner, most=MOST_OF_ACCOUNT)
+            surplus = await self._surplus(owner, limit=MAX_PER_ACCOUNT)
         renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
         # A registration that was removed meanwhile stays removed.
         records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
         await self._records.try_commit(records, [kept.at])
 
-    async def _surplus(self, owner: str, *, most: int) -> Sequence[str]:
+    async def _surplus(self, owner: str, *, limit: int) -> Sequence[str]:
         """The registrations to remove so that an owner has room for one more: those not used for
         the longest time."""
-        kept = await self._records.of_owner(CLIENTS, owner, limit=2 * most)
+        kept = await self._records.of_owner(CLIENTS, owner, limit=2 * limit)
         oldest = sorted(kept, key=_last_used)
-        return [each.key for each in oldest[: max(0, len(kept) + 1 - most)]]
+        return [each.key for each in oldest[: max(0, len(kept) + 1 - limit)]]
 
     async def _surplus_in_all(self, now_ms: int) -> Sequence[str]:
         """The registration to remove when there are too many in total: among a random sample, the
         oldest unused one, or the oldest if all are in use. Raises Overloaded if the sample is
         empty."""
         if self._counted_ms is None or not 0 <= now_ms - self._counted_ms < COUNTED_MS:
-            self._registered = await CLIENTS.count(self._records.store, at_most=MOST_REGISTERED)
+            self._registered = await CLIENTS.count(self._records.store, at_most=MAX_REGISTERED)
             self._counted_ms = now_ms
-        if self._registered < MOST_REGISTERED:
+        if self._registered < MAX_REGISTERED:
             return ()
         start = self._records.randomness.token_hex(_ID_BYTES)
         some = await CLIENTS.sample(self._records.store, start=start, now_ms=now_ms, limit=_SAMPLE)
@@ -266,12 +266,12 @@ class ClientDirectory:
 
         Raises ClientUnavailable if either has reached its limit for this minute.
         """
-        asker = requester()
-        shares = [(f"for {asker}", DOCUMENTS_PER_REQUESTER)]
+        current = requester()
+        shares = [(f"for {current}", DOCUMENTS_PER_REQUESTER)]
         if origin is not None:
             asked = f"from {secret_key(origin)}"
             # The narrowest limit first: a refused fetch must not use up a wider one.
-            shares.insert(0, (f"{asked} for {asker}", DOCUMENTS_OF_ONE_ORIGIN))
+            shares.insert(0, (f"{asked} for {current}", DOCUMENTS_OF_ONE_ORIGIN))
             shares.append((asked, DOCUMENTS_PER_ORIGIN))
         for name, per_minute in shares:
             wait_s = await self._records.store.take(

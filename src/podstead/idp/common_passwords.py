@@ -108,9 +108,9 @@ microphone monkey12 coldbeer fgtkmcby just4fun 1234567891 02021989 02041983 spec
 salasana mephisto violetta spencer1 02051983 smashing fastball q2w3e4r5 buddyboy shitface 02031987
 kissmyass radiohea 1234asdf wildcard maxwell1 02011988 02081986 testpass pringles pinkfloyd insomnia
 """
-MOST_COMMON: Final = frozenset(_LIST.split())
+COMMON_PASSWORDS: Final = frozenset(_LIST.split())
 
 
 def is_common(password: str) -> bool:
     """Whether a password is on the list, ignoring case."""
-    return unicodedata.normalize("NFC", password).casefold() in MOST_COMMON
+    return unicodedata.normalize("NFC", password).casefold() in COMMON_PASSWORDS

@@ -17,7 +17,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
 
-MOST_CONSENTS: Final = 200
+MAX_CONSENTS: Final = 200
 """How many consents an account has at most."""
 
 
@@ -43,9 +43,9 @@ class Consents:
         """The records that store the consent and remove those that exceed the limit. Raises
         StorageError."""
         key = _key(account_id, client, redirect_uri)
-        kept = await self._records.of_owner(CONSENTS, account_id, limit=2 * MOST_CONSENTS)
+        kept = await self._records.of_owner(CONSENTS, account_id, limit=2 * MAX_CONSENTS)
         others = sorted((each for each in kept if each.key != key), key=_last_used_s)
-        surplus = others[: max(0, len(others) + 1 - MOST_CONSENTS)]
+        surplus = others[: max(0, len(others) + 1 - MAX_CONSENTS)]
         return [
             CONSENTS.put(key, consent, owner=account_id),
             *(CONSENTS.drop(each.key) for each in surplus),

@@ -21,8 +21,8 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
 
-MOST_OF_ONE_ACCOUNT: Final = 100
-MOST_NAME_CHARACTERS: Final = 100
+MAX_PER_ACCOUNT: Final = 100
+MAX_NAME_CHARACTERS: Final = 100
 _ID_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
 
@@ -59,11 +59,11 @@ class ClientCredentials:
         if web_id not in (None, value.web_id):
             raise BadRequest("The account has another WebID")
         label = name.strip()
-        if len(label) > MOST_NAME_CHARACTERS:
-            raise BadRequest(f"A name can have at most {MOST_NAME_CHARACTERS} characters")
-        if len(await self.of(value.account_id)) >= MOST_OF_ONE_ACCOUNT:
+        if len(label) > MAX_NAME_CHARACTERS:
+            raise BadRequest(f"A name can have at most {MAX_NAME_CHARACTERS} characters")
+        if len(await self.of(value.account_id)) >= MAX_PER_ACCOUNT:
             raise Conflict(
-                f"An account can have at most {MOST_OF_ONE_ACCOUNT} client credentials; remove "
+                f"An account can have at most {MAX_PER_ACCOUNT} client credentials; remove "
                 "one first"
             )
         now_ms = self._records.now_ms()

@@ -28,7 +28,7 @@ USED_CODE_S: Final = 3600
 """How long a used code is kept, so that a second use is noticed."""
 SHORT_GRANT_S: Final = 2 * 3600
 """How long a grant without refresh tokens is kept: longer than its last access token lives."""
-MOST_GRANTS: Final = 400
+MAX_GRANTS: Final = 400
 """How many grants an account has at most; those not used for the longest time are removed."""
 _ID_BYTES: Final = 16
 
@@ -98,8 +98,8 @@ class Grants:
         ]
 
     async def _surplus(self, account_id: str) -> list[Record]:
-        """The grants to remove so that an account has at most :data:`MOST_GRANTS`: an application
+        """The grants to remove so that an account has at most :data:`MAX_GRANTS`: an application
         may get one every time its page is loaded."""
-        grants = await self._records.of_owner(GRANTS, account_id, limit=2 * MOST_GRANTS)
+        grants = await self._records.of_owner(GRANTS, account_id, limit=2 * MAX_GRANTS)
         oldest = sorted(grants, key=lambda each: each.value.last_used_s)
-        return [GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MOST_GRANTS)]]
+        return [GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MAX_GRANTS)]]

@@ -20,7 +20,7 @@ from podstead.idp.records import Account
 
 MARK_S: Final = 180 * 24 * 3600
 """How long a browser is known after its last sign-in."""
-MOST_MARKS: Final = 4
+MAX_MARKS: Final = 4
 """For how many accounts one browser is known; the oldest mark is dropped first."""
 BETWEEN: Final = "~"
 _DEVICE_BYTES: Final = 16
@@ -64,7 +64,7 @@ class KnownBrowsers:
         device = self._randomness.token_hex(_DEVICE_BYTES)
         made_s = issue_time_s(account, self._clock.now_ms() // 1000)
         new = f"{device}.{made_s}.{_sign(self._keys[0], account, device, made_s)}"
-        return BETWEEN.join([new, *others][:MOST_MARKS])
+        return BETWEEN.join([new, *others][:MAX_MARKS])
 
     def _mark_of(self, marks: str, account: Account) -> _Mark | None:
         for mark in _read(marks):
@@ -76,7 +76,7 @@ class KnownBrowsers:
 
 
 def _read(marks: str) -> Iterator[_Mark]:
-    for text in marks.split(BETWEEN)[:MOST_MARKS]:
+    for text in marks.split(BETWEEN)[:MAX_MARKS]:
         device, _, rest = text.partition(".")
         made, _, signature = rest.partition(".")
         if len(device) == _DEVICE_CHARACTERS and made.isascii() and made.isdigit():

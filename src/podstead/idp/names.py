@@ -13,7 +13,7 @@ from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.records import EMAILS, USERNAMES, AccountName
 from podstead.storage.registry import Records
 
-MOST_EMAIL_CHARACTERS: Final = 254
+MAX_EMAIL_CHARACTERS: Final = 254
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 
 
@@ -42,10 +42,10 @@ def check_email(email: object) -> str:
         )
     trimmed = email.strip()
     usable = _EMAIL.fullmatch(trimmed) is not None and trimmed.isprintable()
-    if not usable or len(trimmed) > MOST_EMAIL_CHARACTERS:
+    if not usable or len(trimmed) > MAX_EMAIL_CHARACTERS:
         raise UnusableEmail(
             "Invalid email",
-            f"An e-mail address must contain one @ and have at most {MOST_EMAIL_CHARACTERS} "
+            f"An e-mail address must contain one @ and have at most {MAX_EMAIL_CHARACTERS} "
             "characters, as in alice@example.org",
         )
     return trimmed

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from podstead.core.errors import BadRequest
 
-FEWEST_CHARACTERS: Final = 8
-MOST_CHARACTERS: Final = 1024
+MIN_CHARACTERS: Final = 8
+MAX_CHARACTERS: Final = 1024
 
 
 class UnusablePassword(BadRequest):
@@ -52,16 +52,16 @@ def check_password(password: object) -> str:
     if not isinstance(password, str) or password == "":
         raise UnusablePassword("Password required", "The password of the account is missing")
     normal = _normal_form(password)
-    if len(normal) < FEWEST_CHARACTERS:
+    if len(normal) < MIN_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at least {FEWEST_CHARACTERS} characters",
-            f"A password must have at least {FEWEST_CHARACTERS} characters; choose a longer one, "
+            f"Password must be at least {MIN_CHARACTERS} characters",
+            f"A password must have at least {MIN_CHARACTERS} characters; choose a longer one, "
             "such as a few words that you can remember",
         )
-    if len(normal) > MOST_CHARACTERS:
+    if len(normal) > MAX_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at most {MOST_CHARACTERS} characters",
-            f"A password can have at most {MOST_CHARACTERS} characters; choose a shorter one",
+            f"Password must be at most {MAX_CHARACTERS} characters",
+            f"A password can have at most {MAX_CHARACTERS} characters; choose a shorter one",
         )
     if not _is_text(normal):
         raise UnusablePassword("Invalid password", "The password is not well-formed Unicode")
@@ -71,7 +71,7 @@ def check_password(password: object) -> str:
 def presented(password: str) -> str | None:
     """The normalized form of a password typed to sign in; ``None`` if no account can have it."""
     normal = _normal_form(password)
-    return normal if len(normal) <= MOST_CHARACTERS and _is_text(normal) else None
+    return normal if len(normal) <= MAX_CHARACTERS and _is_text(normal) else None
 
 
 def _normal_form(password: str) -> str:

@@ -16,7 +16,7 @@ from podstead.idp.source import RequestSource
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 
-MOST_EVENTS: Final = 100
+MAX_EVENTS: Final = 100
 """How many events an account keeps; the oldest are removed."""
 _MARK_CHARACTERS: Final = 16
 
@@ -31,7 +31,7 @@ async def noting(
 ) -> Sequence[Record]:
     """The records that add an event; ``subject`` names what it is about. Raises StorageError."""
     before = await records.of_owner(SECURITY_EVENTS, account_id)
-    surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MOST_EVENTS)]
+    surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MAX_EVENTS)]
     return [
         first_event(account_id, event, source, subject=subject, now_ms=records.now_ms()),
         *(SECURITY_EVENTS.drop(key) for key in surplus),

@@ -29,12 +29,12 @@ RECENT_S: Final = 10 * 60
 """How long ago a person may have signed in to change how they sign in, or to delete the account
 (A-86)."""
 
-MOST_SESSIONS: Final = 100
+MAX_SESSIONS: Final = 100
 """How many sessions an account has at most; the oldest end. Scripts sign in and never out."""
 
 _SECRET_BYTES: Final = 32
 _PUBLIC_ID_BYTES: Final = 16
-_MOST_AGENT_CHARACTERS: Final = 300
+_MAX_USER_AGENT_CHARACTERS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Sessions:
             factor=factor,
             csrf_token=self._records.randomness.token_hex(_SECRET_BYTES),
             lasting=lasting,
-            user_agent=user_agent[:_MOST_AGENT_CHARACTERS],
+            user_agent=user_agent[:_MAX_USER_AGENT_CHARACTERS],
             public_id=(
                 instead_of.session.public_id
                 if goes_on and instead_of is not None
@@ -170,7 +170,7 @@ class Sessions:
     async def _surplus(self, account: Versioned[Account]) -> Sequence[Record]:
         """The records that make room for one more session."""
         newest_first = await self.of_account(account.value)
-        return [SESSIONS.drop(each.key) for each in newest_first[MOST_SESSIONS - 1 :]]
+        return [SESSIONS.drop(each.key) for each in newest_first[MAX_SESSIONS - 1 :]]
 
     async def _renew(self, kept: Versioned[BrowserSession], now_s: int) -> None:
         """Extend a session, if that is worth a write. If another request changes the session

@@ -14,7 +14,7 @@ from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.attempts import Attempts, attempt_at
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.known_browsers import KnownBrowsers
-from podstead.idp.names import MOST_EMAIL_CHARACTERS
+from podstead.idp.names import MAX_EMAIL_CHARACTERS
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, presented
 from podstead.idp.records import Account, BrowserSession
 from podstead.storage.registry import Versioned
@@ -88,7 +88,7 @@ class PasswordSignIn:
         StorageError.
         """
         found = None
-        if len(login) <= MOST_EMAIL_CHARACTERS:
+        if len(login) <= MAX_EMAIL_CHARACTERS:
             found = await self._accounts.find(login)
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)

@@ -34,9 +34,9 @@ from podstead.rdf.terms import Iri, Literal, Object
 
 MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
 """The media types of messages, beginning with the default (N-15)."""
-LONGEST_MS: Final = 14 * 24 * 3600 * 1000
+MAX_LIFETIME_MS: Final = 14 * 24 * 3600 * 1000
 """The maximum lifetime of a channel (N-10), and the maximum of its rate."""
-LONGEST_ANONYMOUS_MS: Final = 24 * 3600 * 1000
+MAX_ANONYMOUS_LIFETIME_MS: Final = 24 * 3600 * 1000
 """The maximum lifetime of a channel of the public."""
 MAX_STATE_CHARACTERS: Final = 1024
 
@@ -64,10 +64,10 @@ class ChannelRequest:
     state: str | None = None
     send_to: str | None = None
 
-    def within(self, *, now_ms: int, longest_ms: int = LONGEST_MS) -> ChannelRequest:
+    def within(self, *, now_ms: int, max_lifetime_ms: int = MAX_LIFETIME_MS) -> ChannelRequest:
         """The request with an end that is within the limit (N-10). Raises Unprocessable for one
         that ends before it begins."""
-        latest_ms = now_ms + longest_ms
+        latest_ms = now_ms + max_lifetime_ms
         end_ms = latest_ms if self.end_ms is None else min(self.end_ms, latest_ms)
         if end_ms <= max(now_ms, self.start_ms or 0):
             raise Unprocessable(
@@ -176,7 +176,7 @@ def _time(value: Object) -> int:
 
 def _rate(value: Object) -> int:
     rate_ms = read_duration(_text(value))
-    if rate_ms > LONGEST_MS:
+    if rate_ms > MAX_LIFETIME_MS:
         raise ValueError("Too long")
     return rate_ms
 

@@ -18,8 +18,8 @@ from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications.channel_requests import (
-    LONGEST_ANONYMOUS_MS,
-    LONGEST_MS,
+    MAX_ANONYMOUS_LIFETIME_MS,
+    MAX_LIFETIME_MS,
     ChannelRequest,
 )
 from podstead.notifications.listening import Terms
@@ -77,9 +77,9 @@ CHANNELS: Final = Records("notification-channel", Channel)
 class TooManyChannels(RateLimited):
     """The agent has the maximum number of channels; one ends in ``retry_after_s`` seconds."""
 
-    def __init__(self, *, most: int, retry_after_s: int) -> None:
+    def __init__(self, *, maximum: int, retry_after_s: int) -> None:
         super().__init__(
-            f"An agent may have {counted(most, 'channel')} at a time: unsubscribe from one, or "
+            f"An agent may have {counted(maximum, 'channel')} at a time: unsubscribe from one, or "
             f"wait until one ends in {counted(retry_after_s, 'second')}",
             retry_after_s=retry_after_s,
         )
@@ -122,8 +122,8 @@ class Channels:
         """
         now_ms = self._records.now_ms()
         is_public = subscriber.agent is None
-        longest_ms = LONGEST_ANONYMOUS_MS if is_public else LONGEST_MS
-        request = request.within(now_ms=now_ms, longest_ms=longest_ms)
+        max_lifetime_ms = MAX_ANONYMOUS_LIFETIME_MS if is_public else MAX_LIFETIME_MS
+        request = request.within(now_ms=now_ms, max_lifetime_ms=max_lifetime_ms)
         surplus = await self._surplus(counted_as, is_public=is_public, now_ms=now_ms)
         key = self._records.randomness.token_hex(KEY_BYTES)
         channel = _channel(request, subscriber, made_ms=now_ms, began=began)
@@ -181,7 +181,7 @@ class Channels:
             if too_many > 0 and not is_public:
                 first_end_ms = min(kept.value.end_ms for kept in own)
                 retry_after_s = max(1, (first_end_ms - now_ms) // 1000)
-                raise TooManyChannels(most=per_agent, retry_after_s=retry_after_s)
+                raise TooManyChannels(maximum=per_agent, retry_after_s=retry_after_s)
             if too_many > 0:
                 surplus.update(kept.key for kept in sorted(own, key=_last_used)[:too_many])
         if (

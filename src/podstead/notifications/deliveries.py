@@ -24,7 +24,7 @@ from podstead.storage.records import Metadata
 
 logger = logging.getLogger("podstead.notifications")
 
-MOST_PENDING = 10_000
+MAX_PENDING = 10_000
 """How many notifications of one topic may wait; one more ends its watches as SLOW."""
 
 RETRY_S = 1.0
@@ -86,7 +86,7 @@ class Deliveries:
 
     def put(self, notification: Notification) -> None:
         """Deliver a notification after all earlier ones."""
-        if len(self._pending) >= MOST_PENDING:
+        if len(self._pending) >= MAX_PENDING:
             self._give_up()
             return
         self._pending.append(notification)

@@ -20,7 +20,7 @@ from podstead.storage.records import Metadata, Version
 
 PAGE: Final = 256
 """How many rows are read in one step; other requests wait for it."""
-MOST_ROWS: Final = 100_000
+MAX_ROWS: Final = 100_000
 """How many changes of the whole server are searched for one receiver; more are a gap."""
 
 
@@ -77,7 +77,7 @@ class History:
             return
         rows = await self.log.changes_after(after - 1, limit=1)
         first = max(after, 1)  # with nothing before it where the log was empty
-        if not rows or rows[0].sequence != first or up_to - after > MOST_ROWS:
+        if not rows or rows[0].sequence != first or up_to - after > MAX_ROWS:
             raise HistoryLost
 
     async def may_hear(self, notification: Notification, subscriber: Subscriber) -> bool:

@@ -31,7 +31,7 @@ HEARTBEAT: Final = "ping"
 """A line that keeps proxies from closing an idle connection; clients may answer ``pong`` (L-9)."""
 UNKNOWN_PROTOCOL: Final = f"error Client does not support protocol {PROTOCOL}"
 
-LONGEST_URL: Final = 2048
+MAX_URL_CHARACTERS: Final = 2048
 MAX_URLS: Final = 2000
 """The maximum number of URLs that one socket may subscribe to. Data browsers subscribe to every
 document that they display."""
@@ -131,7 +131,7 @@ class Conversation:
         if word not in ("sub", "unsub"):
             return Say(f"warning Unrecognized message {_shown(line)}")
         credential = self._take_credential() if word == "sub" else None
-        if len(value) > LONGEST_URL:
+        if len(value) > MAX_URL_CHARACTERS:
             return Say("error: URL too long")
         return self._begin(value, credential) if word == "sub" else self._forget(value)
 

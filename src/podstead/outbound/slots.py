@@ -12,10 +12,10 @@ from podstead.outbound.errors import Congested
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """At most ``most`` fetches at a time that have this key."""
+    """At most ``capacity`` fetches at a time that have this key."""
 
     key: Hashable
-    most: int
+    capacity: int
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class FetchSlots:
     async def _hold_one(self, share: Share, deadline_s: float) -> AsyncIterator[None]:
         used = self._used.get(share.key)
         if used is None:
-            used = self._used[share.key] = _Used(asyncio.Semaphore(share.most))
+            used = self._used[share.key] = _Used(asyncio.Semaphore(share.capacity))
         used.interest += 1
         try:
             await _acquire(used.free, deadline_s)

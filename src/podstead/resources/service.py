@@ -125,7 +125,7 @@ class ResourceService:
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
         """The outcome of reading a URL at which nothing is stored (C-30)."""
-        if state.may_be_described:
+        if state.is_possible_description:
             return self._reader.no_description(request.operation)
         moved = await self._moved(request, state)
         if moved is None:

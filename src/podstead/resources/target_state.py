@@ -71,7 +71,7 @@ class TargetState:
         return storage_root(self.stored_path) == self.stored_path
 
     @property
-    def may_be_described(self) -> bool:
+    def is_possible_description(self) -> bool:
         """Whether the target is the description of a resource that exists and can have one."""
         return (
             self.auxiliary is Auxiliary.DESCRIPTION

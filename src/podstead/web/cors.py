@@ -28,7 +28,7 @@ _METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
 _PREFLIGHT_MAX_AGE_S = b"86400"
 
 
-_LONGEST_REMEMBERED_BYTES = 1024
+_MAX_MEMOIZED_BYTES = 1024
 
 
 class Sharing(Enum):
@@ -55,7 +55,7 @@ def cors_headers(
     if sharing is Sharing.ANYONE:
         reflected = _make(b"*", requested_headers, preflight=preflight)
         return tuple(each for each in reflected if each[0] != b"access-control-allow-credentials")
-    if len(origin) + len(requested_headers or b"") > _LONGEST_REMEMBERED_BYTES:
+    if len(origin) + len(requested_headers or b"") > _MAX_MEMOIZED_BYTES:
         return _make(origin, requested_headers, preflight=preflight)
     return _remembered(origin, requested_headers, preflight=preflight)
 

@@ -14,7 +14,7 @@ from typing import Final
 from podstead.core.clock import Clock
 from podstead.core.operation import RequestBody
 
-LONG_MS: Final = 1000
+RECHECK_AFTER_MS: Final = 1000
 """What comes within so long of the last look might as well have come before the revocation."""
 
 
@@ -53,6 +53,6 @@ class RecheckedBody:
     async def _look(self) -> None:
         now_ms = self._clock.now_ms()
         # A clock that was set back tells nothing, so the sender is asked about as well.
-        if not 0 <= now_ms - self._looked_ms < LONG_MS:
+        if not 0 <= now_ms - self._looked_ms < RECHECK_AFTER_MS:
             await self._recheck()
             self._looked_ms = now_ms

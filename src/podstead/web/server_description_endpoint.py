@@ -15,7 +15,7 @@ from podstead.web.generated_document import GeneratedDocument, generated_documen
 from podstead.web.request import Request
 from podstead.web.response import Response
 
-MOST_NAMED = 1000
+MAX_LISTED_STORAGES = 1000
 """The maximum number of storages listed, in the order of their names. The document is created in
 memory, and clients read it as a whole."""
 
@@ -42,4 +42,4 @@ class ServerDescriptionEndpoint:
         if self._named_storages is None:
             return []
         pods = await self._named_storages.list_pods()
-        return [pod.root for pod in pods[:MOST_NAMED]]
+        return [pod.root for pod in pods[:MAX_LISTED_STORAGES]]

@@ -42,9 +42,9 @@ from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
 
-_LONGEST_MESSAGE = 16 * 1024
-_MOST_LINES_WAITING = 256
-_MOST_MISSED = 10_000
+_MAX_MESSAGE_CHARACTERS = 16 * 1024
+_MAX_PENDING_LINES = 256
+_MAX_MISSED_CHANGES = 10_000
 """How many changes of the whole server are searched for one subscription."""
 _LATE_MS = 500
 """How late a worker may read a line, if other workers commit writes."""
@@ -139,7 +139,7 @@ class UpdatesSession:
         self._history = history
         self._sender = sender
         self._lines: asyncio.Queue[tuple[str | Say, int | None]]
-        self._lines = asyncio.Queue(_MOST_LINES_WAITING)
+        self._lines = asyncio.Queue(_MAX_PENDING_LINES)
         self._begun_after: int | None = None
         """The arrival of the first line of a subscription with a credential."""
         self._watches: dict[ResourcePath, Watch] = {}
@@ -231,7 +231,7 @@ class UpdatesSession:
         """Send what happened between the arrival of a line and the start of its watch."""
         if arrived_after >= watch.since:
             return
-        arrived_after = max(arrived_after, watch.since - _MOST_MISSED)
+        arrived_after = max(arrived_after, watch.since - _MAX_MISSED_CHANGES)
         try:
             missed = [
                 notification
@@ -274,7 +274,7 @@ class UpdatesSession:
 
 def _lines_in(message: str | bytes) -> Sequence[str | Say]:
     """The lines of a message, or the reply to one that has none."""
-    if len(message) > _LONGEST_MESSAGE:
+    if len(message) > _MAX_MESSAGE_CHARACTERS:
         return [Say("error: Message too long")]
     if isinstance(message, bytes):
         return [Say("warning Unrecognized message (binary)")]

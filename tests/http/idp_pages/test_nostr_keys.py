@@ -12,7 +12,7 @@ from rdflib import FOAF, OWL, BNode, Graph, Literal, URIRef
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.nostr.links import MOST_OF_ONE_ACCOUNT
+from podstead.idp.nostr.links import MAX_PER_ACCOUNT
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
@@ -236,8 +236,8 @@ async def test_an_account_has_a_bounded_number_of_keys(
     key: NostrKey,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert MOST_OF_ONE_ACCOUNT == 50
-    monkeypatch.setattr("podstead.idp.nostr.links.MOST_OF_ONE_ACCOUNT", 1)
+    assert MAX_PER_ACCOUNT == 50
+    monkeypatch.setattr("podstead.idp.nostr.links.MAX_PER_ACCOUNT", 1)
     await link(browser, clock, key)
     assert error_of(await link(browser, clock, NostrKey.new())) == (409, "Conflict")
     assert len(await keys(browser)) == 1

@@ -11,8 +11,8 @@ import pytest
 
 from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
-from podstead.idp.common_passwords import MOST_COMMON
-from podstead.idp.passwords import FEWEST_CHARACTERS
+from podstead.idp.common_passwords import COMMON_PASSWORDS
+from podstead.idp.passwords import MIN_CHARACTERS
 from podstead.storage.record_store import RecordStore
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, register
 from tests.support.application import BASE, Server, Start, password_of
@@ -50,7 +50,7 @@ async def change(browser: Browser, new: str, current: str | None = None) -> Page
 async def test_pages_and_programs_are_told_the_same_of_a_password_that_is_too_short(
     server: Server, browser: Browser, new_browser: NewBrowser
 ) -> None:
-    said = f"A password must have at least {FEWEST_CHARACTERS} characters; choose a longer one"
+    said = f"A password must have at least {MIN_CHARACTERS} characters; choose a longer one"
     pages = [await registered(browser, SHORT)]
     owner = new_browser()
     account = await sign_in(owner)
@@ -79,9 +79,9 @@ async def test_pages_and_programs_are_told_the_same_of_a_password_that_is_too_sh
 
 
 def test_the_list_has_what_may_be_chosen_only() -> None:
-    assert len(MOST_COMMON) == 1000
-    assert all(len(each) >= FEWEST_CHARACTERS for each in MOST_COMMON)
-    assert {COMMON, "12345678", "iloveyou"} <= MOST_COMMON
+    assert len(COMMON_PASSWORDS) == 1000
+    assert all(len(each) >= MIN_CHARACTERS for each in COMMON_PASSWORDS)
+    assert {COMMON, "12345678", "iloveyou"} <= COMMON_PASSWORDS
 
 
 @pytest.mark.parametrize("password", [COMMON, "Password123", "QWERTYUIOP"])

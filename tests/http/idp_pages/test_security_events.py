@@ -11,7 +11,7 @@ import pytest
 from podstead.app.accounts import build_accounts
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
-from podstead.idp.security_events import MOST_EVENTS
+from podstead.idp.security_events import MAX_EVENTS
 from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
@@ -231,7 +231,7 @@ async def test_a_linked_key_that_is_published_is_told_once(
 
 async def test_the_newest_are_kept(owner: Browser, clock: FakeClock) -> None:
     page = await owner.get("/idp/account")
-    for index in range(MOST_EVENTS // 2 + 5):
+    for index in range(MAX_EVENTS // 2 + 5):
         clock.advance(1)
         headers = SCRIPT | {"X-CSRF-Token": csrf_token(page)}
         body = json.dumps({"name": str(index)}).encode()
@@ -240,6 +240,6 @@ async def test_the_newest_are_kept(owner: Browser, clock: FakeClock) -> None:
         clock.advance(1)
         assert (await ask(owner, page, f"{path}/{made.json()['id']}")).status == 204
     found = await events(owner)
-    assert len(found) == MOST_EVENTS
+    assert len(found) == MAX_EVENTS
     assert found[0]["what"] == "client credentials deleted"
     assert found[-1]["subject"] == "5"

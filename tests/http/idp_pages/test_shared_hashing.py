@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from podstead.app.adapters.passwords import MOST_AT_ONCE, Argon2Passwords
+from podstead.app.adapters.passwords import MAX_PENDING_HASHES, Argon2Passwords
 from podstead.idp.passwords import PasswordCheck
 from tests.support.application import Server, password_of
 from tests.support.asgi import Answer
@@ -39,18 +39,20 @@ async def test_one_address_with_right_passwords_does_not_keep_others_from_signin
         return compare(self, password_hash, password)
 
     monkeypatch.setattr(Argon2Passwords, "_compare", slow)
-    sent = MOST_AT_ONCE + 10
+    sent = MAX_PENDING_HASHES + 10
     tasks = [asyncio.create_task(get_token(server, "bob", STRANGER)) for _ in range(sent)]
     with caplog.at_level(logging.WARNING):
         async with asyncio.timeout(60):
-            for ended in itertools.islice(asyncio.as_completed(tasks), sent - MOST_AT_ONCE // 2):
+            for ended in itertools.islice(
+                asyncio.as_completed(tasks), sent - MAX_PENDING_HASHES // 2
+            ):
                 await ended
             own = await get_token(server, "alice", "192.0.2.1")
     released.set()
     answers = await asyncio.gather(*tasks)
     assert own.status == 200, own.text
     refused = [answer for answer in answers if answer.status == 503]
-    assert len(refused) == sent - MOST_AT_ONCE // 2
+    assert len(refused) == sent - MAX_PENDING_HASHES // 2
     assert all(answer.header("retry-after") for answer in refused)
     noted = [each for each in caplog.records if each.name == "podstead.web"]
     assert len(noted) == len(refused)

@@ -234,7 +234,7 @@ async def test_the_oldest_sessions_make_room(
     server: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A script that signs in again and again fills nothing up; the newest stay."""
-    monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 3)
     browsers = []
     for _ in range(5):
         browsers.append(Browser(server.application))

@@ -195,7 +195,7 @@ async def test_who_was_away_too_long_is_told_so(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-23: the log no longer reaches back; how the resource is now is told instead."""
-    monkeypatch.setattr("podstead.notifications.history.MOST_ROWS", 2)
+    monkeypatch.setattr("podstead.notifications.history.MAX_ROWS", 2)
     server = await start()
     made = await channel(server.public, TYPE, NOTES)
     *_, etag = [await put(server.alice, NOTES, f"<> a <#{number}> .") for number in range(4)]

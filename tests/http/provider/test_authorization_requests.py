@@ -179,7 +179,7 @@ async def test_an_account_keeps_so_many_consents_and_those_in_use(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that was not used for longest goes first, and is asked for again."""
-    monkeypatch.setattr("podstead.idp.consents.MOST_CONSENTS", 2)
+    monkeypatch.setattr("podstead.idp.consents.MAX_CONSENTS", 2)
     apps = [await provider.register() for _ in range(3)]
     for app in (apps[0], apps[1], apps[0], apps[2]):
         provider.clock.advance(1)

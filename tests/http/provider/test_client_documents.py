@@ -49,7 +49,7 @@ def serve(peer: Peer, path: str = "/app", **changes: object) -> str:
     return client_id
 
 
-async def ask(provider: Provider, client_id: str, *, asker: str = "127.0.0.1") -> Answer:
+async def ask(provider: Provider, client_id: str, *, peer: str = "127.0.0.1") -> Answer:
     """The answer to an authorization request of a client."""
     query = {
         "response_type": "code",
@@ -59,7 +59,7 @@ async def ask(provider: Provider, client_id: str, *, asker: str = "127.0.0.1") -
         "code_challenge": "x" * 43,
         "code_challenge_method": "S256",
     }
-    return await provider.public.request("GET", f"/idp/auth?{urlencode(query)}", peer=asker)
+    return await provider.public.request("GET", f"/idp/auth?{urlencode(query)}", peer=peer)
 
 
 async def is_known(provider: Provider, client_id: str) -> bool:
@@ -345,7 +345,7 @@ async def test_one_requester_does_not_use_up_what_the_others_need(
         await ask(provider, peer.url(f"?{number}"))
     client_id = serve(peer)
     assert (await ask(provider, client_id)).status == 503
-    answered = await ask(provider, client_id, asker="192.0.2.9")
+    answered = await ask(provider, client_id, peer="192.0.2.9")
     assert answered.status == 303
 
 
@@ -364,18 +364,18 @@ async def test_one_requester_has_no_end_of_documents_fetched_from_ever_new_origi
         await ask(provider, f"http://n{number}.localhost:1/")
     client_id = serve(peer)
     assert (await ask(provider, client_id)).status == 503
-    assert (await ask(provider, client_id, asker="192.0.2.9")).status == 303
+    assert (await ask(provider, client_id, peer="192.0.2.9")).status == 303
 
 
 async def test_many_requesters_do_not_have_one_origin_asked_without_end(
     provider: Provider, peer: Peer
 ) -> None:
     for number in range(DOCUMENTS_PER_ORIGIN + 10):
-        await ask(provider, peer.url(f"?{number}"), asker=f"192.0.2.{number}")
+        await ask(provider, peer.url(f"?{number}"), peer=f"192.0.2.{number}")
     assert len(peer.requests) <= DOCUMENTS_PER_ORIGIN + 1
     other = Peer()
     await other.start()
-    assert (await ask(provider, serve(other), asker="192.0.2.1")).status == 303
+    assert (await ask(provider, serve(other), peer="192.0.2.1")).status == 303
     await other.stop()
 
 

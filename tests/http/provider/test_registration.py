@@ -227,7 +227,7 @@ async def test_the_oldest_unused_registration_of_a_network_makes_room(
 ) -> None:
     """A stranger with a whole network of addresses crowds out their own registrations only: none
     that somebody uses, and none of other networks."""
-    monkeypatch.setattr("podstead.idp.clients.MOST_UNUSED_OF_NETWORK", 3)
+    monkeypatch.setattr("podstead.idp.clients.MAX_UNUSED_PER_NETWORK", 3)
     used = await registered_from(provider, "192.0.2.1")
     await directory_of(provider).note_use(used, "somebody")
     others = await registered_from(provider, "198.51.100.1")
@@ -243,7 +243,7 @@ async def test_registrations_that_one_account_uses_are_bounded(
 ) -> None:
     """An account crowds out the registrations that nobody else uses, those unused for longest
     first."""
-    monkeypatch.setattr("podstead.idp.clients.MOST_OF_ACCOUNT", 2)
+    monkeypatch.setattr("podstead.idp.clients.MAX_PER_ACCOUNT", 2)
     directory = directory_of(provider)
     shared, *own = [await registered_from(provider, "192.0.2.1") for _ in range(5)]
     await directory.note_use(shared, "mallory")
@@ -258,7 +258,7 @@ async def test_strangers_cannot_use_up_all_registrations(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A-50: a server that is full makes room by what nobody has used, whoever asks."""
-    monkeypatch.setattr("podstead.idp.clients.MOST_REGISTERED", 3)
+    monkeypatch.setattr("podstead.idp.clients.MAX_REGISTERED", 3)
     used = await registered_from(provider, "192.0.2.1")
     await directory_of(provider).note_use(used, "somebody")
     provider.clock.advance(COUNTED_MS // 1000)

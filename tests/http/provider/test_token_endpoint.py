@@ -736,7 +736,7 @@ async def test_an_account_keeps_a_bounded_number_of_grants(
     provider: Provider, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An application may get one with each load of its page; the one unused for longest goes."""
-    monkeypatch.setattr("podstead.idp.grants.MOST_GRANTS", 5)
+    monkeypatch.setattr("podstead.idp.grants.MAX_GRANTS", 5)
     first = last = await provider.tokens(app)
     for _ in range(6):
         provider.clock.advance(1)

@@ -61,19 +61,19 @@ async def pieces(*content: bytes) -> AsyncIterator[bytes]:
 
 async def said(processes: GitProcesses, *content: bytes) -> bytes:
     """All of an answer but its head."""
-    running = await processes.answer(ENVIRONMENT, pieces(*content), asker="a", holding=None)
+    running = await processes.answer(ENVIRONMENT, pieces(*content), requester="a", holding=None)
     assert running.head == b"Content-Type: a/b"
     return b"".join([chunk async for chunk in running.chunks()])
 
 
 async def test_content_goes_in_and_comes_out(tmp_path: Path) -> None:
-    processes = GitProcesses(program(tmp_path, HEAD, "cat"), most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(program(tmp_path, HEAD, "cat"), max_processes=1, idle_timeout_s=LONG_S)
     large = [os.urandom(50_000) for _ in range(40)]
     # What is said while it listens waits in the pipe, which holds less than all.
     assert await said(processes, b"a", b"b") == b"ab"
     assert await said(processes) == b""
     script = program(tmp_path, f"cat >{tmp_path}/all; {HEAD}; cat {tmp_path}/all")
-    processes = GitProcesses(script, most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(script, max_processes=1, idle_timeout_s=LONG_S)
     assert await said(processes, *large) == b"".join(large)
     assert is_gone(tmp_path)
 
@@ -83,7 +83,7 @@ async def test_a_program_whose_content_is_cut_may_end_by_itself(
 ) -> None:
     monkeypatch.setattr(git_processes, "_PATIENCE_S", LONG_S)
     script = program(tmp_path, f"cat >{tmp_path}/taken", HEAD, f"touch {tmp_path}/cleared")
-    processes = GitProcesses(script, most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(script, max_processes=1, idle_timeout_s=LONG_S)
 
     async def cut() -> AsyncIterator[bytes]:
         yield b"first"
@@ -93,7 +93,7 @@ async def test_a_program_whose_content_is_cut_may_end_by_itself(
         raise BadRequest("It ended early")
 
     with pytest.raises(BadRequest):
-        await processes.answer(ENVIRONMENT, cut(), asker="a", holding=None)
+        await processes.answer(ENVIRONMENT, cut(), requester="a", holding=None)
     assert is_gone(tmp_path)
     assert (tmp_path / "cleared").exists()
     assert (tmp_path / "taken").read_bytes() == b"first"
@@ -101,7 +101,7 @@ async def test_a_program_whose_content_is_cut_may_end_by_itself(
 
 async def test_a_program_that_wants_no_more_may_still_answer(tmp_path: Path) -> None:
     script = program(tmp_path, "exec 0<&-", HEAD, "echo refused")
-    processes = GitProcesses(script, most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(script, max_processes=1, idle_timeout_s=LONG_S)
     assert await said(processes, *[bytes(100_000)] * 20) == b"refused\n"
 
 
@@ -115,7 +115,7 @@ async def test_a_program_that_wants_no_more_may_still_answer(tmp_path: Path) -> 
     ],
 )
 async def test_no_head_is_trouble(tmp_path: Path, lines: tuple[str, ...]) -> None:
-    processes = GitProcesses(program(tmp_path, *lines), most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(program(tmp_path, *lines), max_processes=1, idle_timeout_s=LONG_S)
     for _ in range(2):  # the slot is free again
         with pytest.raises(ServerTrouble):
             await said(processes)
@@ -134,11 +134,11 @@ async def test_no_head_is_trouble(tmp_path: Path, lines: tuple[str, ...]) -> Non
 @pytest.mark.usefixtures("impatient")
 async def test_what_goes_on_no_more_is_ended(tmp_path: Path, lines: tuple[str, ...]) -> None:
     """A program that neither takes nor gives, and a client that takes nothing."""
-    processes = GitProcesses(program(tmp_path, *lines), most=1, idle_timeout_s=SHORT_S)
+    processes = GitProcesses(program(tmp_path, *lines), max_processes=1, idle_timeout_s=SHORT_S)
 
     async def ask() -> None:
         running = await processes.answer(
-            ENVIRONMENT, pieces(bytes(500_000)), asker="a", holding=None
+            ENVIRONMENT, pieces(bytes(500_000)), requester="a", holding=None
         )
         async for _ in running.chunks():
             await in_thread(lambda: is_gone(tmp_path))  # the client takes nothing more
@@ -150,7 +150,7 @@ async def test_what_goes_on_no_more_is_ended(tmp_path: Path, lines: tuple[str, .
 
 async def test_a_client_that_is_slow_to_send_is_not_the_programs_fault(tmp_path: Path) -> None:
     """Its time does not run while the client is awaited."""
-    processes = GitProcesses(program(tmp_path, HEAD, "cat"), most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(program(tmp_path, HEAD, "cat"), max_processes=1, idle_timeout_s=LONG_S)
     watched: list[asyncio.TimerHandle | None] = []
 
     async def slow() -> AsyncIterator[bytes]:
@@ -158,7 +158,7 @@ async def test_a_client_that_is_slow_to_send_is_not_the_programs_fault(tmp_path:
             watched.extend(each._timer for each in processes._running)
             yield piece
 
-    running = await processes.answer(ENVIRONMENT, slow(), asker="a", holding=None)
+    running = await processes.answer(ENVIRONMENT, slow(), requester="a", holding=None)
     assert watched == [None, None, None]
     assert running._timer is not None
     assert b"".join([chunk async for chunk in running.chunks()]) == b"abc"
@@ -167,8 +167,8 @@ async def test_a_client_that_is_slow_to_send_is_not_the_programs_fault(tmp_path:
 @pytest.mark.usefixtures("impatient")
 async def test_ending_ends_the_whole_group_however_it_resists(tmp_path: Path) -> None:
     script = program(tmp_path, "trap '' TERM", HEAD, "sleep 1000 & sleep 1000; sleep 1000")
-    processes = GitProcesses(script, most=1, idle_timeout_s=LONG_S)
-    running = await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
+    processes = GitProcesses(script, max_processes=1, idle_timeout_s=LONG_S)
+    running = await processes.answer(ENVIRONMENT, pieces(), requester="a", holding=None)
     await asyncio.gather(running.end(), processes.close())
     await running.end()
     assert is_gone(tmp_path)
@@ -180,20 +180,20 @@ async def test_so_many_answer_at_once_and_the_next_has_to_wait(
 ) -> None:
     monkeypatch.setattr(git_processes, "_WAIT_FOR_SLOT_S", SHORT_S)
     script = program(tmp_path, HEAD, "echo x; sleep 1000")
-    processes = GitProcesses(script, most=2, idle_timeout_s=LONG_S)
-    first = await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
-    await processes.answer(ENVIRONMENT, pieces(), asker="b", holding=None)
+    processes = GitProcesses(script, max_processes=2, idle_timeout_s=LONG_S)
+    first = await processes.answer(ENVIRONMENT, pieces(), requester="a", holding=None)
+    await processes.answer(ENVIRONMENT, pieces(), requester="b", holding=None)
     with pytest.raises(Overloaded):
-        await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
+        await processes.answer(ENVIRONMENT, pieces(), requester="a", holding=None)
     await first.end()
-    third = await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
+    third = await processes.answer(ENVIRONMENT, pieces(), requester="a", holding=None)
     assert third.head
     await processes.close()
 
 
 async def test_a_command_gives_its_output_or_is_trouble(tmp_path: Path) -> None:
     script = program(tmp_path, 'test "$1" = sleep && sleep 1000', "echo $1; test $1 = good")
-    processes = GitProcesses(script, most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(script, max_processes=1, idle_timeout_s=LONG_S)
     assert await processes.run("good", environment=ENVIRONMENT) == "good\n"
     with pytest.raises(ServerTrouble):
         await processes.run("bad", environment=ENVIRONMENT)
@@ -203,10 +203,10 @@ async def test_a_command_gives_its_output_or_is_trouble(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_is_not_there_is_trouble(tmp_path: Path) -> None:
-    processes = GitProcesses(tmp_path / "none", most=1, idle_timeout_s=LONG_S)
+    processes = GitProcesses(tmp_path / "none", max_processes=1, idle_timeout_s=LONG_S)
     for _ in range(2):
         with pytest.raises(ServerTrouble):
-            await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
+            await processes.answer(ENVIRONMENT, pieces(), requester="a", holding=None)
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,12 @@ class Held:
 
     hasher: Argon2Passwords
     begun: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    askers: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         def slow(_: str, password: str) -> PasswordCheck:
-            self.askers.append(password)
+            self.requests.append(password)
             self.begun.release()
             self.released.wait()
             return PasswordCheck.WRONG
@@ -115,8 +115,8 @@ def made() -> Iterator[list[Held]]:
         held.released.set()
 
 
-def held(made: list[Held], *, most_at_once: int = 8, wait_s: float = AT_ONCE_S) -> Held:
-    hasher = Argon2Passwords(CHEAP, most_at_once=most_at_once, longest_wait_s=wait_s)
+def held(made: list[Held], *, max_pending: int = 8, wait_s: float = AT_ONCE_S) -> Held:
+    hasher = Argon2Passwords(CHEAP, max_pending=max_pending, max_wait_s=wait_s)
     made.append(Held(hasher))
     return made[-1]
 
@@ -128,7 +128,7 @@ async def test_one_address_leaves_a_thread_to_everybody_else(made: list[Held]) -
     await slots.wait_for_a_beginning()
     other = slots.ask(ALICE)
     await slots.wait_for_a_beginning()
-    assert slots.askers == [MALLORY, ALICE]
+    assert slots.requests == [MALLORY, ALICE]
     slots.released.set()
     assert await asyncio.gather(other, *greedy) == [PasswordCheck.WRONG] * 4
 

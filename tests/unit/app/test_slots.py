@@ -43,15 +43,15 @@ async def test_who_gives_up_leaves_nothing_behind() -> None:
     slots = Slots(2, wait_s=1000, refusal="Too many")
     await slots.take("a")
     await slots.take("b")
-    for asker in ("a", "c"):
-        waiting = asyncio.create_task(slots.take(asker))
+    for requester in ("a", "c"):
+        waiting = asyncio.create_task(slots.take(requester))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    for asker in ("a", "b"):
-        slots.give_back(asker)
+    for requester in ("a", "b"):
+        slots.give_back(requester)
     assert slots._shares == {}
-    for asker in ("a", "b"):
+    for requester in ("a", "b"):
         async with asyncio.timeout(1000):
-            await slots.take(asker)
+            await slots.take(requester)

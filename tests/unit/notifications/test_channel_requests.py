@@ -11,7 +11,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_requests import (
-    LONGEST_MS,
+    MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
     ChannelRequest,
     read_channel_request,
@@ -174,9 +174,9 @@ def test_a_topic_has_one_spelling_inside(topic: str) -> None:
 def test_a_channel_ends_after_two_weeks_at_the_latest() -> None:
     """N-10."""
     plain = read(request())
-    assert plain.within(now_ms=1000).end_ms == 1000 + LONGEST_MS
+    assert plain.within(now_ms=1000).end_ms == 1000 + MAX_LIFETIME_MS
     late = read(request(endAt="2500-01-01T00:00:00Z"))
-    assert late.within(now_ms=1000).end_ms == 1000 + LONGEST_MS
+    assert late.within(now_ms=1000).end_ms == 1000 + MAX_LIFETIME_MS
     early = read(request(endAt="1970-01-02T00:00:00Z"))
     assert early.within(now_ms=1000).end_ms == 86_400_000
 

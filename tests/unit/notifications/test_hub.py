@@ -402,7 +402,7 @@ async def test_who_does_not_keep_up_is_closed_and_others_go_on(world: World) -> 
 async def test_a_topic_whose_rules_never_come_ends_when_too_much_waits(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(deliveries, "MOST_PENDING", 5)
+    monkeypatch.setattr(deliveries, "MAX_PENDING", 5)
     _, queue = await world.watch(X)
     world.rules.gates[X] = asyncio.Event()
     for _ in range(7):

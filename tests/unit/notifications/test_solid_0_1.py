@@ -8,7 +8,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.notifications.notification import Activity, Notification
 from podstead.notifications.solid_0_1 import (
     GREETING,
-    LONGEST_URL,
+    MAX_URL_CHARACTERS,
     Conversation,
     Forget,
     LineCredential,
@@ -194,7 +194,7 @@ def test_a_topic_that_may_no_longer_be_read_ends_with_all_its_urls() -> None:
 
 def test_a_url_is_as_long_as_the_limit_at_most() -> None:
     """L-11."""
-    url = f"{ORIGIN}/alice/".ljust(LONGEST_URL, "x")
+    url = f"{ORIGIN}/alice/".ljust(MAX_URL_CHARACTERS, "x")
     accepted(conversation(), url)
     assert conversation().read(f"sub {url}x") == Say("error: URL too long")
 

@@ -37,11 +37,13 @@ STRANGER, OTHER = "192.0.2.1", "192.0.2.2"
 CLIENTS = replace(PATIENT, purpose=Purpose.CLIENT)
 
 
-async def fetched_by(asker: str, fetcher: Fetcher, url: str, policy: FetchPolicy = PATIENT) -> Any:  # noqa: ANN401
+async def fetched_by(
+    requester: str, fetcher: Fetcher, url: str, policy: FetchPolicy = PATIENT
+) -> Any:  # noqa: ANN401
     """Fetch in a task, as requests do."""
 
     async def fetch() -> Any:  # noqa: ANN401
-        set_requester(asker)
+        set_requester(requester)
         return await fetcher.fetch(url, policy)
 
     return await asyncio.create_task(fetch())
@@ -155,8 +157,8 @@ async def test_messages_for_one_subscriber_leave_slots_to_others(peer: Peer) -> 
     peer.replies["/slow"] = gate.reply
     peer.replies["/wanted"] = answer()
 
-    async def post(asker: str, url: str) -> int:
-        set_requester(asker)
+    async def post(requester: str, url: str) -> int:
+        set_requester(requester)
         return await poster.post(url, b"", {})
 
     slow = [

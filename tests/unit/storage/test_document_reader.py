@@ -22,7 +22,7 @@ from podstead.storage.records import Metadata, ResourceKind, Version
 pytestmark = pytest.mark.anyio
 
 CARD, OTHER = ResourcePath("/card"), ResourcePath("/other")
-MOST_BYTES = 100
+MAX_BYTES = 100
 
 
 class Documents:
@@ -88,7 +88,7 @@ def reader_of(documents: Documents, *, max_weight: int = 1000) -> DocumentReader
         kind="cards",
         weigh=lambda _, result: len(result),
         max_weight=max_weight,
-        max_bytes=MOST_BYTES,
+        max_bytes=MAX_BYTES,
     )
 
 
@@ -158,9 +158,9 @@ async def test_a_document_that_is_replaced_every_time_is_not_read_for_ever(
 
 async def test_a_large_document_is_not_opened(documents: Documents) -> None:
     reader = reader_of(documents)
-    documents.put(CARD, "x" * MOST_BYTES)
+    documents.put(CARD, "x" * MAX_BYTES)
     assert await reader.current(CARD, CARD) is not None
-    documents.put(CARD, "x" * (MOST_BYTES + 1))
+    documents.put(CARD, "x" * (MAX_BYTES + 1))
     with pytest.raises(BodyTooLarge):
         await reader.current(CARD, CARD)
     assert documents.opened == 1

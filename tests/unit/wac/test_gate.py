@@ -246,7 +246,7 @@ async def test_an_owner_who_changes_is_owner_no_longer_at_once() -> None:
 
 
 async def test_a_cached_acl_keeps_agents_origins_and_levels_apart() -> None:
-    """One ACL, many askers, each asked twice and in turn."""
+    """One ACL and many agents, each checked twice and in turn."""
     world = pod()
     world.acl(
         "/pod/c/",

@@ -18,8 +18,8 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.outbound.errors import Refusal, Refused
 
 NOTED_AGAIN_AFTER_MS: Final = 3_600_000
-_MOST_PLACES: Final = 1024
-_MOST_HOST_CHARACTERS: Final = 253
+_MAX_PLACES: Final = 1024
+_MAX_HOST_CHARACTERS: Final = 253
 
 _BLOCKS: Final = frozenset({Refusal.HOST, Refusal.PORT, Refusal.ADDRESS})
 """The refusals because of where a URL leads; the others are about its form."""
@@ -31,9 +31,7 @@ class BlockedFetches:
     def __init__(self, audit: Audit, clock: Clock) -> None:
         self._audit = audit
         self._clock = clock
-        self._noted: ExpiringCache[tuple[str, Refusal], int] = ExpiringCache(
-            max_weight=_MOST_PLACES
-        )
+        self._noted: ExpiringCache[tuple[str, Refusal], int] = ExpiringCache(max_weight=_MAX_PLACES)
 
     @contextmanager
     def noting(self, url: str) -> Iterator[None]:
@@ -58,5 +56,5 @@ class BlockedFetches:
 def _host_of(url: str) -> str:
     """The host in the URL; empty if the URL has none."""
     with suppress(ValueError):
-        return (urlsplit(url).hostname or "")[:_MOST_HOST_CHARACTERS]
+        return (urlsplit(url).hostname or "")[:_MAX_HOST_CHARACTERS]
     return ""

@@ -82,12 +82,14 @@ def _said(git: Path, argument: str) -> str:
 class GitProcesses:
     """Runs git (:class:`podstead.git.processes.Processes`)."""
 
-    def __init__(self, git: Path, *, most: int, idle_timeout_s: float = IDLE_TIMEOUT_S) -> None:
-        """At most ``most`` processes run at once, half of them for one asker; further requests wait
-        a little."""
+    def __init__(
+        self, git: Path, *, max_processes: int, idle_timeout_s: float = IDLE_TIMEOUT_S
+    ) -> None:
+        """At most ``max_processes`` run at once, half of them for one requester. Further requests
+        wait a little."""
         self._git = str(git)
         self._slots = Slots(
-            most,
+            max_processes,
             wait_s=_WAIT_FOR_SLOT_S,
             refusal="Too many git requests are in progress; try again later",
         )
@@ -104,12 +106,12 @@ class GitProcesses:
         environment: Mapping[str, str],
         content: AsyncIterator[bytes],
         *,
-        asker: str,
+        requester: str,
         holding: int | None,
         permit: Permit | None = None,
     ) -> _Answering:
         """Start ``git http-backend`` and send it the content."""
-        await self._slots.take(asker)
+        await self._slots.take(requester)
         permission = None if permit is None else Permission(permit)
         inherited: tuple[int, ...] = () if holding is None else (holding,)
         if permission is not None:
@@ -120,13 +122,13 @@ class GitProcesses:
                 "http-backend", environment=environment, inherited=inherited
             )
         except BaseException:
-            self._slots.give_back(asker)
+            self._slots.give_back(requester)
             if permission is not None:
                 permission.abandon()
             raise
         if permission is not None:
             permission.start()
-        over = partial(self._is_over, asker)
+        over = partial(self._is_over, requester)
         answering = _Answering(process, self._idle_timeout_s, over, permission)
         self._running.add(answering)
         try:
@@ -137,9 +139,9 @@ class GitProcesses:
             raise
         return answering
 
-    def _is_over(self, asker: str, answering: _Answering) -> None:
+    def _is_over(self, requester: str, answering: _Answering) -> None:
         self._running.discard(answering)
-        self._slots.give_back(asker)
+        self._slots.give_back(requester)
 
     async def run(
         self,

@@ -28,9 +28,9 @@ from podstead.idp.passwords import PasswordCheck
 T = TypeVar("T")
 
 THREADS: Final = 2
-MOST_AT_ONCE: Final = 64
+MAX_PENDING_HASHES: Final = 64
 """The number of hashes in progress or in the queue."""
-LONGEST_WAIT_S: Final = 5.0
+MAX_WAIT_S: Final = 5.0
 """A hash takes a tenth of a second, so this is the time of about fifty hashes."""
 _HASH_BYTES: Final = 32
 _SALT_BYTES: Final = 16
@@ -52,8 +52,8 @@ class Argon2Passwords:
         cost: HashCost | None = None,
         *,
         threads: int = THREADS,
-        most_at_once: int = MOST_AT_ONCE,
-        longest_wait_s: float = LONGEST_WAIT_S,
+        max_pending: int = MAX_PENDING_HASHES,
+        max_wait_s: float = MAX_WAIT_S,
     ) -> None:
         cost = cost or HashCost()
         self._argon2 = Argon2(
@@ -68,8 +68,8 @@ class Argon2Passwords:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="password")
         self._slots = Slots(
             threads,
-            wait_s=longest_wait_s,
-            most_waiting=most_at_once,
+            wait_s=max_wait_s,
+            max_waiting=max_pending,
             refusal="Too many sign-ins are in progress; try again",
         )
 

@@ -1,7 +1,7 @@
-"""Who may use a scarce resource next? A bounded number at once, half of them for one asker.
+"""Who may use a scarce resource next? A bounded number at once, half of them for one requester.
 
-Git processes and threads that hash passwords are such resources. An asker that holds its slots as
-long as it likes, or asks again at once, leaves the other half to everybody else.
+Git processes and threads that hash passwords are such resources. A requester that holds its slots
+as long as it can, or requests more at once, leaves the other half to everybody else.
 """
 
 from __future__ import annotations
@@ -16,64 +16,66 @@ from podstead.core.errors import Overloaded
 
 @dataclass(slots=True)
 class _Share:
-    """The slots of one asker that holds or awaits any."""
+    """The slots of one requester that holds or awaits any."""
 
     free: asyncio.Semaphore
-    askers: int = field(default=0)
+    requests: int = field(default=0)
 
 
 class Slots:
     """The slots of one worker."""
 
     def __init__(
-        self, most: int, *, wait_s: float, refusal: str, most_waiting: int | None = None
+        self, capacity: int, *, wait_s: float, refusal: str, max_waiting: int | None = None
     ) -> None:
-        """At most ``most`` are taken at once. Later askers wait up to ``wait_s`` seconds and are
-        then refused with the message ``refusal``. With ``most_waiting``, an asker is refused
-        immediately while all askers hold or await that many slots, or it alone half as many."""
-        self._free = asyncio.Semaphore(most)
-        self._most_of_one = _half(most)
+        """``capacity`` slots can be taken at once. Later requests wait up to ``wait_s`` seconds and
+        are then refused with the message ``refusal``. With ``max_waiting``, a request is refused
+        immediately while that many hold or await a slot, or half as many of one requester."""
+        self._free = asyncio.Semaphore(capacity)
+        self._max_per_requester = _half(capacity)
         self._wait_s = wait_s
         self._refusal = refusal
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._shares: dict[str, _Share] = {}
-        self._askers = 0
+        self._requests = 0
 
-    async def take(self, asker: str) -> None:
+    async def take(self, requester: str) -> None:
         """Take a slot, which :meth:`give_back` returns. Raises Overloaded."""
-        self._check_room(asker)
-        share = self._shares.setdefault(asker, _Share(asyncio.Semaphore(self._most_of_one)))
-        share.askers += 1
-        self._askers += 1
+        self._check_room(requester)
+        share = self._shares.setdefault(
+            requester, _Share(asyncio.Semaphore(self._max_per_requester))
+        )
+        share.requests += 1
+        self._requests += 1
         try:
             async with asyncio.timeout(self._wait_s), _kept(share.free):
                 await self._free.acquire()
         except BaseException as error:
-            self._leave(asker, share)
+            self._leave(requester, share)
             if isinstance(error, TimeoutError):
                 raise Overloaded(self._refusal) from error
             raise
 
-    def give_back(self, asker: str) -> None:
-        """Return a slot that the asker has taken."""
-        share = self._shares[asker]
+    def give_back(self, requester: str) -> None:
+        """Return a slot that the requester has taken."""
+        share = self._shares[requester]
         self._free.release()
         share.free.release()
-        self._leave(asker, share)
+        self._leave(requester, share)
 
-    def _check_room(self, asker: str) -> None:
-        if self._most_waiting is None:
+    def _check_room(self, requester: str) -> None:
+        if self._max_waiting is None:
             return
-        share = self._shares.get(asker)
-        own = 0 if share is None else share.askers
-        if self._askers >= self._most_waiting or own >= _half(self._most_waiting):
+        share = self._shares.get(requester)
+        own = 0 if share is None else share.requests
+        if self._requests >= self._max_waiting or own >= _half(self._max_waiting):
             raise Overloaded(self._refusal)
 
-    def _leave(self, asker: str, share: _Share) -> None:
-        share.askers -= 1
-        self._askers -= 1
-        if share.askers == 0:
-            del self._shares[asker]
+    def _leave(self, requester: str, share: _Share) -> None:
+        share.requests -= 1
+        self._requests -= 1
+        if share.requests == 0:
+            del self._shares[requester]
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.idp.passkeys.ceremonies import (
     ALGORITHMS,
-    MOST_CREDENTIAL_ID_BYTES,
+    MAX_CREDENTIAL_ID_BYTES,
     Assertion,
     CreatedKey,
     Credential,
@@ -64,7 +64,7 @@ def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> 
         raise VerificationFailed from error
     if verified.credential_id != base64url_decoded(credential.get("rawId")):
         raise VerificationFailed
-    if len(verified.credential_id) > MOST_CREDENTIAL_ID_BYTES:
+    if len(verified.credential_id) > MAX_CREDENTIAL_ID_BYTES:
         raise VerificationFailed
     return CreatedKey(
         credential_id=verified.credential_id,

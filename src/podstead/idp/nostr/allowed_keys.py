@@ -27,7 +27,7 @@ from podstead.storage.registry import Versioned
 if TYPE_CHECKING:
     from podstead.idp.nostr.profile_keys import ProfileKeys  # not loaded without the provider
 
-MOST_OF_ONE_ACCOUNT: Final = 50
+MAX_PER_ACCOUNT: Final = 50
 
 
 class AllowedKeys:
@@ -69,10 +69,9 @@ class AllowedKeys:
         present = await self.of_account(owner)
         if any(each.key == key for each in present):
             return
-        if len(present) >= MOST_OF_ONE_ACCOUNT:
+        if len(present) >= MAX_PER_ACCOUNT:
             raise Conflict(
-                f"At most {MOST_OF_ONE_ACCOUNT} such keys can sign in to an account; remove one "
-                "first"
+                f"At most {MAX_PER_ACCOUNT} such keys can sign in to an account; remove one first"
             )
         allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
         event = AuditEvent.PROFILE_KEY_ALLOWED

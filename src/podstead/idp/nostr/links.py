@@ -25,7 +25,7 @@ from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
 
-MOST_OF_ONE_ACCOUNT: Final = 50
+MAX_PER_ACCOUNT: Final = 50
 
 
 class LinkedElsewhere(Conflict):
@@ -146,10 +146,8 @@ class NostrLinks:
         self, account: Versioned[Account], public_key: str, source: RequestSource
     ) -> Versioned[NostrLink]:
         owner = account.value.account_id
-        if len(await self.of_account(owner)) >= MOST_OF_ONE_ACCOUNT:
-            raise Conflict(
-                f"An account can have at most {MOST_OF_ONE_ACCOUNT} keys; unlink one first"
-            )
+        if len(await self.of_account(owner)) >= MAX_PER_ACCOUNT:
+            raise Conflict(f"An account can have at most {MAX_PER_ACCOUNT} keys; unlink one first")
         link = NostrLink(public_key, owner, created_s=self._records.now_s())
         await self._records.commit(
             [

@@ -25,7 +25,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata
 from podstead.storage.registry import Versioned
 
-MOST_CLAIMS: Final = 100
+MAX_CLAIMS: Final = 100
 """How many profiles are read for one key. One is right, and two are already too many."""
 CACHE_CHARACTERS: Final = 1024 * 1024
 """The size of the cache: the characters of WebIDs and of the keys in their profiles."""
@@ -58,7 +58,7 @@ class ProfileKeys:
         """The accounts whose profile states the key (64 hexadecimal digits in lower case),
         including disabled ones. Raises StorageError, Overloaded."""
         listed = await PROFILE_KEYS.page(
-            self._records.store, after=public_key, now_ms=self._records.now_ms(), limit=MOST_CLAIMS
+            self._records.store, after=public_key, now_ms=self._records.now_ms(), limit=MAX_CLAIMS
         )
         found = []
         for record in listed:

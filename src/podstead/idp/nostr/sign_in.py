@@ -13,7 +13,7 @@ from typing import Final
 from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.names import MOST_EMAIL_CHARACTERS
+from podstead.idp.names import MAX_EMAIL_CHARACTERS
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.nostr.links import NostrLinks
@@ -89,9 +89,7 @@ class NostrSignIn:
         """
         if await self._links.find(proof.public_key) is not None:
             return await self._by_link(proof.public_key)
-        account = (
-            await self._accounts.find(name) if 0 < len(name) <= MOST_EMAIL_CHARACTERS else None
-        )
+        account = await self._accounts.find(name) if 0 < len(name) <= MAX_EMAIL_CHARACTERS else None
         allowed = (
             None if account is None else await self._allowed.find(account.value, proof.public_key)
         )

@@ -24,7 +24,7 @@ Credential = Mapping[str, object]
 
 ALGORITHMS: Final = (-8, -7, -257)
 """The COSE identifiers of EdDSA, ES256 and RS256, in order of preference (A-116)."""
-MOST_CREDENTIAL_ID_BYTES: Final = 1023
+MAX_CREDENTIAL_ID_BYTES: Final = 1023
 CHALLENGE_S: Final = 300
 """How long a person may take for a ceremony."""
 

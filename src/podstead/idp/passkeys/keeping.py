@@ -34,8 +34,8 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
 
-MOST_OF_ONE_ACCOUNT: Final = 50
-MOST_NAME_CHARACTERS: Final = 64
+MAX_PER_ACCOUNT: Final = 50
+MAX_NAME_CHARACTERS: Final = 64
 TRANSPORTS: Final = frozenset({"ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"})
 """The known transports of authenticators (WebAuthn L3, 5.8.4); others are ignored."""
 _HANDLE_BYTES: Final = 32
@@ -78,9 +78,9 @@ class Passkeys:
         """Begin to add a passkey. Raises Conflict for too many, Overloaded, StorageError."""
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
-        if len(present) >= MOST_OF_ONE_ACCOUNT:
+        if len(present) >= MAX_PER_ACCOUNT:
             raise Conflict(
-                f"An account can have at most {MOST_OF_ONE_ACCOUNT} passkeys; remove one first"
+                f"An account can have at most {MAX_PER_ACCOUNT} passkeys; remove one first"
             )
         handle = present[0].user_handle if present else self._new_handle()
         issued = await self._challenges.issue(
@@ -212,8 +212,8 @@ def passkey_key(credential_id: str) -> str:
 def usable_name(name: str) -> str:
     """The name to store for a passkey. Raises BadRequest if it is too long."""
     label = name.strip()
-    if len(label) > MOST_NAME_CHARACTERS:
-        raise BadRequest(f"A name can have at most {MOST_NAME_CHARACTERS} characters")
+    if len(label) > MAX_NAME_CHARACTERS:
+        raise BadRequest(f"A name can have at most {MAX_NAME_CHARACTERS} characters")
     return label
 
 

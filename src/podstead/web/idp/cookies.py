@@ -28,8 +28,8 @@ KNOWN: Final = "podstead-known"
 
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
 _MARKS: Final = re.compile(r"[0-9a-f.~]{1,1000}")
-_MOST_TYPED: Final = 254
-_LONGEST_NOTICE: Final = 4096
+_MAX_TYPED_CHARACTERS: Final = 254
+_MAX_FLASH_MESSAGE_CHARACTERS: Final = 4096
 # Browsers may send each cookie in a field of its own over HTTP/2 (RFC 9113 section 8.2.3), and
 # fields of one name were joined by a comma, which no value of ours holds.
 _BETWEEN: Final = re.compile(r"[;,] *")
@@ -70,7 +70,7 @@ class Cookies:
     def flash_message(self, request: Request) -> FlashMessage | None:
         """The message for this page."""
         value = self._value(request, FLASH_MESSAGE)
-        if value is None or len(value) > _LONGEST_NOTICE:
+        if value is None or len(value) > _MAX_FLASH_MESSAGE_CHARACTERS:
             return None
         try:
             fields = dict(parse_qsl(value, errors="strict", max_num_fields=2))
@@ -93,7 +93,7 @@ class Cookies:
         return self._set(BROWSER, secret, None)
 
     def set_flash_message(self, flash_message: FlashMessage) -> Header:
-        fields = {"name": flash_message.name, "typed": flash_message.typed[:_MOST_TYPED]}
+        fields = {"name": flash_message.name, "typed": flash_message.typed[:_MAX_TYPED_CHARACTERS]}
         value = urlencode({key: value for key, value in fields.items() if value})
         return self._set(FLASH_MESSAGE, value, FLASH_MESSAGE_S)
 

@@ -11,7 +11,7 @@ from podstead.web.request import Request
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES: Final = 64 * 1024
-_MOST_FIELDS: Final = 200
+_MAX_FIELDS: Final = 200
 
 Fields = Mapping[str, list[str]]
 
@@ -45,7 +45,7 @@ def only(fields: Fields, name: str) -> str | None:
 def _fields(encoded: bytes) -> Fields:
     try:
         return parse_qs(
-            encoded.decode("ascii"), max_num_fields=_MOST_FIELDS, errors="strict", separator="&"
+            encoded.decode("ascii"), max_num_fields=_MAX_FIELDS, errors="strict", separator="&"
         )
     except ValueError as error:
         raise BadRequest("The parameters are malformed") from error

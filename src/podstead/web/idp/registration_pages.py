@@ -210,7 +210,7 @@ class RegistrationPages:
             errors=errors,
             username=sent.text("username"),
             name_pattern=NAME_PATTERN,
-            most_name_characters=MAX_NAME_CHARACTERS,
+            max_name_characters=MAX_NAME_CHARACTERS,
             email=sent.text("email"),
             client=None if pending is None else self._shown_client(pending),
             consents=pending is not None and signing_in_consents(pending.interaction),

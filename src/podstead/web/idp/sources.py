@@ -8,11 +8,11 @@ from podstead.idp.source import RequestSource
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 
-_MOST_AGENT_CHARACTERS: Final = 300
+_MAX_USER_AGENT_CHARACTERS: Final = 300
 
 
 def request_source(request: Request) -> RequestSource:
     """The source of a request; its address is the one that trusted proxies report."""
     address = request.client_address
     user_agent = request.fields.get(b"user-agent") or ""
-    return RequestSource(address, address_key(address), user_agent[:_MOST_AGENT_CHARACTERS])
+    return RequestSource(address, address_key(address), user_agent[:_MAX_USER_AGENT_CHARACTERS])

@@ -14,7 +14,7 @@ from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.notifications.channel_requests import (
-    LONGEST_MS,
+    MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
     ChannelRequest,
     topic_path,
@@ -95,6 +95,6 @@ def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
     if seconds is None:
         return None
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 <= seconds <= LONGEST_MS / 1000:
+    if not number or not 0 <= seconds <= MAX_LIFETIME_MS / 1000:
         raise Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
     return int(seconds * 1000)

@@ -32,7 +32,7 @@ _LIBRARY.setsockopt.argtypes = [_INT, _INT, _INT, _POINTER, ctypes.c_uint32]
 _LIBRARY.shutdown.argtypes = [_INT, _INT]
 
 _STATUS = Path("/proc/self/status")
-_MOST_DESCRIPTORS = 65_536
+_MAX_DESCRIPTORS = 65_536
 """How many descriptors are tried where the system does not say how many there are."""
 
 _NAME_BYTES = 28
@@ -170,5 +170,5 @@ def _table_size() -> int:
         status = _STATUS.read_text(encoding="ascii", errors="replace")
     except OSError:
         soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return min(soft, _MOST_DESCRIPTORS)
+        return min(soft, _MAX_DESCRIPTORS)
     return int(status.partition("FDSize:")[2].partition("\n")[0])
