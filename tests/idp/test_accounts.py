@@ -31,7 +31,7 @@ from podstead.idp.records import (
 from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.pods.names import PodNameTaken
 from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
-from podstead.storage.registry import Records, Versioned
+from podstead.storage.registry import RecordKind, Versioned
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
 NEW_PASSWORD = "another password"
@@ -233,7 +233,7 @@ async def fill(desk: Office, account_id: str) -> None:
 
 
 async def owned_by(desk: Office, account_id: str) -> set[str]:
-    kinds: list[Records[Any]] = [
+    kinds: list[RecordKind[Any]] = [
         ACCOUNTS, EMAILS, USERNAMES, SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS,
     ]  # fmt: skip
     now_ms = desk.clock.now_ms()

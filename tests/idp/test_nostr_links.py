@@ -229,17 +229,17 @@ async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
     assert kept is not None
 
     async def remaining() -> object:
-        return await remaining_factor(place.services.records, desk.account, without=kept.at)
+        return await remaining_factor(place.services.records, desk.account, without=kept.unchanged)
 
-    assert await remaining() == desk.account.at
+    assert await remaining() == desk.account.unchanged
     await desk.without_password()
     with pytest.raises(LastFactor):
         await remaining()
     await desk.write(NOSTR_LINKS.put(OTHER, link, owner=owner))
     another = await desk.links.find(OTHER)
     assert another is not None
-    assert await remaining() == another.at
+    assert await remaining() == another.unchanged
     passkey = Passkey("id", owner, "", b"", 0, "", (), False, False, "", 0)
     await desk.write(NOSTR_LINKS.drop(OTHER), PASSKEYS.put("p", passkey, owner=owner))
     [known] = await place.services.records.of_owner(PASSKEYS, owner)
-    assert await remaining() == known.at
+    assert await remaining() == known.unchanged

@@ -11,7 +11,7 @@ import pytest
 from podstead.app.adapters.system import SystemRandomness
 from podstead.core.errors import Overloaded
 from podstead.storage.record_store import MAX_ATTEMPTS, Changes, RecordStore
-from podstead.storage.registry import Records
+from podstead.storage.registry import RecordKind
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.clock import FakeClock
@@ -21,7 +21,7 @@ class Counter(msgspec.Struct, frozen=True):
     value: int
 
 
-COUNTERS = Records("counter", Counter)
+COUNTERS = RecordKind("counter", Counter)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def test_an_update_loses_no_change_of_another_worker(records: RecordStore)
         if interruptions:
             await put(records, "a", interruptions.pop())
         changed = kept.value.value + 1
-        return Changes(changed, [COUNTERS.replace(kept, Counter(changed))], [kept.at])
+        return Changes(changed, [COUNTERS.replace(kept, Counter(changed))], [kept.unchanged])
 
     assert await records.transact(add_one) == 11
     assert await value_of(records, "a") == 11

@@ -29,7 +29,7 @@ from podstead.rdf.graph import Graph
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record, Version, Write
-from podstead.storage.registry import Records, secret_key
+from podstead.storage.registry import RecordKind, secret_key
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE
 from tests.support.asgi import Answer, Client
@@ -104,7 +104,7 @@ class Provider:
         await self.commit(CREDENTIALS.put(name, credential, owner=self.account.account_id))
         return name
 
-    async def count(self, records: Records[Any]) -> int:
+    async def count(self, records: RecordKind[Any]) -> int:
         return len(await records.page(self.store, now_ms=self.clock.now_ms()))
 
     # --- what applications do -----------------------------------------------------------------

@@ -40,10 +40,10 @@ class Processes(Protocol):
         """Start ``git http-backend``, pass it the content, and wait for the head of its response.
 
         git can act on the content before it is complete. The process is counted against the share
-        of ``requester``. It and its children inherit the open descriptor ``holding``. For a push, the
-        hook calls ``permit`` just before references change; if that raises PodsteadError, they do
-        not change. Errors of ``content`` are propagated and end the process. Raises Overloaded and
-        ServerTrouble.
+        of ``requester``. It and its children inherit the open descriptor ``holding``. For a push,
+        the hook calls ``permit`` just before references change; if that raises PodsteadError, they
+        do not change. Errors of ``content`` are propagated and end the process. Raises Overloaded
+        and ServerTrouble.
         """
 
     async def run(

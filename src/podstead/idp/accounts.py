@@ -47,12 +47,17 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.registry import Records, Versioned
+from podstead.storage.registry import RecordKind, Versioned
 from podstead.storage.tokens import revocations
 
 _ID_BYTES: Final = 16
 _NO_ACCOUNT: Final = "There is no such account"
-_ENDED_BY_A_NEW_PASSWORD: Final[Sequence[Records[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES)
+_ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
+    SESSIONS,
+    GRANTS,
+    REFRESH_TOKENS,
+    CODES,
+)
 
 
 class Accounts:
@@ -190,7 +195,7 @@ class Accounts:
                 ACCOUNTS.replace(kept, changed),
                 *await noting(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
             ]
-            preconditions: list[Precondition] = [kept.at]
+            preconditions: list[Precondition] = [kept.unchanged]
             if before is None or name_key(before) != key:
                 if await self._records.read(EMAILS, key) is not None:
                     raise EmailTaken
@@ -232,7 +237,7 @@ class Accounts:
         changed meanwhile. Raises Overloaded, StorageError."""
         password_hash = await self._passwords.hash(password, network=network)
         changed = msgspec.structs.replace(kept.value, password_hash=password_hash)
-        await self._records.try_commit([ACCOUNTS.replace(kept, changed)], [kept.at])
+        await self._records.try_commit([ACCOUNTS.replace(kept, changed)], [kept.unchanged])
 
     # --- ending -------------------------------------------------------------------------------
 
@@ -338,7 +343,9 @@ class Accounts:
                 for kind in _ENDED_BY_A_NEW_PASSWORD
                 for each in await self._records.of_owner(kind, account_id)
             ]
-            return Changes(changed, [ACCOUNTS.replace(kept, changed), *ended, *further], [kept.at])
+            return Changes(
+                changed, [ACCOUNTS.replace(kept, changed), *ended, *further], [kept.unchanged]
+            )
 
         return await self._records.transact(compute)
 

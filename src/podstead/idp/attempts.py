@@ -25,7 +25,7 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.records import Account
 from podstead.storage.record_store import Changes, Contention, RecordStore
-from podstead.storage.registry import Records, Versioned, secret_key
+from podstead.storage.registry import RecordKind, Versioned, secret_key
 
 MAX_DELAY_S: Final = 60
 HOUR_S: Final = 3600
@@ -57,7 +57,7 @@ class Failures(msgspec.Struct, frozen=True):
     paused_until_s: int = 0
 
 
-FAILURES: Final = Records("failures", Failures)
+FAILURES: Final = RecordKind("failures", Failures)
 NONE_YET: Final = Failures()
 
 
@@ -157,7 +157,7 @@ class Attempts:
         if kept is None or kept.value.in_a_row == 0:
             return
         forgiven = msgspec.structs.replace(kept.value, in_a_row=0)
-        await self._records.try_commit([FAILURES.replace(kept, forgiven)], [kept.at])
+        await self._records.try_commit([FAILURES.replace(kept, forgiven)], [kept.unchanged])
 
     async def _note(self, attempt: Attempt) -> None:
         if not self._limits.in_a_row and not self._limits.per_hour:
@@ -174,7 +174,7 @@ class Attempts:
                 owner=attempt.account_id,
                 expires_ms=now_ms + HOUR_S * 1000,
             )
-            unchanged = FAILURES.absent(attempt.subject) if kept is None else kept.at
+            unchanged = FAILURES.absent(attempt.subject) if kept is None else kept.unchanged
             return Changes(noted.paused_until_s > before.paused_until_s, [record], [unchanged])
 
         try:

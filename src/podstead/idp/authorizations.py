@@ -264,7 +264,7 @@ class Authorizations:
                     interaction, client, account, session_id=session.public_id, code=code
                 ),
             ],
-            [pending.kept.at, kept.at, *method_exists],
+            [pending.kept.unchanged, kept.unchanged, *method_exists],
         )
         await self._clients.note_use(client.client_id, account.account_id)
 
@@ -291,7 +291,7 @@ class Authorizations:
 
     async def _replace(self, pending: Pending, **changes: object) -> None:
         changed = msgspec.structs.replace(pending.interaction, **changes)
-        await self._commit([INTERACTIONS.replace(pending.kept, changed)], [pending.kept.at])
+        await self._commit([INTERACTIONS.replace(pending.kept, changed)], [pending.kept.unchanged])
 
     async def _commit(
         self, records: Sequence[Record], preconditions: Sequence[Precondition]

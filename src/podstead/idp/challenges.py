@@ -13,7 +13,7 @@ from typing import Final
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.idp.records import Challenge
 from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Records, secret_key
+from podstead.storage.registry import RecordKind, secret_key
 
 MAX_CHALLENGES: Final = 10_000
 """How many challenges of a kind may be open. The rate limit allows an address only a small share of
@@ -48,7 +48,7 @@ class Challenges:
 
     def __init__(
         self,
-        kind: Records[Challenge],
+        kind: RecordKind[Challenge],
         *,
         lifetime_s: int,
         records: RecordStore,
@@ -97,7 +97,7 @@ class Challenges:
         it was issued for this purpose, holder and account; StorageError, Overloaded."""
         kept = await self._records.read(self._kind, secret_key(key))
         if kept is None or not await self._records.try_commit(
-            [self._kind.drop(kept.key)], [kept.at]
+            [self._kind.drop(kept.key)], [kept.unchanged]
         ):
             raise ChallengeInvalid
         taken = kept.value

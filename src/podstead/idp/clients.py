@@ -196,7 +196,7 @@ class ClientDirectory:
         renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
         # A registration that was removed meanwhile stays removed.
         records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
-        await self._records.try_commit(records, [kept.at])
+        await self._records.try_commit(records, [kept.unchanged])
 
     async def _surplus(self, owner: str, *, limit: int) -> Sequence[str]:
         """The registrations to remove so that an owner has room for one more: those not used for

@@ -99,7 +99,7 @@ def _ending(
             *(CONSENTS.drop(each.key) for each in consents),
             *(GRANTS.replace(each, revoked(each.value)) for each in grants),
         ],
-        [*(each.at for each in consents), *(each.at for each in grants)],
+        [*(each.unchanged for each in consents), *(each.unchanged for each in grants)],
     )
 
 

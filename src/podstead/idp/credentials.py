@@ -78,7 +78,7 @@ class ClientCredentials:
         )
         record = CREDENTIALS.put(credential.credential_id, credential, owner=value.account_id)
         noted = await self._noting(AuditEvent.CREDENTIAL_CREATED, credential, source)
-        await self._records.commit([record, *noted], [account.at])
+        await self._records.commit([record, *noted], [account.unchanged])
         self._audit.note(
             AuditEvent.CREDENTIAL_CREATED,
             account_id=value.account_id,
@@ -100,7 +100,7 @@ class ClientCredentials:
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There are no such client credentials")
         noted = await self._noting(AuditEvent.CREDENTIAL_DELETED, kept.value, source)
-        await self._records.commit([CREDENTIALS.drop(credential_id), *noted], [kept.at])
+        await self._records.commit([CREDENTIALS.drop(credential_id), *noted], [kept.unchanged])
         self._audit.note(
             AuditEvent.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
         )

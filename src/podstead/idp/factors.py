@@ -9,7 +9,7 @@ from podstead.core.errors import Conflict
 from podstead.idp.records import NOSTR_LINKS, PASSKEYS, Account
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import EntryAt
-from podstead.storage.registry import Records, Versioned
+from podstead.storage.registry import RecordKind, Versioned
 
 _ENOUGH: Final = 2
 """How many to read in order to find one other than the one that is removed."""
@@ -31,11 +31,11 @@ async def remaining_factor(
     LastFactor, StorageError.
     """
     if account.value.password_hash is not None:
-        return account.at
+        return account.unchanged
     owner = account.value.account_id
-    kinds: Sequence[Records[Any]] = (PASSKEYS, NOSTR_LINKS)
+    kinds: Sequence[RecordKind[Any]] = (PASSKEYS, NOSTR_LINKS)
     for kind in kinds:
         for each in await records.of_owner(kind, owner, limit=_ENOUGH):
-            if each.at != without:
-                return each.at
+            if each.unchanged != without:
+                return each.unchanged
     raise LastFactor

@@ -11,7 +11,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.records import EMAILS, USERNAMES, AccountName
-from podstead.storage.registry import Records
+from podstead.storage.registry import RecordKind
 
 MAX_EMAIL_CHARACTERS: Final = 254
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
@@ -56,7 +56,7 @@ def name_key(name: str) -> str:
     return name.strip().lower()
 
 
-def login_records(login: str) -> Records[AccountName]:
+def login_records(login: str) -> RecordKind[AccountName]:
     """The kind of record in which a login is looked up."""
     return EMAILS if "@" in login else USERNAMES
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.storage.registry import Records
+from podstead.storage.registry import RecordKind
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -323,23 +323,23 @@ class RevokedToken(msgspec.Struct, frozen=True):
     revoked_s: int
 
 
-ACCOUNTS: Final = Records("account", Account)
-EMAILS: Final = Records("email", AccountName)
-USERNAMES: Final = Records("username", AccountName)
-SESSIONS: Final = Records("session", BrowserSession)
-INTERACTIONS: Final = Records("interaction", Interaction)
-CLIENTS: Final = Records("client", Client)
-CONSENTS: Final = Records("consent", Consent)
-GRANTS: Final = Records("grant", Grant)
-CODES: Final = Records("code", AuthorizationCode)
-REFRESH_TOKENS: Final = Records("refresh", RefreshToken)
-CREDENTIALS: Final = Records("credential", ClientCredential)
-REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
-PASSKEYS: Final = Records("passkey", Passkey)
-PASSKEY_CHALLENGES: Final = Records("passkey-challenge", Challenge)
-NOSTR_LINKS: Final = Records("nostr-key", NostrLink)
-ALLOWED_KEYS: Final = Records("allowed-key", AllowedKey)
-SECURITY_EVENTS: Final = Records("security-event", SecurityEvent)
-NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)
-PROFILE_KEYS: Final = Records("profile-key", ProfileKey)
-PROVEN_KEYS: Final = Records("proven-key", ProvenKey)
+ACCOUNTS: Final = RecordKind("account", Account)
+EMAILS: Final = RecordKind("email", AccountName)
+USERNAMES: Final = RecordKind("username", AccountName)
+SESSIONS: Final = RecordKind("session", BrowserSession)
+INTERACTIONS: Final = RecordKind("interaction", Interaction)
+CLIENTS: Final = RecordKind("client", Client)
+CONSENTS: Final = RecordKind("consent", Consent)
+GRANTS: Final = RecordKind("grant", Grant)
+CODES: Final = RecordKind("code", AuthorizationCode)
+REFRESH_TOKENS: Final = RecordKind("refresh", RefreshToken)
+CREDENTIALS: Final = RecordKind("credential", ClientCredential)
+REVOKED_TOKENS: Final = RecordKind("revoked", RevokedToken)
+PASSKEYS: Final = RecordKind("passkey", Passkey)
+PASSKEY_CHALLENGES: Final = RecordKind("passkey-challenge", Challenge)
+NOSTR_LINKS: Final = RecordKind("nostr-key", NostrLink)
+ALLOWED_KEYS: Final = RecordKind("allowed-key", AllowedKey)
+SECURITY_EVENTS: Final = RecordKind("security-event", SecurityEvent)
+NOSTR_CHALLENGES: Final = RecordKind("nostr-challenge", Challenge)
+PROFILE_KEYS: Final = RecordKind("profile-key", ProfileKey)
+PROVEN_KEYS: Final = RecordKind("proven-key", ProvenKey)

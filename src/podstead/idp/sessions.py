@@ -118,7 +118,7 @@ class Sessions:
             records.append(SESSIONS.drop(instead_of.kept.key))
         await self._records.commit(
             records,
-            [account.at, *method_exists],
+            [account.unchanged, *method_exists],
             busy="The account was changed during sign-in; try again",
         )
         return NewSession(secret, session)
@@ -178,7 +178,7 @@ class Sessions:
         until_s = _end_s(kept.value, now_s)
         if kept.expires_ms is None or until_s * 1000 < kept.expires_ms + RENEWED_AFTER_S * 1000:
             return
-        await self._records.try_commit([self._put(kept.key, kept.value, now_s)], [kept.at])
+        await self._records.try_commit([self._put(kept.key, kept.value, now_s)], [kept.unchanged])
 
     def _put(self, key: str, session: BrowserSession, now_s: int) -> Record:
         return SESSIONS.put(

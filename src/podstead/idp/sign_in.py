@@ -39,7 +39,8 @@ class SignedIn:
     """An account whose owner has been verified.
 
     ``at_s`` is the Unix time to record in sessions and tokens. Whatever is written as a consequence
-    has ``kept.at`` as a precondition, so that a change of the password in the meantime prevents it.
+    has ``kept.unchanged`` as a precondition, so that a change of the password in the meantime
+    prevents it.
     """
 
     kept: Versioned[Account]

@@ -27,7 +27,7 @@ from podstead.notifications.readers import Subscriber
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
-from podstead.storage.registry import Records, Versioned, secret_key
+from podstead.storage.registry import RecordKind, Versioned, secret_key
 
 KEY_BYTES: Final = 16
 """The number of random bytes in the key of a channel."""
@@ -71,7 +71,7 @@ class Channel(msgspec.Struct, frozen=True):
     """When a receiver last connected to a channel of the public; ``None`` if none has."""
 
 
-CHANNELS: Final = Records("notification-channel", Channel)
+CHANNELS: Final = RecordKind("notification-channel", Channel)
 
 
 class TooManyChannels(RateLimited):
@@ -155,7 +155,7 @@ class Channels:
             if noted_ms is not None and now_ms - noted_ms < _NOTED_MS:
                 return
             used = msgspec.structs.replace(kept.value, last_used_ms=now_ms)
-            await self._records.try_commit([CHANNELS.replace(kept, used)], [kept.at])
+            await self._records.try_commit([CHANNELS.replace(kept, used)], [kept.unchanged])
 
     async def close(self, key: str) -> bool:
         """Remove the channel; False if there is none. Raises StorageError, Overloaded."""

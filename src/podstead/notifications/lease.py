@@ -8,7 +8,7 @@ import msgspec
 
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition
-from podstead.storage.registry import Records
+from podstead.storage.registry import RecordKind
 
 LASTS_MS: Final = 20_000
 """How long it takes until another worker can take over from one that was killed."""
@@ -22,7 +22,7 @@ class Held(msgspec.Struct, frozen=True):
     holder: str
 
 
-LEASES: Final = Records("lease", Held)
+LEASES: Final = RecordKind("lease", Held)
 
 
 class Lease:
@@ -49,7 +49,7 @@ class Lease:
         if kept is not None and kept.value.holder != self._holder:
             self._until_ms = 0
             return False
-        preconditions: Precondition = LEASES.absent(self._name) if kept is None else kept.at
+        preconditions: Precondition = LEASES.absent(self._name) if kept is None else kept.unchanged
         until_ms = now_ms + LASTS_MS
         record = LEASES.put(self._name, Held(self._holder), expires_ms=until_ms)
         taken = await self._records.try_commit([record], [preconditions])
@@ -63,4 +63,4 @@ class Lease:
         kept = await self._records.read(LEASES, self._name)
         self._until_ms = 0
         if kept is not None and kept.value.holder == self._holder:
-            await self._records.try_commit([LEASES.drop(self._name)], [kept.at])
+            await self._records.try_commit([LEASES.drop(self._name)], [kept.unchanged])

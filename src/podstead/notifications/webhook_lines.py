@@ -209,7 +209,7 @@ class Line:
         kept: Versioned[Channel] = self._channel
         self._webhook = webhook
         return await self._with.records.try_commit(
-            [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)], [kept.at]
+            [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)], [kept.unchanged]
         )
 
     def _facts(self) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from podstead.notifications.retries import DeliveryAttempts
-from podstead.storage.registry import Records
+from podstead.storage.registry import RecordKind
 
 
 class Webhook(msgspec.Struct, frozen=True):
@@ -30,4 +30,4 @@ class Webhook(msgspec.Struct, frozen=True):
         return DeliveryAttempts(self.failures, self.first_failed_ms, self.next_ms)
 
 
-WEBHOOKS: Final = Records("webhook", Webhook)
+WEBHOOKS: Final = RecordKind("webhook", Webhook)

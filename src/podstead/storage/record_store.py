@@ -14,7 +14,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.storage.protocol import Store
 from podstead.storage.records import Committed, Precondition, Record, Version, Write
-from podstead.storage.registry import Records, Value, Versioned
+from podstead.storage.registry import RecordKind, Value, Versioned
 
 VERSION_BYTES: Final = 8
 MAX_ATTEMPTS: Final = 4
@@ -58,12 +58,12 @@ class RecordStore:
         """The version of one write."""
         return Version(self.randomness.token_hex(VERSION_BYTES))
 
-    async def read(self, kind: Records[Value], key: str) -> Versioned[Value] | None:
+    async def read(self, kind: RecordKind[Value], key: str) -> Versioned[Value] | None:
         """The record, unless there is none or it has expired. Raises StorageError."""
         return await kind.read(self.store, key, now_ms=self.now_ms())
 
     async def of_owner(
-        self, kind: Records[Value], owner: str, *, limit: int = 1000
+        self, kind: RecordKind[Value], owner: str, *, limit: int = 1000
     ) -> Sequence[Versioned[Value]]:
         """Those that belong to ``owner``. Raises StorageError."""
         return await kind.of_owner(self.store, owner, now_ms=self.now_ms(), limit=limit)
@@ -98,7 +98,7 @@ class RecordStore:
         return isinstance(await self.store.commit(write), Committed)
 
     async def update(
-        self, kind: Records[Value], key: str, change: Callable[[Value], Value]
+        self, kind: RecordKind[Value], key: str, change: Callable[[Value], Value]
     ) -> Value | None:
         """Replace the value of a record by what ``change`` computes from it, and return that;
         ``None`` if there is no such record. Raises Contention, Overloaded, StorageError, and what
@@ -111,7 +111,7 @@ class RecordStore:
             changed = change(kept.value)
             if changed == kept.value:
                 return Changes(changed)
-            return Changes(changed, [kind.replace(kept, changed)], [kept.at])
+            return Changes(changed, [kind.replace(kept, changed)], [kept.unchanged])
 
         return await self.transact(compute)
 

@@ -28,20 +28,25 @@ def secret_key(secret: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Versioned(Generic[Value]):
-    """A record as read; with the precondition ``at``, a write fails if the record has changed."""
+    """A record as read. With the precondition ``unchanged``, a write fails if it has changed."""
 
     key: str
     value: Value
-    at: EntryAt
+    unchanged: EntryAt
     owner: str | None
     expires_ms: int | None
 
     @property
+    def entry(self) -> EntryId:
+        """The entry that stores the record."""
+        return self.unchanged.entry
+
+    @property
     def version(self) -> Version:
-        return self.at.version
+        return self.unchanged.version
 
 
-class Records(Generic[Value]):
+class RecordKind(Generic[Value]):
     """One kind of record."""
 
     def __init__(self, kind: str, shape: type[Value]) -> None:
@@ -115,7 +120,7 @@ class Records(Generic[Value]):
         return Versioned(
             key=entry.entry.removeprefix(f"{self.kind}/"),
             value=value,
-            at=EntryAt(entry.entry, entry.version),
+            unchanged=EntryAt(entry.entry, entry.version),
             owner=entry.owner,
             expires_ms=entry.expires_ms,
         )

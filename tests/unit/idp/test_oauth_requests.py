@@ -32,7 +32,7 @@ from podstead.idp.records import (
     RefreshToken,
 )
 from podstead.storage.records import EntryAt, EntryId, Version
-from podstead.storage.registry import Records, Versioned, secret_key
+from podstead.storage.registry import RecordKind, Versioned, secret_key
 from tests.support.signing import token_hash
 
 NOW_S = 1_800_000_000
@@ -203,7 +203,7 @@ class CountingMint:
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
-def kept(records: Records[Shape], value: Shape) -> Versioned[Shape]:
+def kept(records: RecordKind[Shape], value: Shape) -> Versioned[Shape]:
     return Versioned("x", value, EntryAt(EntryId(f"{records.kind}/x"), Version("v")), "a", None)
 
 

@@ -113,7 +113,7 @@ def test_a_container_and_its_description_are_stored_in_one_place() -> None:
 def test_only_what_exists_and_is_no_auxiliary_can_be_described(
     target: str, existing: list[str], expected: bool
 ) -> None:
-    assert state(target, *existing).may_be_described is expected
+    assert state(target, *existing).is_possible_description is expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.storage.records import Entry, EntryId, Version
-from podstead.storage.registry import Records, secret_key
+from podstead.storage.registry import RecordKind, secret_key
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class Note(msgspec.Struct, frozen=True):
     number: int = 0
 
 
-NOTES = Records("note", Note)
+NOTES = RecordKind("note", Note)
 
 
 @dataclasses.dataclass
@@ -52,7 +52,7 @@ async def test_a_record_is_read_as_it_was_put() -> None:
     kept = await NOTES.read(stored(put.value), "a/b", now_ms=0)
     assert kept is not None
     assert (kept.key, kept.value, kept.owner, kept.expires_ms) == ("a/b", Note("é", 1), "alice", 5)
-    assert kept.at.entry == put.entry == "note/a/b"
+    assert kept.entry == put.entry == "note/a/b"
     changed = NOTES.replace(kept, Note("x"))
     assert (changed.entry, changed.owner, changed.expires_ms) == ("note/a/b", "alice", 5)
     assert [each.key for each in await NOTES.page(stored(put.value), now_ms=0)] == ["a/b"]

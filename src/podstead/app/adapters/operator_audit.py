@@ -22,7 +22,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.idp.audit import AuditEvent
 from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Records
+from podstead.storage.registry import RecordKind
 
 logger = logging.getLogger("podstead.audit")
 
@@ -44,7 +44,7 @@ class OperatorAct(msgspec.Struct, frozen=True):
     facts: dict[str, str]
 
 
-OPERATOR_ACTS: Final = Records("operator-act", OperatorAct)
+OPERATOR_ACTS: Final = RecordKind("operator-act", OperatorAct)
 
 
 class OperatorAudit:
@@ -93,7 +93,7 @@ async def log_acts(records: RecordStore) -> None:
     """Write the events of commands to the log, and remove them. Raises StorageError."""
     while kept := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
         for each in kept:
-            if await records.try_commit([OPERATOR_ACTS.drop(each.key)], [each.at]):
+            if await records.try_commit([OPERATOR_ACTS.drop(each.key)], [each.unchanged]):
                 act = each.value
                 extra = {**act.facts, "at": _time_text(act.at_ms)}
                 logger.info("%s", act.what, extra=extra)

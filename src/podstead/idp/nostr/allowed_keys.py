@@ -80,7 +80,7 @@ class AllowedKeys:
                 ALLOWED_KEYS.put(key, allowed, owner=owner),
                 *await noting(self._records, owner, event, source, subject=npub(public_key)),
             ],
-            [account.at, ALLOWED_KEYS.absent(key)],
+            [account.unchanged, ALLOWED_KEYS.absent(key)],
         )
         self._audit.note(event, account_id=owner, key=public_key)
 
@@ -92,9 +92,11 @@ class AllowedKeys:
         kept = await self._records.read(ALLOWED_KEYS, key)
         if kept is None:
             raise NotFound("This key cannot sign in; its permission may have been removed")
-        await self._records.commit(await ending_allowed_key(self._records, kept, source), [kept.at])
+        await self._records.commit(
+            await ending_allowed_key(self._records, kept, source), [kept.unchanged]
+        )
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await ending(self._records, owner, kept.at.entry))
+        await self._records.commit(await ending(self._records, owner, kept.entry))
         self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
 
@@ -111,6 +113,6 @@ async def ending_allowed_key(
     event = AuditEvent.PROFILE_KEY_ENDED
     return [
         ALLOWED_KEYS.drop(kept.key),
-        *await ending(records, owner, kept.at.entry),
+        *await ending(records, owner, kept.entry),
         *await noting(records, owner, event, source, subject=subject),
     ]

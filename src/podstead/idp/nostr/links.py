@@ -130,15 +130,15 @@ class NostrLinks:
         kept = await self.find(public_key)
         if kept is None or kept.value.account_id != account.value.account_id:
             raise NotFound("There is no such key; it may have been removed")
-        stays = await remaining_factor(self._records, account, without=kept.at)
+        stays = await remaining_factor(self._records, account, without=kept.unchanged)
         await self._unpublish(account.value, public_key)
-        await self._drop(kept, [account.at, kept.at, stays], source)
-        return kept.at.entry
+        await self._drop(kept, [account.unchanged, kept.unchanged, stays], source)
+        return kept.entry
 
     def use(self, kept: Versioned[NostrLink], account: Versioned[Account]) -> Changes[None]:
         """The changes that record a sign-in to the account with the key."""
         used = msgspec.structs.replace(kept.value, last_used_s=self._records.now_s())
-        return Changes(None, [NOSTR_LINKS.replace(kept, used)], [kept.at, account.at])
+        return Changes(None, [NOSTR_LINKS.replace(kept, used)], [kept.unchanged, account.unchanged])
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class NostrLinks:
                 NOSTR_LINKS.put(public_key, link, owner=owner),
                 *await self._noting(AuditEvent.NOSTR_KEY_LINKED, link, source),
             ],
-            [account.at, NOSTR_LINKS.absent(public_key)],
+            [account.unchanged, NOSTR_LINKS.absent(public_key)],
         )
         self._note(AuditEvent.NOSTR_KEY_LINKED, link)
         kept = await self.find(public_key)
@@ -167,7 +167,7 @@ class NostrLinks:
     ) -> None:
         """Undo the parts of linking a key that were done."""
         await self._unpublish(account.value, kept.key)
-        await self._drop(kept, [kept.at], source)
+        await self._drop(kept, [kept.unchanged], source)
 
     async def _drop(
         self,
@@ -176,7 +176,7 @@ class NostrLinks:
         source: RequestSource,
     ) -> None:
         """Remove a link, and end the sessions and grants that began with it."""
-        owner, method = kept.value.account_id, kept.at.entry
+        owner, method = kept.value.account_id, kept.entry
         removal = [
             NOSTR_LINKS.drop(kept.key),
             *await ending(self._records, owner, method),
@@ -196,7 +196,7 @@ class NostrLinks:
             if kept is None or kept.value.account_id != account.account_id:
                 return Changes(None)
             published = msgspec.structs.replace(kept.value, published=True)
-            return Changes(published, [NOSTR_LINKS.replace(kept, published)], [kept.at])
+            return Changes(published, [NOSTR_LINKS.replace(kept, published)], [kept.unchanged])
 
         published = await self._records.transact(compute)
         if published is None:  # it was unlinked at the same time

@@ -75,7 +75,7 @@ class ProvenKeys:
                     now_ms=self._records.now_ms(),
                 ),
             ),
-            preconditions=(NOSTR_LINKS.absent(public_key), proven.at),
+            preconditions=(NOSTR_LINKS.absent(public_key), proven.unchanged),
             refusal=ProofGone(),
         )
 

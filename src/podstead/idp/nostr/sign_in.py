@@ -100,7 +100,7 @@ class NostrSignIn:
         if only_linked:
             self.failed(account.value.account_id)
             raise KeyNotEnough
-        return self._signed_in(SignedInByKey(account, allowed.at.entry, restricted=True))
+        return self._signed_in(SignedInByKey(account, allowed.entry, restricted=True))
 
     def failed(self, account_id: str | None = None) -> None:
         """Record a failed sign-in with a key."""
@@ -115,7 +115,7 @@ class NostrSignIn:
                 raise KeyUnknown
             self._check_usable(account.value)
             use = self._links.use(link, account)
-            signed_in = SignedInByKey(account, link.at.entry, restricted=False)
+            signed_in = SignedInByKey(account, link.entry, restricted=False)
             return Changes(signed_in, use.records, use.preconditions)
 
         return self._signed_in(await self._records.transact(compute))

@@ -185,7 +185,7 @@ class TokenExchange:
         """End everything that came of the grant, because of what the event says."""
         kept = self.facts.grant
         if kept is not None and not kept.value.revoked:
-            self.preconditions.append(kept.at)
+            self.preconditions.append(kept.unchanged)
             self.records.append(
                 GRANTS.replace(kept, msgspec.structs.replace(kept.value, revoked=True))
             )
@@ -197,7 +197,7 @@ class TokenExchange:
         if kept is not None:
             # Of two requests with the same code only one can commit; the other one begins again and
             # finds it used.
-            self.preconditions.append(kept.at)
+            self.preconditions.append(kept.unchanged)
             used = msgspec.structs.replace(kept.value, used=True)
             self.records.append(CODES.replace(kept, used))
 
@@ -205,7 +205,7 @@ class TokenExchange:
         """Mark the refresh token as used, in the write that creates the next one."""
         kept = self.facts.refresh_token
         if kept is not None:
-            self.preconditions.append(kept.at)
+            self.preconditions.append(kept.unchanged)
             used = msgspec.structs.replace(kept.value, used=True)
             self.records.append(REFRESH_TOKENS.replace(kept, used))
 
@@ -216,7 +216,7 @@ class TokenExchange:
         self.records.extend(minted.records)
         kept = self.facts.grant
         if kept is not None and subject.grant is not None:
-            self.preconditions.append(kept.at)
+            self.preconditions.append(kept.unchanged)
             last_used = msgspec.structs.replace(kept.value, last_used_s=self.request.now_s)
             self.records.append(GRANTS.replace(kept, last_used))
         return minted.body

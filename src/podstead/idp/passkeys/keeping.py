@@ -129,7 +129,7 @@ class Passkeys:
             raise BadRequest("A passkey must have a name")
         kept = await self._existing(account_id, key)
         changed = msgspec.structs.replace(kept.value, name=label)
-        await self._records.commit([PASSKEYS.replace(kept, changed)], [kept.at])
+        await self._records.commit([PASSKEYS.replace(kept, changed)], [kept.unchanged])
 
     async def remove(self, account: Versioned[Account], key: str, source: RequestSource) -> str:
         """Remove a passkey, and end the sessions and grants that began with it. Returns the sign-in
@@ -139,14 +139,14 @@ class Passkeys:
         """
         account_id = account.value.account_id
         kept = await self._existing(account_id, key)
-        stays = await remaining_factor(self._records, account, without=kept.at)
-        method = kept.at.entry
+        stays = await remaining_factor(self._records, account, without=kept.unchanged)
+        method = kept.entry
         removal = [
             PASSKEYS.drop(key),
             *await ending(self._records, account_id, method),
             *await self._noting(AuditEvent.PASSKEY_REMOVED, kept.value, source),
         ]
-        await self._records.commit(removal, [account.at, kept.at, stays])
+        await self._records.commit(removal, [account.unchanged, kept.unchanged, stays])
         # Sessions and grants that began with it during the removal:
         await self._records.commit(await ending(self._records, account_id, method))
         self._audit.note(
@@ -195,7 +195,7 @@ class Passkeys:
             raise Conflict("This passkey is already registered")
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
         noted = await self._noting(AuditEvent.PASSKEY_ADDED, passkey, source)
-        await self._records.commit([record, *noted], [account.at, PASSKEYS.absent(key)])
+        await self._records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
 
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
         kept = await self._records.read(PASSKEYS, key)

@@ -90,7 +90,7 @@ class PasskeySignIn:
         return SignedInByPasskey(
             account,
             suffix_of(challenge_key),
-            kept.at.entry,
+            kept.entry,
             authentication_methods.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
@@ -126,14 +126,16 @@ class PasskeySignIn:
             now_s = self._records.now_s()
             if not counts_up(kept.value.sign_count, assertion.sign_count):
                 suspected = msgspec.structs.replace(kept.value, suspected_s=now_s)
-                return Changes(None, [PASSKEYS.replace(kept, suspected)], [kept.at])
+                return Changes(None, [PASSKEYS.replace(kept, suspected)], [kept.unchanged])
             used = msgspec.structs.replace(
                 kept.value,
                 sign_count=assertion.sign_count,
                 backed_up=assertion.backed_up,
                 last_used_s=now_s,
             )
-            return Changes(account, [PASSKEYS.replace(kept, used)], [kept.at, account.at])
+            return Changes(
+                account, [PASSKEYS.replace(kept, used)], [kept.unchanged, account.unchanged]
+            )
 
         account = await self._records.transact(compute)
         if account is None:

@@ -72,7 +72,7 @@ class ProfileKeyEndpoints:
                 key,
                 is_stated=key in stated,
                 allowed_s=allowed[key].value.created_s if key in allowed else None,
-                sign_in_method=allowed[key].at.entry if key in allowed else None,
+                sign_in_method=allowed[key].entry if key in allowed else None,
             )
             for key in keys
         ]
