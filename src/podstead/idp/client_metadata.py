@@ -76,8 +76,8 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
             "ES256" if for_document else "RS256",
         ),
         application_type=application_type,
-        client_name=_shown(sent, "client_name"),
-        client_uri=_shown(sent, "client_uri"),
+        client_name=_display_text(sent, "client_name"),
+        client_uri=_display_text(sent, "client_uri"),
         post_logout_redirect_uris=post_logout,
     )
 
@@ -126,9 +126,9 @@ def client_of(
     )
 
 
-def shown_metadata(client: Client) -> Json:
+def registered_metadata(client: Client) -> Json:
     """The metadata of a registered client, for a response (RFC 7591 section 3.2.1)."""
-    shown: Json = {
+    metadata: Json = {
         "client_id": client.client_id,
         "client_id_issued_at": client.issued_s,
         "redirect_uris": list(client.redirect_uris),
@@ -142,10 +142,10 @@ def shown_metadata(client: Client) -> Json:
     for name in ("client_name", "client_uri"):
         value = getattr(client, name)
         if value is not None:
-            shown[name] = value
+            metadata[name] = value
     if client.post_logout_redirect_uris:
-        shown["post_logout_redirect_uris"] = list(client.post_logout_redirect_uris)
-    return shown
+        metadata["post_logout_redirect_uris"] = list(client.post_logout_redirect_uris)
+    return metadata
 
 
 _BAD_REDIRECT: Final = "invalid_redirect_uri"
@@ -187,7 +187,7 @@ def _word(sent: Json, name: str, allowed: tuple[str, ...], default: str) -> str:
     return str(value)
 
 
-def _shown(sent: Json, name: str) -> str | None:
+def _display_text(sent: Json, name: str) -> str | None:
     """Text to show to people, or nothing. Control characters are removed, as is everything after
     the first line."""
     value = sent.get(name)

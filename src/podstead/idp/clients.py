@@ -171,8 +171,8 @@ class ClientDirectory:
         kept = await self._records.read(CLIENTS, client_id)
         if kept is None or kept.value.registration_token_hash is None:
             return None
-        shown = secret_key(registration_token)
-        matches = hmac.compare_digest(kept.value.registration_token_hash, shown)
+        presented = secret_key(registration_token)
+        matches = hmac.compare_digest(kept.value.registration_token_hash, presented)
         return kept.value if matches else None
 
     async def remove(self, client_id: str) -> None:

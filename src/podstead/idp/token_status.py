@@ -70,8 +70,8 @@ class TokenStatus:
             names = ("iss", "sub", "aud", "webid", "client_id", "scope", "iat", "exp", "jti", "cnf")
             claims = access.token.claims
             kind = "Bearer" if access.claims.thumbprint is None else "DPoP"
-            shown = {name: claims[name] for name in names if name in claims}
-            return {"active": True, "token_type": kind, **shown}
+            stated = {name: claims[name] for name in names if name in claims}
+            return {"active": True, "token_type": kind, **stated}
         refresh = await self._refresh_token(text)
         if refresh is None or refresh.value.client_id != client.client_id:
             return INACTIVE
@@ -114,10 +114,10 @@ class TokenStatus:
         account = await self._records.read(ACCOUNTS, subject)
         if account is None or "openid" not in scopes:
             return None
-        shown: dict[str, object] = {"sub": subject}
+        stated: dict[str, object] = {"sub": subject}
         if "webid" in token.claims:
-            shown["webid"] = account.value.web_id
-        return shown | personal_claims(account.value, scopes)
+            stated["webid"] = account.value.web_id
+        return stated | personal_claims(account.value, scopes)
 
     async def identity_claims(self, text: str) -> CommonClaims | None:
         """The claims of a valid token of this provider whose audience is the userinfo endpoint;

@@ -59,19 +59,19 @@ class PublicKey:
 def import_public_key(jwk: Mapping[str, object]) -> PublicKey:
     """Import the key of a JWK, ignoring its optional members. Raises InvalidJose."""
     members = _required_members(jwk)
-    shown: dict[str, str | list[str]] = {**members}
+    importable: dict[str, str | list[str]] = {**members}
     try:
         if members["kty"] == "EC":
-            key: JoseKey = ECKey.import_key(shown)
+            key: JoseKey = ECKey.import_key(importable)
             algorithms = frozenset({_EC_ALGORITHMS[members["crv"]]})
         elif members["kty"] == "RSA":
             # Checked first, because the library warns about small keys and is slow for huge ones.
             if _bits(members["n"]) not in RSA_BITS:
                 raise InvalidJose("The RSA key has a size that is not accepted")
-            key = RSAKey.import_key(shown)
+            key = RSAKey.import_key(importable)
             algorithms = _RSA_ALGORITHMS
         else:
-            key = OKPKey.import_key(shown)
+            key = OKPKey.import_key(importable)
             algorithms = frozenset({"EdDSA"})
     except (JoseError, ValueError, KeyError, TypeError) as error:
         raise InvalidJose("The key is not acceptable") from error

@@ -37,7 +37,7 @@ MAX_URLS: Final = 2000
 document that they display."""
 """Characters (L-11)."""
 
-_SHOWN = 100
+_EXCERPT_CHARACTERS = 100
 
 
 class SubprotocolOffer(Enum):
@@ -129,7 +129,7 @@ class Conversation:
             self._proof = value
             return None
         if word not in ("sub", "unsub"):
-            return Say(f"warning Unrecognized message {_shown(line)}")
+            return Say(f"warning Unrecognized message {_excerpt(line)}")
         credential = self._take_credential() if word == "sub" else None
         if len(value) > MAX_URL_CHARACTERS:
             return Say("error: URL too long")
@@ -211,6 +211,6 @@ def _refusal(url: str) -> str:
     return f"err {url} forbidden"
 
 
-def _shown(line: str) -> str:
+def _excerpt(line: str) -> str:
     """A line as it may be repeated: short, and one line."""
-    return " ".join(line[:_SHOWN].split())
+    return " ".join(line[:_EXCERPT_CHARACTERS].split())

@@ -66,11 +66,11 @@ def write_duration(duration_ms: int) -> str:
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
-    shown_seconds = f"{seconds}.{ms:03d}".rstrip("0").rstrip(".") if ms else str(seconds)
+    second_digits = f"{seconds}.{ms:03d}".rstrip("0").rstrip(".") if ms else str(seconds)
     parts = ((hours, "H"), (minutes, "M"))
     time = "".join(f"{count}{unit}" for count, unit in parts if count)
     if seconds or ms:
-        time += f"{shown_seconds}S"
+        time += f"{second_digits}S"
     date = f"{days}D" if days else ""
     if not date and not time:
         return "PT0S"

@@ -51,7 +51,7 @@ def check_name(name: object) -> str:
     if wrong is not None:
         raise UnusablePodName(
             "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-            f"{NAME_RULE}; it must not contain {_shown(wrong)}",
+            f"{NAME_RULE}; it must not contain {_described(wrong)}",
         )
     if len(name) > MAX_NAME_CHARACTERS:
         raise UnusablePodName(
@@ -62,7 +62,7 @@ def check_name(name: object) -> str:
     return name
 
 
-def _shown(character: str) -> str:
+def _described(character: str) -> str:
     if character == " ":
         return "a space"
     return f"'{character}'" if character.isprintable() else f"the character U+{ord(character):04X}"

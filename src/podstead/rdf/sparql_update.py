@@ -36,7 +36,7 @@ _OTHER_PATTERNS: Final = frozenset(
 )
 _BOOLEANS: Final = frozenset({"TRUE", "FALSE"})
 _PATH_CHARACTERS: Final = frozenset("/|^*+!?")
-_MAX_SHOWN_LENGTH: Final = 40
+_MAX_QUOTED_CHARACTERS: Final = 40
 
 
 def parse_sparql_update(
@@ -164,7 +164,7 @@ class _Request:
         if keyword == "VERSION":
             self._fail(rdf12.VERSIONS, token)
         if keyword not in _CLAUSES:
-            self._fail(f"expected an operation, not {_shown(token)}", token)
+            self._fail(f"expected an operation, not {_quoted(token)}", token)
 
     def _modification(self, start: Token) -> None:
         """Rule 41, with the clauses in any order."""
@@ -236,13 +236,13 @@ class _Request:
     def _expect(self, text: str) -> Token:
         token = self._take()
         if token.text != text:
-            self._fail(f"expected '{text}', not {_shown(token)}", token)
+            self._fail(f"expected '{text}', not {_quoted(token)}", token)
         return token
 
     def _expect_kind(self, kind: TokenKind, name: str) -> Token:
         token = self._take()
         if token.kind is not kind:
-            self._fail(f"expected {name}, not {_shown(token)}", token)
+            self._fail(f"expected {name}, not {_quoted(token)}", token)
         return token
 
     def _fail(self, reason: str, token: Token | None) -> NoReturn:
@@ -252,6 +252,8 @@ class _Request:
         return line_of(self._text, len(self._text) if token is None else token.start)
 
 
-def _shown(token: Token) -> str:
+def _quoted(token: Token) -> str:
     text = token.text
-    return f"'{text[:_MAX_SHOWN_LENGTH]}…'" if len(text) > _MAX_SHOWN_LENGTH else f"'{text}'"
+    return (
+        f"'{text[:_MAX_QUOTED_CHARACTERS]}…'" if len(text) > _MAX_QUOTED_CHARACTERS else f"'{text}'"
+    )

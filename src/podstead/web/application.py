@@ -1,8 +1,8 @@
-"""What happens to every request, whatever it asks? The ASGI application.
+"""What does the server do with every request? The ASGI application.
 
-Read the request, answer OPTIONS, authenticate, dispatch, and put the headers on that every
-response carries. A refusal raised anywhere below becomes a response here, and so does trouble,
-once, with a log line and without its text.
+It reads the request, responds to OPTIONS, authenticates, dispatches, and adds the headers that
+every response has. Any error that is raised below becomes a response here. Errors of the server are
+logged, once, and the response does not contain their text.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ _HSTS = (b"strict-transport-security", b"max-age=31536000")
 class Lifespan:
     """What a worker does when it starts and when it stops.
 
-    ``drain`` comes before the server lets go of its connections: whoever listens is told.
+    ``drain`` is called before the HTTP server closes its connections, and ends open sockets and
+    streams.
     """
 
     start: Callable[[], Awaitable[None]]
@@ -99,10 +100,10 @@ class Application:
         certificates: ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
     ) -> None:
-        """``nonces`` are those that DPoP proofs must hold, if they must; ``git`` is there where
-        containers are repositories; ``certificates`` finds client certificates, where those
-        count. ``provider_routes`` are the routes of an identity provider with an origin of its
-        own, by each Host value of that; all other hosts have ``routes``."""
+        """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
+        requests of git, if containers are repositories. ``certificates`` finds client certificates,
+        if they are accepted. ``provider_routes`` has the routes of an identity provider with its
+        own origin, by Host value; all other hosts have ``routes``."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -136,11 +137,12 @@ class Application:
             await self._connect(scope, receive, send)
 
     async def drain(self) -> None:
-        """Have those leave who would stay for ever: the worker is about to stop."""
+        """End sockets and streams, which would stay open otherwise, because the worker is
+        stopping."""
         await self.lifespan.drain()
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the handshake of a WebSocket, a GET by its nature (RFC 6455 section 4.1)."""
+        """Respond to the handshake of a WebSocket, which is a GET (RFC 6455 section 4.1)."""
         await receive()
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
@@ -168,7 +170,7 @@ class Application:
                 await socket.refuse(refused)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
-        key = None if self._shows_certificate(scope) else self._responses.key(scope)
+        key = None if self._presents_certificate(scope) else self._responses.key(scope)
         if key is None:
             return await self._make(scope, receive)
         response = self._responses.get(key)
@@ -177,9 +179,10 @@ class Application:
             self._responses.keep(key, response)
         return response
 
-    def _shows_certificate(self, scope: Scope) -> bool:
-        # Whose it is follows from more than the header fields and the stored state.
-        return self._certificates is not None and self._certificates.is_shown(scope)
+    def _presents_certificate(self, scope: Scope) -> bool:
+        # Responses to such requests are not cached: they depend on more than the header fields and
+        # the stored state.
+        return self._certificates is not None and self._certificates.is_presented(scope)
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:
         sharing = Sharing.REFLECTED
@@ -206,22 +209,22 @@ class Application:
         return response
 
     def _answer_to(self, error: Exception, scope: Scope, *, to_git: bool = False) -> Response:
-        """The response that says what went wrong; trouble of ours is logged."""
+        """The response to a request that failed. Errors of the server are logged."""
         trouble = not isinstance(error, PodsteadError) or isinstance(error, ServerTrouble)
         if trouble and is_full(error):
             self._log_full_disk()
             error = DiskFull()
         elif not isinstance(error, PodsteadError):
-            logger.error("A request ended in an error that nothing foresaw", exc_info=error)
+            logger.error("Unexpected error while handling a request", exc_info=error)
             error = ServerTrouble()
         elif isinstance(error, Overloaded | RemoteUnavailable):
-            logger.warning("A request was answered with 503: %s", error)
+            logger.warning("Responded to a request with 503: %s", error)
         elif trouble:
-            logger.error("A request could not be answered", exc_info=error)
+            logger.error("A request could not be handled", exc_info=error)
         return self._refuse(error, scope, to_git=to_git)
 
     def _log_full_disk(self) -> None:
-        """Say it, but not for each of the requests that meet it."""
+        """Log that the disk is full, at most once in a period."""
         now_ms = self._clock.now_ms()
         if not 0 <= now_ms - self._full_logged_ms < _FULL_DISK_LOG_PERIOD_MS:
             self._full_logged_ms = now_ms
@@ -230,7 +233,7 @@ class Application:
             )
 
     def _finish(self, response: Response, scope: Scope, sharing: Sharing) -> None:
-        """Put the headers on that every response carries."""
+        """Add the headers that every response has."""
         if self._nonces is not None:
             _give_nonce(response, scope, self._nonces)
         response.headers.append((b"vary", response.vary))
@@ -272,21 +275,21 @@ class Application:
         if known is not None:
             return known
         return await self._authentication.authenticate(
-            self._shown(request, asked), client_address=request.client_address
+            self._credentials(request, asked), client_address=request.client_address
         )
 
     def _with_sender_checked_again(
         self, request: Request, asked: GitRequest | None, identity: Identity
     ) -> Request:
-        """The request with a body after which, if it took long, its sender is looked at anew."""
+        """The request with a body that checks the credentials again if it takes long to arrive."""
 
-        async def check_again() -> None:  # of few requests, so nothing is prepared for it
-            await self._authenticator.check_again(self._shown(request, asked), identity)
+        async def check_again() -> None:  # rarely called, so nothing is prepared for it
+            await self._authenticator.check_again(self._credentials(request, asked), identity)
 
         body = RecheckedBody(request.body, check_again=check_again, clock=self._clock)
         return replace(request, body=body)
 
-    def _shown(self, request: Request, asked: GitRequest | None) -> RequestCredentials:
+    def _credentials(self, request: Request, asked: GitRequest | None) -> RequestCredentials:
         certificate = None
         if request.certificate is not None and not request.fields.authorization:  # A-2, A-172
             certificate = request.certificate.der()
@@ -337,7 +340,7 @@ def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
 
 
 def _options_of_server() -> Response:
-    """What the server has for some resource or other (RFC 9110 section 9.3.7)."""
+    """The methods that some resource of the server supports (RFC 9110 section 9.3.7)."""
     return _allowing(_KNOWN_METHODS)
 
 
@@ -346,9 +349,9 @@ def _allowing(methods: Iterable[str]) -> Response:
 
 
 def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:
-    """Give the sender of a proof the nonce that its next one should hold (RFC 9449 section 8.2).
+    """Send a client that sent a proof the nonce for its next one (RFC 9449 section 8.2).
 
-    Nobody may keep such a response, or the nonce would be taken up when it is no longer good.
+    Such a response must not be cached, because clients would use the nonce after its expiry.
     """
     nonce = nonces.to_give([value for name, value in scope["headers"] if name == b"dpop"])
     if nonce is None:

@@ -1,4 +1,4 @@
-"""Who sent it? Asked with a limit on how often an address may be wrong (A-181)."""
+"""Authenticates requests, with a limit on invalid credentials for each address (A-181)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from podstead.web.limits import InvalidCredentialLimit
 
 @dataclass(frozen=True, slots=True)
 class LimitedAuthentication:
-    """Authenticates, and counts the credentials that are refused."""
+    """Authenticates requests, and counts refused credentials."""
 
     authenticator: Authenticator
     invalid_credentials: InvalidCredentialLimit
 
     async def authenticate(
-        self, shown: RequestCredentials, *, client_address: str
+        self, credentials: RequestCredentials, *, client_address: str
     ) -> Identity | None:
-        """The identity that a credential proves, ``None`` without any. Raises what
+        """The identity that the credentials prove, ``None`` if there are none. Raises what
         :meth:`Authenticator.authenticate` raises, and RateLimited."""
         try:
-            return await self.authenticator.authenticate(shown)
+            return await self.authenticator.authenticate(credentials)
         except NotAuthenticated as error:
             if not error.lacks_nonce:
                 await self.invalid_credentials.count(client_address)

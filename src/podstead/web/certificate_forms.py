@@ -51,7 +51,7 @@ class UnreadableForm(NotAuthenticated):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCertificate:
+class PresentedCertificate:
     """A certificate as received: the values of the header field, of which there must be one."""
 
     values: Sequence[bytes]

@@ -17,7 +17,7 @@ from typing import Final
 from podstead.core.clock import Clock
 from podstead.web.asgi import Scope
 from podstead.web.authority import Authorities
-from podstead.web.certificate_forms import CertificateForm, ShownCertificate
+from podstead.web.certificate_forms import CertificateForm, PresentedCertificate
 from podstead.web.fields import HeaderFields
 
 logger = logging.getLogger("podstead.web")
@@ -57,7 +57,7 @@ class ClientCertificates:
         self._origins = origins
         self._quiet_until_ms = 0
 
-    def is_shown(self, scope: Scope) -> bool:
+    def is_presented(self, scope: Scope) -> bool:
         """Whether a request has anything like a certificate, used or not; costs next to nothing.
 
         The response to such a request is for its sender alone.
@@ -69,17 +69,17 @@ class ClientCertificates:
 
     def of(
         self, scope: Scope, fields: HeaderFields, *, peer: str, host: str
-    ) -> ShownCertificate | None:
+    ) -> PresentedCertificate | None:
         """The certificate that may authenticate the request, not yet decoded; ``None`` without any.
 
         ``host`` is the requested host.
         """
-        shown = self._shown(scope, peer)
-        if shown is None or self._is_of_another_site(fields, host):
+        presented = self._presented(scope, peer)
+        if presented is None or self._is_of_another_site(fields, host):
             return None
-        return shown
+        return presented
 
-    def _shown(self, scope: Scope, peer: str) -> ShownCertificate | None:
+    def _presented(self, scope: Scope, peer: str) -> PresentedCertificate | None:
         passed_on = self._passed_on(scope)
         if self._authorities.trusts(peer):
             return passed_on
@@ -87,13 +87,13 @@ class ClientCertificates:
             self._warn(peer)
         return _of_connection(scope)
 
-    def _passed_on(self, scope: Scope) -> ShownCertificate | None:
+    def _passed_on(self, scope: Scope) -> PresentedCertificate | None:
         field = self._field
         if field is None:
             return None
         values = [value.strip(b" \t") for name, value in scope["headers"] if name == field.name]
         # For a client without a certificate, proxies send an empty field or none.
-        return ShownCertificate(values, field.form) if any(values) else None
+        return PresentedCertificate(values, field.form) if any(values) else None
 
     def _is_of_another_site(self, fields: HeaderFields, host: str) -> bool:
         origin, site = fields.get(b"origin"), fields.get(b"sec-fetch-site")
@@ -112,11 +112,11 @@ class ClientCertificates:
         )
 
 
-def _of_connection(scope: Scope) -> ShownCertificate | None:
+def _of_connection(scope: Scope) -> PresentedCertificate | None:
     """The certificate of the connection (ASGI TLS extension: PEM, the client's own first)."""
     tls = scope.get("extensions", {}).get("tls")
     chain = tls.get("client_cert_chain") if tls else None
     if not chain:
         return None
     first: str = next(iter(chain))
-    return ShownCertificate([first.encode("ascii")], CertificateForm.PEM)
+    return PresentedCertificate([first.encode("ascii")], CertificateForm.PEM)

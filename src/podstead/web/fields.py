@@ -1,7 +1,8 @@
-"""What do the header fields of a request say? Merged by name, singletons guarded.
+"""Reads the header fields of a request: combined by name, and checked for forbidden repetition.
 
-RFC 9110 section 5.3: fields of one name may be joined with a comma, unless the field holds one
-value only; two of those are refused rather than one of them silently believed.
+RFC 9110 section 5.3: fields of the same name can be joined with commas, unless the field is defined
+to have a single value. If such a field is repeated, the request is refused, since ignoring one of
+the two would be a guess.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _SINGLETONS = frozenset(
 
 
 class HeaderFields:
-    """The fields of one request by lower-case name; values as received, Latin-1 when decoded."""
+    """The fields of one request by lower-case name. Values are as received; decoded as Latin-1."""
 
     __slots__ = ("_fields", "authorization", "proofs")
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Raises BadRequest for a repeated field that holds one value only."""
+        """Raises BadRequest for a repeated field that must have a single value."""
         fields: dict[bytes, bytes] = {}
         authorization: list[bytes] = []
         proofs: list[bytes] = []
@@ -48,9 +49,9 @@ class HeaderFields:
                 fields[name] = fields[name] + b", " + value
         self._fields = fields
         self.authorization = authorization
-        """Every Authorization field apart, since more than one is refused (A-6)."""
+        """Each Authorization field, because more than one is refused (A-6)."""
         self.proofs = proofs
-        """Every DPoP field apart, for the same reason (RFC 9449 section 4.3)."""
+        """Each DPoP field, for the same reason (RFC 9449 section 4.3)."""
 
     def get(self, name: bytes) -> str | None:
         value = self._fields.get(name)

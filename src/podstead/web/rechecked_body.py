@@ -1,9 +1,9 @@
-"""Is the sender of a body that took long to arrive still who they were when it began?
+"""Are the credentials of a request still valid when its body has arrived?
 
-A credential is looked at before anything of a body is taken in, and a large one may take hours. So
-one that was revoked meanwhile is noticed when the body is complete, and before it is stored. What
-is handed on piece by piece may be acted on before it has ended, as git does with a push: so the
-sender is asked about before pieces as well, now and then.
+Credentials are checked before the server reads the body, and a large body may take hours to arrive.
+So they are checked again when the body is complete, before it is stored, in case they have been
+revoked. Something that receives the body piece by piece may act on it before the end, as git does
+with a push, so they are also checked before pieces, at intervals.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from podstead.core.clock import Clock
 from podstead.core.operation import RequestBody
 
 RECHECK_AFTER_MS: Final = 1000
-"""What comes within so long of the last look might as well have come before the revocation."""
+"""The minimum time between two checks. A request could have arrived this much earlier anyway."""
 
 
 class RecheckedBody:
-    """A body whose sender is asked about again if it took long (:class:`RequestBody`).
+    """A body that has the credentials checked again if it takes long (:class:`RequestBody`).
 
-    Both ways of receiving it raise what ``check_again`` does.
+    Both ways of receiving it raise what ``check_again`` raises.
     """
 
-    __slots__ = ("_body", "_clock", "_looked_ms", "_recheck", "announced", "size_bytes")
+    __slots__ = ("_body", "_checked_ms", "_clock", "_recheck", "announced", "size_bytes")
 
     def __init__(
         self, body: RequestBody, *, check_again: Callable[[], Awaitable[None]], clock: Clock
     ) -> None:
-        """``check_again`` is asked when the body is complete, and meanwhile once a second."""
+        """``check_again`` is called when the body is complete and, until then, once a second."""
         self._body = body
         self._recheck = check_again
         self._clock = clock
-        self._looked_ms = clock.now_ms()
+        self._checked_ms = clock.now_ms()
         self.announced = body.announced
         self.size_bytes = body.size_bytes
 
     async def read(self, *, limit_bytes: int) -> bytes:
         """Receive the whole body."""
         content = await self._body.read(limit_bytes=limit_bytes)
-        await self._look()
+        await self._check()
         return content
 
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         """Receive the body piece by piece."""
         async for chunk in self._body.chunks(limit_bytes=limit_bytes):
-            await self._look()
+            await self._check()
             yield chunk
-        await self._look()
+        await self._check()
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         now_ms = self._clock.now_ms()
-        # A clock that was set back tells nothing, so the sender is asked about as well.
-        if not 0 <= now_ms - self._looked_ms < RECHECK_AFTER_MS:
+        # If the clock was set back, the elapsed time is unknown, so the check is repeated, too.
+        if not 0 <= now_ms - self._checked_ms < RECHECK_AFTER_MS:
             await self._recheck()
-            self._looked_ms = now_ms
+            self._checked_ms = now_ms

@@ -1,4 +1,4 @@
-"""How does an ASGI scope become a request that the rest can trust the form of? (pipeline step 1)"""
+"""How does an ASGI scope become a validated request? This is the first step of every request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podstead.core.prefer import parse_prefer
 from podstead.web.asgi import Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace
-from podstead.web.certificate_forms import ShownCertificate
+from podstead.web.certificate_forms import PresentedCertificate
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.fields import HeaderFields
 
@@ -25,7 +25,8 @@ _CONDITIONAL = frozenset(
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One HTTP request: its target in canonical form, its fields, and its body to come."""
+    """One HTTP request: its target in canonical form, its header fields, and its body, not yet
+    received."""
 
     method: str
     path: ResourcePath
@@ -33,16 +34,16 @@ class Request(msgspec.Struct, frozen=True):
     body: RequestBody
     client_address: str
     host: str
-    """The name under which the server was asked, one of its own."""
+    """The requested host, which is one of the server's own."""
     raw_path: bytes
-    """The target as sent, which is what proofs are about; without its query."""
+    """The target as sent, without its query. Proofs refer to it."""
     query: bytes
-    certificate: ShownCertificate | None = None
-    """The client certificate, where one may speak for the request."""
+    certificate: PresentedCertificate | None = None
+    """The client certificate, if there is one that may authenticate the request."""
 
     @property
     def is_of_server(self) -> bool:
-        """Whether it is ``OPTIONS *``, which asks about the server; its path is then the root."""
+        """Whether this is ``OPTIONS *``, which is about the server. Its path is then the root."""
         return _is_of_server(self.method, self.raw_path)
 
 
@@ -54,8 +55,8 @@ async def read_request(
     authorities: Authorities,
     certificates: ClientCertificates | None = None,
 ) -> Request:
-    """Read the request line and the fields, and nothing of the body. Without ``certificates`` none
-    is looked for.
+    """Read the request line and the header fields, but not the body. Without ``certificates``,
+    client certificates are ignored.
 
     Raises TargetTooLong, BadRequest (malformed target or fields) and Misdirected.
     """
@@ -87,12 +88,12 @@ async def read_request(
 
 
 def _is_of_server(method: str, raw_path: bytes) -> bool:
-    """Whether the request is about no resource (RFC 9112 section 3.2.4: asterisk-form)."""
+    """Whether the request is about the server (RFC 9112 section 3.2.4: asterisk-form)."""
     return method == "OPTIONS" and raw_path == b"*"
 
 
 def _path_of(raw_path: bytes) -> bytes:
-    """The path of the other forms of targets (RFC 9112 section 3.2), without query and fragment."""
+    """The path of a target in another form (RFC 9112 section 3.2), without query and fragment."""
     if raw_path.startswith(b"/"):
         return raw_path.partition(b"?")[0].partition(b"#")[0]
     _, separator, rest = raw_path.partition(b"://")
@@ -102,7 +103,7 @@ def _path_of(raw_path: bytes) -> bytes:
 
 
 def operation_of(request: Request, agent: Identity | None) -> Operation:
-    """What the request asks of a resource; ``agent`` is who its credential showed it to be of."""
+    """The operation on a resource that is requested; ``agent`` is the authenticated identity."""
     fields = request.fields
     get = fields.get
     link = get(b"link")

@@ -36,18 +36,18 @@ class ResourceEndpoint:
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
         have."""
-        exchange = ResourceRequest(operation_of(request, agent), agent)
+        resource_request = ResourceRequest(operation_of(request, agent), agent)
         try:
-            outcome = await self._service.handle(exchange)
+            outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
             response = refusal(
                 error,
                 method=request.method,
-                accept=exchange.operation.accept,
+                accept=resource_request.operation.accept,
                 challenges=self._challenges,
             )
-            response.headers.extend(self._responder.refusal_facts(exchange, error))
+            response.headers.extend(self._responder.refusal_facts(resource_request, error))
             return response
         if outcome.result is Result.DELETED and is_container(request.path):
             self._container_deleted()
-        return self._responder.outcome(outcome, exchange)
+        return self._responder.outcome(outcome, resource_request)

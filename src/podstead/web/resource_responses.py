@@ -52,7 +52,7 @@ from podstead.web.asgi import Headers
 from podstead.web.response import VARY, Response, content_response, empty_response
 
 UPDATES_PATH = ResourcePath("/.notifications")
-"""The address of the socket of solid-0.1."""
+"""The path of the socket of solid-0.1."""
 
 _VARY_OF_CONTAINERS = VARY + b", Prefer"
 
@@ -92,40 +92,40 @@ class Responder:
         self._base_url = base_url
         self._updates_via = (b"updates-via", updates_url(base_url).encode("ascii"))
 
-    def outcome(self, outcome: Outcome, exchange: ResourceRequest) -> Response:
+    def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
-        headers = self._facts(outcome, exchange)
+        headers = self._facts(outcome, request)
         if outcome.representation is None:
             response = empty_response(_STATUSES[outcome.result], headers)
         else:
-            response = _represented(outcome, outcome.representation, exchange, headers)
+            response = _represented(outcome, outcome.representation, request, headers)
         if outcome.result in _READ:
-            response.of_stored_state = exchange.lasting
-            response.valid_until_s = exchange.agent.expires_at_s if exchange.agent else None
-            if is_container(exchange.operation.target):
+            response.of_stored_state = request.lasting
+            response.valid_until_s = request.agent.expires_at_s if request.agent else None
+            if is_container(request.operation.target):
                 response.vary = _VARY_OF_CONTAINERS
         return response
 
-    def refusal_facts(self, exchange: ResourceRequest, error: RequestRefused) -> Headers:
-        """The headers that a refused operation may carry: they follow from the URL and from what
-        the caller itself is granted (W-50, P-30), so they tell nothing of the target. Only who
-        was let in meets preconditions, and is told the entity tag."""
-        target = exchange.operation.target
+    def refusal_facts(self, request: ResourceRequest, error: RequestRefused) -> Headers:
+        """The headers of the response to a refused operation. They depend on the URL and on the
+        access of the agent (W-50, P-30), so they reveal nothing about the target. The entity tag is
+        only sent after a failed precondition, which is evaluated after the access decision."""
+        target = request.operation.target
         headers: Headers = [(b"link", _links(target, None, self._base_url))]
         denied = isinstance(error, NotAuthenticated | AccessDenied)
-        if denied or exchange.operation.method in _SAFE:  # A-9, W-50
-            _add_wac_allow(headers, exchange)
-        if exchange.operation.method in _SAFE:
+        if denied or request.operation.method in _SAFE:  # A-9, W-50
+            _add_wac_allow(headers, request)
+        if request.operation.method in _SAFE:
             headers.append(self._updates_via)
         if isinstance(error, UnsupportedMediaType | NotFound):
-            # Of a missing resource, clients learn from these whether and how to create it.
+            # They say whether and how a client can create a missing resource.
             headers += _method_headers(target)
-        if isinstance(error, PreconditionFailed) and exchange.existing is not None:
-            headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
+        if isinstance(error, PreconditionFailed) and request.existing is not None:
+            headers.append((b"etag", stored_tag(request.existing).encode("ascii")))
         return headers
 
-    def _facts(self, outcome: Outcome, exchange: ResourceRequest) -> Headers:
-        target = outcome.location or exchange.operation.target
+    def _facts(self, outcome: Outcome, request: ResourceRequest) -> Headers:
+        target = outcome.location or request.operation.target
         headers: Headers = []
         if outcome.etag is not None:
             headers.append((b"etag", outcome.etag.encode("ascii")))
@@ -142,12 +142,12 @@ class Responder:
             links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
             headers.append((b"link", links))
         if outcome.result in _READ:
-            headers += _method_headers(exchange.operation.target)
-        if exchange.operation.method in _SAFE:
-            headers.append((b"cache-control", _cache_control(exchange)))
+            headers += _method_headers(request.operation.target)
+        if request.operation.method in _SAFE:
+            headers.append((b"cache-control", _cache_control(request)))
             headers.append(self._updates_via)
-            _add_wac_allow(headers, exchange)
-        applied = _preference_applied(outcome, exchange)
+            _add_wac_allow(headers, request)
+        applied = _preference_applied(outcome, request)
         if applied is not None:
             headers.append((b"preference-applied", applied))
         return headers
@@ -155,12 +155,12 @@ class Responder:
 
 @lru_cache(maxsize=8)
 def updates_url(base_url: str) -> str:
-    """The URL of the socket that tells of changes, by the scheme of the server's own (L-1)."""
+    """The URL of the socket for notifications of changes (L-1): wss for https, ws for http."""
     return f"ws{base_url.removeprefix('http')}{UPDATES_PATH}"
 
 
 def options_response(target: ResourcePath, *, base_url: str) -> Response:
-    """The answer to OPTIONS of a resource, from the URL's shape only (P-13)."""
+    """The response to OPTIONS of a resource, which depends on the URL alone (P-13)."""
     headers: Headers = [*_method_headers(target)]
     headers.append((b"updates-via", updates_url(base_url).encode("ascii")))
     root = storage_root(target)
@@ -171,13 +171,13 @@ def options_response(target: ResourcePath, *, base_url: str) -> Response:
 
 
 def _represented(
-    outcome: Outcome, representation: Representation, exchange: ResourceRequest, headers: Headers
+    outcome: Outcome, representation: Representation, request: ResourceRequest, headers: Headers
 ) -> Response:
     headers += (_SANDBOX, _ACCEPTS_RANGES if representation.verbatim else _ACCEPTS_NO_RANGES)
     return content_response(
         representation.body,
         representation.content_type,
-        method=exchange.operation.method,
+        method=request.operation.method,
         status=_STATUSES[outcome.result],
         headers=headers,
         size_bytes=representation.size_bytes,
@@ -185,12 +185,12 @@ def _represented(
     )
 
 
-def _preference_applied(outcome: Outcome, exchange: ResourceRequest) -> bytes | None:
-    """What the answer owes to a preference (RFC 7240 section 3); ``None`` where it owes nothing.
+def _preference_applied(outcome: Outcome, request: ResourceRequest) -> bytes | None:
+    """The preference that the response honors (RFC 7240 section 3), ``None`` without any.
 
-    No answer to a write has content, which is as little as one can have.
+    Responses to writes never have content, so they honor ``return=minimal``.
     """
-    operation = exchange.operation
+    operation = request.operation
     preferences = operation.preferences
     if outcome.result in _WRITTEN:
         return b"return=minimal" if preferences.returned is Return.MINIMAL else None
@@ -199,13 +199,13 @@ def _preference_applied(outcome: Outcome, exchange: ResourceRequest) -> bytes | 
     return None
 
 
-def _add_wac_allow(headers: Headers, exchange: ResourceRequest) -> None:
-    if exchange.grant is not None:
-        headers.append((b"wac-allow", exchange.grant.wac_allow.encode("ascii")))
+def _add_wac_allow(headers: Headers, request: ResourceRequest) -> None:
+    if request.grant is not None:
+        headers.append((b"wac-allow", request.grant.wac_allow.encode("ascii")))
 
 
-def _cache_control(exchange: ResourceRequest) -> bytes:
-    if exchange.grant is not None and exchange.grant.public_may_read:
+def _cache_control(request: ResourceRequest) -> bytes:
+    if request.grant is not None and request.grant.public_may_read:
         return b"no-cache"
     return b"private, no-cache"
 
@@ -225,7 +225,8 @@ def _links(
     rdf: bool = False,
     owner: str | None = None,
 ) -> bytes:
-    """The Link header on one line (P-29 to P-35, N-22); without ``kind`` what the URL tells."""
+    """The Link header on one line (P-29 to P-35, N-22); without ``kind``, only what follows from
+    the URL."""
     subject = subject_of(target)
     links = [(base_url + acl_of(subject), "acl")]
     auxiliary = auxiliary_kind(target)
@@ -238,7 +239,7 @@ def _links(
         links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
         stream = base_url + stream_of_resource(base_url + target)
         links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
-    if owner is not None:  # P-33; clients look for the one or the other
+    if owner is not None:  # P-33; clients use either
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
     links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
     return link_header(links).encode("ascii")
@@ -251,7 +252,7 @@ def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> lis
         if storage_root(target) == target:
             types.append(PIM_STORAGE_CLASS)
     elif auxiliary_kind(target) is not None:
-        types.append(LDP_RDF_SOURCE)  # also where none is stored: an empty description is RDF
+        types.append(LDP_RDF_SOURCE)  # also if none is stored: an empty description is RDF
     elif kind is not None:
         types.append(LDP_RDF_SOURCE if rdf else LDP_NON_RDF_SOURCE)
     return types

@@ -72,11 +72,11 @@ class LineSender:
         if asked.credential is None:
             return self._opener
         agent = await self._authentication.authenticate(
-            self._shown(asked.url, asked.credential), client_address=self._client_address
+            self._credentials(asked.url, asked.credential), client_address=self._client_address
         )
         return replace(self._opener, agent=agent)
 
-    def _shown(self, url: str, credential: LineCredential) -> RequestCredentials:
+    def _credentials(self, url: str, credential: LineCredential) -> RequestCredentials:
         """The credentials that a GET of the URL would present: a proof names method and URL."""
         absolute = f"{self._base_url}{url}" if url.startswith("/") else url
         proof = credential.proof

@@ -41,7 +41,7 @@ def _certificate(keys: ServerKeys) -> str:
         assert keys.context is None
         return keys.pair.chain.read_text(encoding="ascii")
     assert keys.context is not None
-    return keys.context.connection().shown().server_certificate or ""
+    return keys.context.connection().handshake().server_certificate or ""
 
 
 @pytest.fixture(params=[False, True])

@@ -13,7 +13,7 @@ from podstead.idp.client_metadata import (
     client_of,
     read_client_document,
     read_metadata,
-    shown_metadata,
+    registered_metadata,
 )
 from podstead.idp.records import Client
 from podstead.idp.redirects import is_usable_redirect
@@ -70,7 +70,7 @@ def test_whatever_is_sent_is_refused_or_sound(sent: Json, allow_http: bool, docu
     assert not document or metadata.auth_method == "none"
     client = client_of(metadata, client_id="c", registered=True)
     assert msgspec.json.decode(msgspec.json.encode(client), type=Client) == client
-    assert msgspec.json.encode(shown_metadata(client))
+    assert msgspec.json.encode(registered_metadata(client))
 
 
 @given(SENT | LIKELY)

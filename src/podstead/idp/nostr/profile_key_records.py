@@ -84,12 +84,12 @@ class ProfileKeyRecords:
             reported = [key for key in keys if key not in linked]
             if reported:
                 records += await noting(
-                    self._records, owner, event, profile_change(), subject=_shown(reported)
+                    self._records, owner, event, profile_change(), subject=_summary(reported)
                 )
         return records
 
 
-def _shown(keys: Sequence[str]) -> str:
+def _summary(keys: Sequence[str]) -> str:
     """The keys of one change, which is one event however many there are."""
     more = "" if len(keys) == 1 else f" and {len(keys) - 1} more"
     return npub(keys[0]) + more

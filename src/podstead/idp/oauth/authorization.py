@@ -102,7 +102,7 @@ def _complaint(parameters: Parameters, given: Mapping[str, str]) -> tuple[str, s
     """The error and description for what the library does not check."""
     name = repeated(parameters)
     if name is not None:
-        return "invalid_request", f"The parameter {_shown(name)} is given twice"
+        return "invalid_request", f"The parameter {_printable(name)} is given twice"
     for name in ("request", "request_uri"):
         if name in given:
             return f"{name}_not_supported", f"The parameter {name} is not supported"
@@ -165,7 +165,7 @@ def _validate(parameters: Parameters, client: OAuthClient) -> tuple[str, ...]:
     return tuple(scope.split())
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     return name if name.isascii() and name.isidentifier() else "of one name"
 
 

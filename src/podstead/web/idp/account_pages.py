@@ -313,7 +313,7 @@ class AccountPages:
             issuer=self._profile_issuer.issuer,
             issuer_is_named=await self._issuer_is_named(owner),
             profile_keys=(
-                () if self._profile_keys is None else await self._profile_keys.shown(account)
+                () if self._profile_keys is None else await self._profile_keys.if_readable(account)
             ),
             pod_tokens=await self._pod_tokens.of(account),
             common_password=owner.session.common_password,

@@ -49,14 +49,14 @@ class CertificatePages:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, Conflict if the profile cannot be read."""
         return json_response(
-            200, {"keys": [_shown(each) for each in await self._keys(browser_request)]}
+            200, {"keys": [_as_json(each) for each in await self._keys(browser_request)]}
         )
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, Conflict."""
         for each in await self._keys(browser_request):
             if each.mark == browser_request.segment:
-                return json_response(200, _shown(each))
+                return json_response(200, _as_json(each))
         raise NotFound("The profile does not state this key; it may have been removed")
 
     async def create(self, browser_request: BrowserRequest) -> Response:
@@ -148,5 +148,5 @@ def _download(content: bytes, media_type: str) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-def _shown(key: OwnKey) -> dict[str, object]:
+def _as_json(key: OwnKey) -> dict[str, object]:
     return {"id": key.mark, "bits": key.modulus.bit_length()}

@@ -38,7 +38,7 @@ class _Return:
     uri: str | None
     state: str | None
 
-    def shown(self, base_url: str) -> ClientDisplay | None:
+    def display(self, base_url: str) -> ClientDisplay | None:
         """Its description on a page of the server at ``base_url``; ``None`` if there is no
         redirect."""
         if self.client is None or self.uri is None:
@@ -103,7 +103,7 @@ class EndSessionPages:
             account=session.account,
             csrf_token=session.session.csrf_token,
             client=onward.client,
-            onward=onward.shown(self._pods_url),
+            onward=onward.display(self._pods_url),
             post_logout_redirect_uri=onward.uri,
             state=onward.state,
         )
@@ -158,7 +158,7 @@ class EndSessionPages:
         return self._renderer.page(
             "signed_out.html",
             deleted=False,
-            onward=onward.shown(self._pods_url),
+            onward=onward.display(self._pods_url),
             url=onward.url,
         )
 

@@ -123,7 +123,7 @@ class InteractionPages:
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,
-            client=self._shown_client(pending),
+            client=self._client_display(pending),
             permissions=permissions(pending.interaction.request.scopes),
             consents=signing_in_consents(pending.interaction),
             registration=self._registration_open,
@@ -139,7 +139,7 @@ class InteractionPages:
         return self._renderer.page(
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
-            client=self._shown_client(pending),
+            client=self._client_display(pending),
             scopes=pending.interaction.request.scopes,
             permissions=permissions(pending.interaction.request.scopes),
             identity_scope=IDENTITY_SCOPE,
@@ -148,7 +148,7 @@ class InteractionPages:
             offer_passkey=await self._has_no_passkey(account),
         )
 
-    def _shown_client(self, pending: Pending) -> ClientDisplay:
+    def _client_display(self, pending: Pending) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 

@@ -110,14 +110,14 @@ class NostrKeyEndpoints:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         kept = await self._links.of_account(browser_request.owner().account.account_id)
-        return json_response(200, {"keys": [_shown(each.value) for each in kept]})
+        return json_response(200, {"keys": [_as_json(each.value) for each in kept]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         kept = await self._links.find(browser_request.segment)
         if kept is None or kept.value.account_id != browser_request.owner().account.account_id:
             raise NotFound("There is no such key; it may have been removed")
-        return json_response(200, _shown(kept.value))
+        return json_response(200, _as_json(kept.value))
 
     async def unlink(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
@@ -156,7 +156,7 @@ def _choice(sent: FormSubmission, name: str) -> bool:
     return value
 
 
-def _shown(link: NostrLink) -> dict[str, object]:
+def _as_json(link: NostrLink) -> dict[str, object]:
     used_s = link.last_used_s
     return {
         "pubkey": link.public_key,

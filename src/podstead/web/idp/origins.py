@@ -53,6 +53,6 @@ def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:
 
 def check_form_token(sent: object, *, expected: str) -> None:
     """Raises WrongFormToken unless a form or a script has sent the session's token."""
-    shown = sent.encode(errors="replace") if isinstance(sent, str) else b""
-    if not hmac.compare_digest(shown, expected.encode()):
+    sent_token = sent.encode(errors="replace") if isinstance(sent, str) else b""
+    if not hmac.compare_digest(sent_token, expected.encode()):
         raise WrongFormToken

@@ -33,13 +33,13 @@ class PasskeyPages:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         kept = await self._passkeys.of_account(browser_request.owner().account.account_id)
-        return json_response(200, {"passkeys": [_shown(each) for each in kept]})
+        return json_response(200, {"passkeys": [_as_json(each) for each in kept]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self._passkeys.of_account(browser_request.owner().account.account_id):
             if each.key == browser_request.segment:
-                return json_response(200, _shown(each))
+                return json_response(200, _as_json(each))
         raise NotFound("There is no such passkey; it may have been removed")
 
     async def rename(self, browser_request: BrowserRequest) -> Response:
@@ -69,7 +69,7 @@ class PasskeyPages:
         return json_response(204, None)
 
 
-def _shown(kept: Versioned[Passkey]) -> dict[str, object]:
+def _as_json(kept: Versioned[Passkey]) -> dict[str, object]:
     passkey = kept.value
     used_s, suspected_s = passkey.last_used_s, passkey.suspected_s
     return {

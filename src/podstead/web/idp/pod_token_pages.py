@@ -27,13 +27,13 @@ class PodTokenPages:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         listed = await self.tokens.of(browser_request.owner().account)
-        return json_response(200, {"tokens": [_shown(each) for each in listed]})
+        return json_response(200, {"tokens": [_as_json(each) for each in listed]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self.tokens.of(browser_request.owner().account):
             if each.token_id == browser_request.segment:
-                return json_response(200, _shown(each))
+                return json_response(200, _as_json(each))
         raise NotFound("There is no such token; it may have been revoked")
 
     async def revoke(self, browser_request: BrowserRequest) -> Response:
@@ -48,7 +48,7 @@ class PodTokenPages:
         return json_response(204, None)
 
 
-def _shown(token: TokenRecord) -> dict[str, object]:
+def _as_json(token: TokenRecord) -> dict[str, object]:
     expires_s = token.expires_s
     return {
         "id": token.token_id,

@@ -77,7 +77,7 @@ class ProfileKeyEndpoints:
             for key in keys
         ]
 
-    async def shown(self, account: Account) -> Sequence[ListedProfileKey] | None:
+    async def if_readable(self, account: Account) -> Sequence[ListedProfileKey] | None:
         """The same for the account page; ``None`` if the profile cannot be read, so that the rest
         of the page still works."""
         try:
@@ -88,11 +88,11 @@ class ProfileKeyEndpoints:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, StorageError, Overloaded."""
         listed = await self.of(browser_request.owner().account)
-        return json_response(200, {"keys": [_shown(each) for each in listed]})
+        return json_response(200, {"keys": [_as_json(each) for each in listed]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, StorageError, Overloaded."""
-        return json_response(200, _shown(await self._named(browser_request)))
+        return json_response(200, _as_json(await self._named(browser_request)))
 
     async def allow(self, browser_request: BrowserRequest) -> Response:
         """Allow a key to sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
@@ -127,7 +127,7 @@ class ProfileKeyEndpoints:
         raise NotFound("There is no such key; it may have been removed")
 
 
-def _shown(key: ListedProfileKey) -> dict[str, object]:
+def _as_json(key: ListedProfileKey) -> dict[str, object]:
     allowed_s = key.allowed_s
     return {
         "pubkey": key.public_key,

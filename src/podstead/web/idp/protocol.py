@@ -27,7 +27,7 @@ from podstead.idp.client_authentication import (
     authenticates,
     presented_client,
 )
-from podstead.idp.client_metadata import UnusableMetadata, shown_metadata
+from podstead.idp.client_metadata import UnusableMetadata, registered_metadata
 from podstead.idp.clients import ClientDirectory, ClientUnavailable
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.answers import refused, unavailable, unknown_client
@@ -169,7 +169,7 @@ class ProtocolEndpoints:
         except UnusableMetadata as error:
             return oauth_json_response(refused(error.error, str(error)))
         client = registered.client
-        body = shown_metadata(client)
+        body = registered_metadata(client)
         if registered.secret is not None:
             body |= {
                 "client_secret": registered.secret,
@@ -195,7 +195,9 @@ class ProtocolEndpoints:
         if request.method == "DELETE":
             await self._clients.remove(client_id)
             return empty_response(204, NO_STORE)
-        body = shown_metadata(client) | {"registration_client_uri": self._registration_uri(client)}
+        body = registered_metadata(client) | {
+            "registration_client_uri": self._registration_uri(client)
+        }
         return oauth_json_response(OAuthAnswer(200, body))
 
     # --- parts --------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ class RegistrationPages:
             return None
         return await self._authorizations.pending(uid, browser=browser_request.browser)
 
-    def _shown_client(self, pending: Pending) -> ClientDisplay:
+    def _client_display(self, pending: Pending) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
@@ -212,7 +212,7 @@ class RegistrationPages:
             name_pattern=NAME_PATTERN,
             max_name_characters=MAX_NAME_CHARACTERS,
             email=sent.text("email"),
-            client=None if pending is None else self._shown_client(pending),
+            client=None if pending is None else self._client_display(pending),
             consents=pending is not None and signing_in_consents(pending.interaction),
             permissions=() if pending is None else permissions(pending.interaction.request.scopes),
             uid=None if pending is None else pending.uid,

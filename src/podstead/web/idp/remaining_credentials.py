@@ -83,7 +83,7 @@ class RemainingCredentials:
                 npub(each.public_key),
                 None if each.allowed_s is None else f"{PROFILE_KEYS_PATH}/{each.public_key}",
             )
-            for each in await self.profile_keys.shown(account) or ()
+            for each in await self.profile_keys.if_readable(account) or ()
         ]
 
     async def _certificates(self, account: Account) -> Sequence[RemainingCredential]:

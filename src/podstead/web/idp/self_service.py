@@ -62,12 +62,12 @@ class SelfService:
 
     async def list_sessions(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_response(200, {"sessions": await self._shown_sessions(browser_request)})
+        return json_response(200, {"sessions": await self._sessions_json(browser_request)})
 
     async def get_session(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         return json_response(
-            200, _named(await self._shown_sessions(browser_request), browser_request.segment)
+            200, _named(await self._sessions_json(browser_request), browser_request.segment)
         )
 
     async def end_session(self, browser_request: BrowserRequest) -> Response:
@@ -90,12 +90,12 @@ class SelfService:
 
     async def list_grants(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_response(200, {"grants": await self._shown_grants(browser_request)})
+        return json_response(200, {"grants": await self._grants_json(browser_request)})
 
     async def get_grant(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         return json_response(
-            200, _named(await self._shown_grants(browser_request), browser_request.segment)
+            200, _named(await self._grants_json(browser_request), browser_request.segment)
         )
 
     async def end_grant(self, browser_request: BrowserRequest) -> Response:
@@ -132,7 +132,7 @@ class SelfService:
         """Raises NotAuthenticated."""
         account_id = browser_request.owner().account.account_id
         return json_response(
-            200, {"events": [_shown_event(each) for each in await self._events(account_id)]}
+            200, {"events": [_event_json(each) for each in await self._events(account_id)]}
         )
 
     # --- client credentials -------------------------------------------------------------------
@@ -198,17 +198,17 @@ class SelfService:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _shown_sessions(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
+    async def _sessions_json(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
         owner = browser_request.owner()
         listed = await self._sessions.of_account(owner.account)
         current = owner.session.public_id
-        return [_shown_session(each.value, current=current) for each in listed]
+        return [_session_json(each.value, current=current) for each in listed]
 
-    async def _shown_grants(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
+    async def _grants_json(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
         listed = await self._connected_clients.of_account(
             browser_request.owner().account.account_id
         )
-        return [_shown_grant(each) for each in listed]
+        return [_grant_json(each) for each in listed]
 
     def _gone(self, browser_request: BrowserRequest, flash_message: str) -> Response:
         if browser_request.wants_page:
@@ -229,14 +229,14 @@ class SelfService:
         return f"{self._base_url}{CREDENTIALS_PATH}/{credential_id}"
 
 
-def _named(shown: list[dict[str, object]], name: str) -> Mapping[str, object]:
-    for each in shown:
+def _named(listed: list[dict[str, object]], name: str) -> Mapping[str, object]:
+    for each in listed:
         if each["id"] == name:
             return each
     raise NotFound("There is nothing with that name; it may have been removed")
 
 
-def _shown_event(event: SecurityEvent) -> dict[str, object]:
+def _event_json(event: SecurityEvent) -> dict[str, object]:
     return {
         "at": machine_time(event.at_s),
         "what": event.what,
@@ -247,7 +247,7 @@ def _shown_event(event: SecurityEvent) -> dict[str, object]:
     }
 
 
-def _shown_session(session: BrowserSession, *, current: str) -> dict[str, object]:
+def _session_json(session: BrowserSession, *, current: str) -> dict[str, object]:
     return {
         "id": session.public_id,
         "current": session.public_id == current,
@@ -258,7 +258,7 @@ def _shown_session(session: BrowserSession, *, current: str) -> dict[str, object
     }
 
 
-def _shown_grant(connection: ConnectedClient) -> dict[str, object]:
+def _grant_json(connection: ConnectedClient) -> dict[str, object]:
     used_s = connection.last_used_s
     return {
         "id": connection.connection_id,

@@ -49,11 +49,12 @@ def shown_applications(
         key = (client.client_id,) if alone else ("", *places)
         groups.setdefault(key, []).append(client)
     return [
-        _shown(key, group, places_of(group[0], base_url=base_url)) for key, group in groups.items()
+        _application(key, group, places_of(group[0], base_url=base_url))
+        for key, group in groups.items()
     ]
 
 
-def _shown(
+def _application(
     key: tuple[str, ...], group: Sequence[ConnectedClient], places: Sequence[str]
 ) -> ShownApplication:
     names = list(dict.fromkeys(each.client_name for each in group if each.client_name))

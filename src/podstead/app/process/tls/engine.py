@@ -159,7 +159,7 @@ class TlsConnection:
         except SSL.WantReadError:
             return b"".join(pieces)
 
-    def shown(self) -> Handshake:
+    def handshake(self) -> Handshake:
         """After the handshake: who the client says it is, and how the connection is protected."""
         connection = self._connection
         certificate = connection.get_peer_certificate()

@@ -40,15 +40,15 @@ Clients = dict[str, TlsClient]
 """By the name of the Unix socket from which the HTTP server is reached."""
 
 
-def describe(shown: Handshake) -> dict[str, object]:
+def describe(handshake: Handshake) -> dict[str, object]:
     """The TLS extension of ASGI, version 0.2, for one connection."""
     return {
-        "server_cert": shown.server_certificate,
-        "client_cert_chain": shown.chain,
-        "client_cert_name": shown.name,
-        "client_cert_error": _UNVERIFIED if shown.chain else None,
-        "tls_version": shown.version,
-        "cipher_suite": shown.cipher,
+        "server_cert": handshake.server_certificate,
+        "client_cert_chain": handshake.chain,
+        "client_cert_name": handshake.name,
+        "client_cert_error": _UNVERIFIED if handshake.chain else None,
+        "tls_version": handshake.version,
+        "cipher_suite": handshake.cipher,
     }
 
 

@@ -32,7 +32,7 @@ section 4.6.3)."""
 class Owner(Protocol):
     """What a connection needs besides its two halves."""
 
-    async def admit(self, client: ClientHalf, shown: Handshake) -> ServerHalf:
+    async def admit(self, client: ClientHalf, handshake: Handshake) -> ServerHalf:
         """Connect a client whose handshake is complete to the HTTP server. Raises OSError, which
         has been logged."""
 
@@ -181,7 +181,7 @@ class ClientHalf(_Half):
 
     async def _be_admitted(self) -> None:
         try:
-            self._server = await self._owner.admit(self, self._tls.shown())
+            self._server = await self._owner.admit(self, self._tls.handshake())
         except OSError:
             self.abort()
             return

@@ -140,10 +140,10 @@ class Terminator:
             accepted.close()
             self.note_end(client)
 
-    async def admit(self, client: ClientHalf, shown: Handshake) -> ServerHalf:
+    async def admit(self, client: ClientHalf, handshake: Handshake) -> ServerHalf:
         name = str(self._inner.with_name(str(next(self._numbers))))
         # Known before the connection exists, so that no request can reach the application first.
-        self._clients[name] = TlsClient(client.address, self._server_address, describe(shown))
+        self._clients[name] = TlsClient(client.address, self._server_address, describe(handshake))
         server = ServerHalf(client, lambda: self._forget(name))
         try:
             connection = await self._connect(name)
