@@ -261,5 +261,5 @@ def test_a_server_whose_package_is_replaced_goes_on_as_it_was(
             use_passkey(person)
             if name == "first":
                 end_worker(server)
-    for trouble in ("Traceback", "ImportError", "ModuleNotFoundError", "could not be answered"):
+    for trouble in ("Traceback", "ImportError", "ModuleNotFoundError", "could not be handled"):
         assert trouble not in server.errors, server.errors

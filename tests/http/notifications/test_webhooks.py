@@ -253,7 +253,7 @@ async def test_a_receiver_that_is_gone_is_left_alone_and_that_is_shown(
         await receiver.next()
         shown = await given_up(server, made)
     assert "410" in shown
-    assert any("given up" in record.message for record in caplog.records)
+    assert any("Giving up" in record.message for record in caplog.records)
     await put(server, "<> a <#A> .")
     assert receiver.is_quiet
     assert (await server.alice.delete(path_of(made["id"]))).status == 204
