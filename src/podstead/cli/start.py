@@ -9,6 +9,7 @@ import click
 
 from podstead import __version__
 from podstead.app.process.exit_reason import ExitReason
+from podstead.app.process.loading import without_collection
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.config import Settings
 from podstead.core.counting import counted
@@ -51,8 +52,9 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """
     settings = settings_from(options)
     # Imported here because `podstead --help` does not need them.
-    from podstead.app.build import build_application
-    from podstead.app.process.run import run_server
+    with without_collection():
+        from podstead.app.build import build_application
+        from podstead.app.process.run import run_server
 
     end(run_server(settings, factory=build_application, on_ready=announce))
 

@@ -1,5 +1,5 @@
 """How is one request sent, or one WebSocket opened, to a checked destination? The only file that
-uses the HTTP client library.
+uses the HTTP client library, which ``client_library.py`` loads.
 
 Each exchange has a connection of its own, pinned to the addresses that the guard has checked. There
 are no proxies or netrc files from the environment, no cookies, and no automatic redirects.
@@ -13,10 +13,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from podstead.outbound.client_library import aiohttp
 from podstead.outbound.errors import BadStatus, Refused, TooSlow, Unreachable
 from podstead.outbound.guard import Destination, address_family
 
@@ -164,7 +163,7 @@ async def _connecting(
         raise Unreachable from error
 
 
-class _Pinned(AbstractResolver):
+class _Pinned(aiohttp.abc.AbstractResolver):
     """Resolves the name to the checked addresses, whatever the name servers return by now."""
 
     def __init__(self, destination: Destination) -> None:
@@ -172,9 +171,9 @@ class _Pinned(AbstractResolver):
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
+    ) -> list[aiohttp.abc.ResolveResult]:
         return [
-            ResolveResult(
+            aiohttp.abc.ResolveResult(
                 hostname=host,
                 host=str(address),
                 port=port,

@@ -22,6 +22,13 @@ from podstead.config import Settings
 preload(Settings(**json.loads(sys.argv[1])))
 print(json.dumps(sorted(sys.modules)))
 """
+_FROZEN = """
+import gc, json
+from podstead.app.process.preload import preload
+from podstead.config import Settings
+preload(Settings())
+print(json.dumps([gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count()]))
+"""
 _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OF_COMMANDS = {"podstead.outbound.submission"}
 
@@ -47,15 +54,20 @@ def loaded() -> frozenset[str]:
 
 def _loaded_by(**settings: bool) -> frozenset[str]:
     """The modules that a fresh process loads for these settings."""
-    said = subprocess.run(
-        [sys.executable, "-c", _LOADED, json.dumps(settings)],
+    return frozenset(json.loads(_output_of(_LOADED, json.dumps(settings))))
+
+
+def _output_of(program: str, *arguments: str) -> str:
+    """What a fresh process prints that runs this program."""
+    finished = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
         check=True,
         cwd=REPOSITORY,
     )
-    return frozenset(json.loads(said.stdout))
+    return finished.stdout
 
 
 def _sources() -> list[Path]:
@@ -88,3 +100,11 @@ def test_without_the_provider_what_belongs_to_it_is_not_loaded(loaded: frozenset
     }
     assert provider <= loaded
     assert not provider & _loaded_by()
+
+
+def test_no_collection_visits_what_workers_share() -> None:
+    """It would write to every object, and each worker would get a copy of every page."""
+    is_enabled, visited, frozen = json.loads(_output_of(_FROZEN))
+    assert is_enabled
+    assert frozen > 10_000
+    assert visited < frozen / 100
