@@ -42,6 +42,11 @@ class RootLayout:
         return self.root / "change-pipes"
 
     @property
+    def write_turns(self) -> Path:
+        """The file by which processes take turns at writing to the database."""
+        return self.root / "write-turns"
+
+    @property
     def lock(self) -> Path:
         """The file that a running server holds a lock on."""
         return self.root / "podstead.lock"

@@ -47,6 +47,7 @@ from podstead.storage.sqlite.removal import begin_removal, continue_removal
 from podstead.storage.sqlite.row_changes import new_change_queue
 from podstead.storage.sqlite.shrinking import checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
+from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.sqlite.writer import Writer
 
 logger = logging.getLogger("podstead.storage")
@@ -124,7 +125,12 @@ class SqliteStore:
         self._opened = _Opened(
             ReadConnection(reader, change_queue),
             ephemeral,
-            Writer(writer, max_waiting=self._max_waiting, on_changes=change_notifier.notify),
+            Writer(
+                writer,
+                WriteTurns(self._layout.write_turns),
+                max_waiting=self._max_waiting,
+                on_changes=change_notifier.notify,
+            ),
             LocalBlobs(self._layout.blobs, self._space),
             change_notifier,
         )

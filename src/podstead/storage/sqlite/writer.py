@@ -4,10 +4,13 @@ All jobs that arrive while a batch is being committed form the next batch. A bat
 applied on the event loop, which takes about ten microseconds per write, and a thread only waits for
 the disk: if the thread did both, it would compete with the loop for the interpreter lock at every
 statement. If another process is writing, or if the batch contains anything but writes, the thread
-does everything, so that the loop never blocks.
+does everything, so that the loop never blocks. Batches of different processes take turns
+(``write_turns.py``); the loop looks from time to time whether its own has come, and jobs that
+arrive in the meantime join the batch.
 
-The connection belongs to the loop until a batch is put into ``_calls``, and to the thread from then
-until ``_end_batch`` is called. There is only one batch at a time, so no lock is needed.
+The connection and the turn belong to the loop until a batch is put into ``_calls``, and to the
+thread from then until ``_end_batch`` is called. There is only one batch at a time, so no lock is
+needed.
 """
 
 from __future__ import annotations
@@ -31,11 +34,19 @@ from podstead.storage.sqlite.transaction import (
     failures,
     is_job_error,
 )
+from podstead.storage.sqlite.write_turns import WriteTurns
 
 T = TypeVar("T")
 
 MAX_JOBS = 128
 """The maximum size of a batch, which bounds how long the event loop and other processes wait."""
+
+TURN_INTERVAL_S = 0.001
+"""How often the loop looks whether it is its turn to write."""
+
+MAX_TURN_WAIT_S = 5.0
+"""How long a batch waits for its turn. After that, the process before it is taken for stopped, and
+the batch competes with all others for SQLite's lock, for which it waits as well."""
 
 _Waiting = tuple[Job, "asyncio.Future[JobResult]"]
 _Completion = Callable[[Sequence[Job]], list[JobResult]]
@@ -47,15 +58,19 @@ class Writer:
     def __init__(
         self,
         connection: WriteConnection,
+        turns: WriteTurns,
         *,
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take ownership of ``connection``; refuse jobs while ``max_waiting`` are waiting.
+        """Take ownership of ``connection`` and ``turns``.
 
-        ``on_changes`` is called after each batch that adds to the change log.
+        Jobs are refused while ``max_waiting`` are waiting. ``on_changes`` is called after each
+        batch that adds to the change log.
         """
         self._connection = connection
+        self._turns = turns
+        self._turn_asked_s: float | None = None
         self._max_waiting = max_waiting
         self._on_changes = on_changes
         self._loop = asyncio.get_running_loop()
@@ -100,15 +115,26 @@ class Writer:
     # --- on the event loop --------------------------------------------------------------------
 
     def _start_batch(self) -> None:
+        if not self._turns.has_come() and not self._has_waited_too_long():
+            self._loop.call_later(TURN_INTERVAL_S, self._start_batch)
+            return
+        self._turn_asked_s = None
         count = min(len(self._waiting), MAX_JOBS)
         self._current_batch = [self._waiting.popleft() for _ in range(count)]
         jobs = [job for job, _ in self._current_batch]
         try:
             completion = self._apply(jobs)
         except Exception as error:  # noqa: BLE001 - no caller may wait forever
+            self._turns.end()
             self._end_batch(failures(jobs, error))
         else:
             self._calls.put((jobs, completion))
+
+    def _has_waited_too_long(self) -> bool:
+        now_s = self._loop.time()
+        if self._turn_asked_s is None:
+            self._turn_asked_s = now_s
+        return now_s - self._turn_asked_s > MAX_TURN_WAIT_S
 
     def _apply(self, jobs: list[Job]) -> _Completion:
         """Apply the batch if that does not block, and return what the thread must do."""
@@ -150,10 +176,13 @@ class Writer:
                 results = completion(jobs)
             except Exception as error:  # noqa: BLE001 - no caller may wait forever
                 results = failures(jobs, error)
+            # Here and not on the loop, which may be busy: others wait for it.
+            self._turns.end()
             self._loop.call_soon_threadsafe(self._end_batch, results)
 
     def _finish(self) -> None:
         self._thread.join()
+        self._turns.close()
         try:
             self._connection.close()
         except apsw.Error as error:

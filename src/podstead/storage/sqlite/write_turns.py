@@ -1,0 +1,111 @@
+"""In which order do the processes that share a database write to it?
+
+SQLite lets one process write at a time and tells the others only that it is busy. Whoever happens
+to ask right after a commit is next, so a process that writes all the time can keep another one
+waiting for hundreds of its own writes. Therefore writers queue up: each takes a number, and writes
+once the writer with the number before it has finished. A writer that has finished and wants to
+write again comes after all those that wait.
+
+The number that was taken last is in a small file, and the holder of a number keeps the byte of that
+number in the file locked. The kernel releases the lock if a process ends in whatever way, so a dead
+writer never blocks the queue. The queue is about fairness only: SQLite's own lock still protects
+the data, and a writer that cannot use the queue, or that has waited too long for another, writes
+without it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_PRIVATE: Final = 0o600
+_LOCK: Final = struct.Struct("hhqqi4x")
+"""The C structure flock where addresses have 64 bits: type, origin, start, length and process."""
+
+_LAST: Final = struct.Struct("=q")
+_ATTEMPTS: Final = 8
+"""How often a number is tried for, since others may take one at the same moment."""
+
+IS_AVAILABLE: Final = sys.platform == "linux" and sys.maxsize > 2**32
+"""Whether the system has locks that belong to an open file and not to a process, so that two
+writers of one process can wait for each other, too."""
+
+
+class WriteTurns:
+    """The place of one writer in the queue. Only one thread may use it at a time."""
+
+    __slots__ = ("_descriptor", "_memory", "_number")
+
+    def __init__(self, file: Path) -> None:
+        """``file`` is the same for all writers of a database, and created if it is missing."""
+        self._number: int | None = None
+        self._memory: mmap.mmap | None = None
+        self._descriptor = -1
+        if not IS_AVAILABLE:
+            return
+        with suppress(OSError):  # the disk may be full
+            self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+            if os.fstat(self._descriptor).st_size < _LAST.size:
+                # Two processes may both do this, so it must not set back a number.
+                os.posix_fallocate(self._descriptor, 0, _LAST.size)
+            self._memory = mmap.mmap(self._descriptor, _LAST.size)
+
+    def has_come(self) -> bool:
+        """Whether it is this writer's turn. The first call takes a number."""
+        if self._memory is None:
+            return True
+        try:
+            if self._number is None:
+                self._number = self._take_number(self._memory)
+            # The writer before this one keeps its number locked until it has finished.
+            return self._number is not None and not self._is_locked(self._number - 1)
+        except OSError:  # the system has no memory for locks
+            return True
+
+    def end(self) -> None:
+        """End this writer's turn, or give up its place in the queue."""
+        if self._number is not None:
+            number, self._number = self._number, None
+            with suppress(OSError):
+                self._set_lock(fcntl.F_UNLCK, number)
+
+    def close(self) -> None:
+        """Leave the queue for good."""
+        self._number = None
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _take_number(self, memory: mmap.mmap) -> int | None:
+        """The next number; ``None`` if others were faster each time. Raises OSError."""
+        for _ in range(_ATTEMPTS):
+            last: int = _LAST.unpack_from(memory)[0]
+            number = last + 1
+            try:
+                self._set_lock(fcntl.F_WRLCK, number)
+            except (BlockingIOError, PermissionError):  # another writer is just taking it
+                continue
+            # Only who holds the lock on the next number writes, so this cannot change any more.
+            if _LAST.unpack_from(memory)[0] == last:
+                _LAST.pack_into(memory, 0, number)
+                return number
+            self._set_lock(fcntl.F_UNLCK, number)
+        return None
+
+    def _is_locked(self, number: int) -> bool:
+        request = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0)
+        answer = fcntl.fcntl(self._descriptor, fcntl.F_OFD_GETLK, request)
+        return int(_LOCK.unpack(answer)[0]) != fcntl.F_UNLCK
+
+    def _set_lock(self, kind: int, number: int) -> None:
+        request = _LOCK.pack(kind, os.SEEK_SET, number, 1, 0)
+        fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, request)
