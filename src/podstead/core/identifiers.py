@@ -9,7 +9,6 @@ path only, so everything here is pure and works for resources that do not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import Enum
 from typing import NewType
 
@@ -106,12 +105,19 @@ def parent_container(path: ResourcePath) -> ResourcePath | None:
     return ResourcePath(path[: path.rindex("/", 0, len(path) - 1) + 1])
 
 
-def ancestors(path: ResourcePath) -> Iterator[ResourcePath]:
+def ancestors(path: ResourcePath) -> tuple[ResourcePath, ...]:
     """The containers above the path, from the nearest to the server's root."""
-    end = len(path) - 1
-    while end > 0:
-        end = path.rindex("/", 0, end)
-        yield ResourcePath(path[: end + 1])
+    container = parent_container(path)
+    return () if container is None else _with_ancestors(container)
+
+
+@memoize_short_keys
+def _with_ancestors(container: ResourcePath) -> tuple[ResourcePath, ...]:
+    """The container and those above it, which all its members have in common."""
+    found = [container]
+    while (above := parent_container(found[-1])) is not None:
+        found.append(above)
+    return tuple(found)
 
 
 def segment_name(path: ResourcePath) -> str:

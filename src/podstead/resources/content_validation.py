@@ -88,15 +88,14 @@ class ContentValidator:
         the agent may not make, and Superseded if the current content changed while it was compared.
         """
         sent = received.body
-        content = Content(received.content_type, sent)
-        after = EMPTY_DATASET
+        document, after = None, EMPTY_DATASET
         if received.rdf is not None:
             received, document = await self._understand(
                 state, received, received.rdf, posted=posted
             )
-            content = Content(received.content_type, received.body)
-            if document is not None:
-                content, after = await self._fit(state, content, document)
+        content = Content(received.content_type, received.body)
+        if document is not None:
+            content, after = await self._fit(state, content, document)
         await self._identity_changes.check(request, state, after, version)
         if content.body is not sent:
             await self._store.discard(sent)  # the write will not use it

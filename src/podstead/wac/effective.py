@@ -23,6 +23,8 @@ from podstead.core.identifiers import (
     acl_of,
     ancestors,
     auxiliary_kind,
+    is_container,
+    parent_container,
     slash_variant,
     storage_root,
     subject_of,
@@ -71,7 +73,43 @@ class _KnownAcl(Value):
     lasting: bool = True
 
 
+class _Surroundings(Value):
+    """What a decision about a resource depends on besides the resource itself.
+
+    ``paths`` are the resource, the containers above it, the slash variants of all of these (P-47,
+    P-49), and the ACLs that may be the effective one. ``acls`` are these ACLs, the closest first,
+    and ``absences`` are the preconditions that they do not exist.
+    """
+
+    paths: tuple[ResourcePath, ...]
+    acls: tuple[ResourcePath, ...]
+    absences: tuple[Absent, ...]
+
+
 @memoize_short_keys
+def _surroundings(subject: ResourcePath) -> _Surroundings:
+    """The surroundings of a resource that is not auxiliary.
+
+    Those of a document are the surroundings of its container and three more paths, which are none
+    of these, because each begins with the path of the container and a name.
+    """
+    if not is_container(subject):
+        above = _surroundings(parent_container(subject) or ROOT)
+        acl = acl_of(subject)
+        return _Surroundings(
+            (subject, slash_variant(subject), acl, *above.paths),
+            (acl, *above.acls),
+            (Absent(acl), *above.absences),
+        )
+    places = (subject, *ancestors(subject))
+    variants = (slash_variant(place) for place in places if place != ROOT)
+    acls = tuple(map(acl_of, places))
+    # The slash variant of a container can be the path of an ACL.
+    return _Surroundings(
+        tuple(dict.fromkeys((*places, *variants, *acls))), acls, tuple(map(Absent, acls))
+    )
+
+
 def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     """Every path whose metadata a decision about ``target`` needs, for one snapshot.
 
@@ -84,21 +122,13 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     names = [target]
     while auxiliary_kind(names[-1]) is not None:
         names.append(subject_of(names[-1]))
-    subject = names[-1]
-    places = [subject, *ancestors(subject)]
-    twins = [slash_variant(place) for place in places if place != ROOT]
-    return tuple(dict.fromkeys((*names, *places, *twins, *acl_paths(subject))))
+    paths = _surroundings(names[-1]).paths
+    return paths if len(names) == 1 else tuple(dict.fromkeys((*names, *paths)))
 
 
-@memoize_short_keys
 def acl_paths(subject: ResourcePath) -> tuple[ResourcePath, ...]:
     """The paths at which the effective ACL of a subject may be, the closest first."""
-    return tuple(acl_of(place) for place in (subject, *ancestors(subject)))
-
-
-@memoize_short_keys
-def _absences(subject: ResourcePath) -> tuple[Absent, ...]:
-    return tuple(Absent(path) for path in acl_paths(subject))
+    return _surroundings(subject).acls
 
 
 class EffectiveAcls:
@@ -136,7 +166,7 @@ class EffectiveAcls:
         subject = governed(target).subject
         depth, metadata = _closest(subject, snapshot)
         if metadata is None:
-            return EffectiveAcl(NO_RULES, _absences(subject))
+            return EffectiveAcl(NO_RULES, _surroundings(subject).absences)
         acl = self._acls.cached(metadata.path, metadata)
         if acl is not None:
             return _effective(subject, depth, acl)
@@ -147,7 +177,7 @@ class EffectiveAcls:
     async def _read(self, subject: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
         depth, metadata = _closest(subject, snapshot)
         if metadata is None:
-            return EffectiveAcl(NO_RULES, _absences(subject))
+            return EffectiveAcl(NO_RULES, _surroundings(subject).absences)
         try:
             acl = await self._acls.read(metadata.path, metadata)
         except UnknownContext:
@@ -180,7 +210,7 @@ def cache_weight(metadata: Metadata, _: object) -> int:
 
 def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAcl:
     rules = acl.inherited if depth else acl.own
-    return EffectiveAcl(rules, (*_absences(subject)[:depth], acl.version), acl.lasting)
+    return EffectiveAcl(rules, (*_surroundings(subject).absences[:depth], acl.version), acl.lasting)
 
 
 def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:

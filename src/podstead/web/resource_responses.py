@@ -29,7 +29,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.links import link_header
 from podstead.core.media_types import RDF_TYPES, essence
-from podstead.core.memoization import memoize_short_keys
+from podstead.core.memoization import memoize_short_first_keys, memoize_short_keys
 from podstead.core.methods import accepts_only_rdf, allowed_methods
 from podstead.core.prefer import Return
 from podstead.core.vocab import (
@@ -216,7 +216,7 @@ def http_date(unix_s: int) -> bytes:
     return formatdate(unix_s, usegmt=True).encode("ascii")
 
 
-@memoize_short_keys
+@memoize_short_first_keys
 def _links(
     target: ResourcePath,
     kind: ResourceKind | None,

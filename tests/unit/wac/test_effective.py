@@ -8,7 +8,7 @@ from podstead.core.errors import Overloaded, StorageError, TargetTooLong
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of
 from podstead.storage.document_reader import MAX_ATTEMPTS
 from podstead.storage.records import Absent, AtVersion
-from podstead.wac.effective import MAX_DEPTH, EffectiveAcls, paths_to_read
+from podstead.wac.effective import MAX_DEPTH, EffectiveAcls, acl_paths, paths_to_read
 from podstead.wac.modes import Mode
 from tests.support.wac_world import BASE, BOB, OWNER, World, identity, owner_rule, path, pod, rule
 
@@ -288,10 +288,33 @@ def test_the_snapshot_of_the_servers_root_is_the_root_and_its_acl() -> None:
     assert paths_to_read(ROOT) == ("/", "/.acl")
 
 
-def test_each_path_is_looked_at_once() -> None:
-    for name in ("/", "/pod/", "/pod/a/b/c", "/pod/a/.acl", "/pod/x.meta.acl"):
-        paths = paths_to_read(path(name))
-        assert len(paths) == len(set(paths))
+AWKWARD_NAMES = (
+    *("/", "/x", "/pod/", "/pod/a/b/c", "/pod/a/.acl", "/pod/x.meta.acl"),
+    *("/.acl", "/.acl/", "/.acl/x", "/pod/.acl/", "/pod/.acl/x", "/pod/.acl/.acl"),
+    *("/pod/.acl/.acl/", "/pod/.meta/.acl/x", "/pod/x.acl/", "/pod/x.acl/y/"),
+)
+
+
+@pytest.mark.parametrize("name", AWKWARD_NAMES)
+def test_each_path_is_looked_at_once(name: str) -> None:
+    paths = paths_to_read(path(name))
+    assert len(paths) == len(set(paths))
+
+
+@pytest.mark.parametrize("name", AWKWARD_NAMES)
+def test_what_is_derived_from_the_container_is_what_the_rules_say(name: str) -> None:
+    """P-47, P-49, W-10"""
+    names = [name]
+    while names[-1].endswith((".acl", ".meta")):
+        names.append(names[-1].rpartition(".")[0])
+    subject = names[-1]
+    ends = [end for end, character in enumerate(subject) if character == "/"]
+    places = [subject, *(subject[: end + 1] for end in ends if end + 1 < len(subject))]
+    variants = {place[:-1] if place.endswith("/") else place + "/" for place in places} - {""}
+    acls = {place + ".acl" for place in places}
+    assert set(paths_to_read(path(name))) == {*names, *places, *variants, *acls}
+    closest_first = sorted(acls, key=len, reverse=True)
+    assert acl_paths(path(subject)) == tuple(closest_first)
 
 
 def test_resources_may_lie_as_deep_as_the_limit_and_no_deeper() -> None:
