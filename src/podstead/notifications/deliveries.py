@@ -31,6 +31,8 @@ RETRY_S = 1.0
 """The time between attempts to read the rules. Until one succeeds, notifications wait."""
 
 _DECISIONS_AT_ONCE = 50
+_SENDS_AT_ONCE = 100
+"""After how many messages other requests come first: each may go to its socket at once."""
 _PUBLIC = Subscriber()
 _ENDINGS = {ReadCheck.NO: EndReason.REVOKED, ReadCheck.EXPIRED: EndReason.EXPIRED}
 
@@ -46,6 +48,9 @@ class Watcher(Protocol):
 
     @property
     def since(self) -> int: ...
+
+    @property
+    def is_open(self) -> bool: ...
 
     def close(self) -> None: ...
 
@@ -125,10 +130,15 @@ class Deliveries:
         view = await self._with.readers.view(notification)
         verdicts = await self._verdicts(view)
         notification = self._with_state(notification, view.metadata)
+        told = 0
         for subscriber, verdict in verdicts.items():
             for watcher in tuple(self._watchers.get(subscriber, ())):
-                if watcher.since < notification.sequence:
-                    self._tell(watcher, verdict, notification)
+                if watcher.since >= notification.sequence or not watcher.is_open:
+                    continue
+                self._tell(watcher, verdict, notification)
+                told += 1
+                if told % _SENDS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
     async def _verdicts(self, view: View) -> dict[Subscriber, ReadCheck]:
         """A decision for each subscriber; later watches do not get the notification."""

@@ -116,6 +116,17 @@ class Listening:
         """Stop listening. Idempotent."""
         self._queue.close()
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether a notification that comes now may be sent at once: there is no rate, by which it
+        might be held back, and the channel has not ended."""
+        terms = self._terms
+        return not terms.rate_ms and (terms.end_ms is None or self._clock.now_ms() < terms.end_ms)
+
+    def concerns(self, notification: Notification) -> bool:
+        """Whether a receiver of this channel gets a notification (N-12)."""
+        return notification.is_for_channels and notification.at_ms >= (self._terms.start_ms or 0)
+
     async def _past(self) -> AsyncIterator[Notification | Lost]:
         terms, known_state = self._terms, self._terms.state
         if self._after is not None:
@@ -138,7 +149,7 @@ class Listening:
     def _paced(self, item: Notification | Lost | Quiet | None) -> Iterator[Heard]:
         """The part of an item that may be sent now."""
         if isinstance(item, Notification):
-            if not item.is_for_channels or item.at_ms < (self._terms.start_ms or 0):
+            if not self.concerns(item):
                 return
             now = self._pace.offer(item, now_ms=_steady_ms())
             if now is not None:

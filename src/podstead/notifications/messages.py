@@ -57,6 +57,7 @@ class Messages:
     def __init__(self, *, base_url: str) -> None:
         self._base_url = base_url
         self._kept: BoundedCache[tuple[Notification, str], bytes] = BoundedCache(KEPT)
+        self._latest: tuple[Notification | None, str, str] = (None, "", "")
 
     def message(self, notification: Notification, media_type: str) -> bytes:
         """The message for a notification in one of the media types of channels."""
@@ -67,6 +68,15 @@ class Messages:
             made = write(notification, base_url=self._base_url)
             self._kept.put(key, made)
         return made
+
+    def text(self, notification: Notification, media_type: str) -> str:
+        """The same as text. All receivers of a topic get the same notification object one after the
+        other, so the latest text is the one that is asked for, nearly always."""
+        latest, latest_type, text = self._latest
+        if latest is not notification or latest_type != media_type:
+            text = self.message(notification, media_type).decode()
+            self._latest = notification, media_type, text
+        return text
 
 
 def message_id(notification: Notification) -> str:

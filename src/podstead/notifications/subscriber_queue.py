@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
@@ -67,6 +68,9 @@ class SubscriberQueue:
         self._sources: set[QueueSource] = set()
         self.ending: EndReason | None = None
         """Why the queue is closed; ``None`` while it is open."""
+        self.hand_over: Callable[[QueueItem], bool] | None = None
+        """Takes an item in place of the reader, if it returns True. It is called only while the
+        reader waits and nothing is in the queue, so that items keep their order."""
 
     async def next(self) -> QueueItem:
         """Wait for the next item. For one reader at a time. Raises QueueClosed."""
@@ -83,6 +87,8 @@ class SubscriberQueue:
     def put(self, item: QueueItem) -> None:
         """Add an item; does nothing if the queue is closed."""
         if self.ending is not None:
+            return
+        if self._is_awaited() and self.hand_over is not None and self.hand_over(item):
             return
         if len(self._items) >= self._capacity:
             self.close(EndReason.SLOW)
@@ -110,6 +116,10 @@ class SubscriberQueue:
     def detach(self, source: QueueSource) -> None:
         """Undo :meth:`attach`. Idempotent."""
         self._sources.discard(source)
+
+    def _is_awaited(self) -> bool:
+        """Whether the reader has handled every item and waits for the next one."""
+        return self._waiter is not None and not self._waiter.done()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -19,10 +19,9 @@ from podstead.web import websocket
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, content_response
+from podstead.web.socket_sender import SocketSender
 from podstead.web.websocket import SocketClosed, WebSocket
 
-SEND_TIMEOUT_S: Final = 30.0
-"""How long a client may take nothing at all."""
 _CLOSE_TIMEOUT_S: Final = 5.0
 _CLOSE_CODES: Final = MappingProxyType(
     {
@@ -59,7 +58,7 @@ class SocketEndpoint:
 
     async def _serve(
         self,
-        socket: WebSocket,
+        sender: SocketSender,
         messages: Messages,
         *,
         read: Callable[[], Coroutine[None, None, None]],
@@ -69,24 +68,24 @@ class SocketEndpoint:
         receives what the client sends while ``messages`` are sent."""
         async with contextlib.aclosing(messages):
             with contextlib.suppress(SocketClosed):
-                await socket.accept(protocol)
+                await sender.socket.accept(protocol)
                 reading = asyncio.create_task(read())
                 try:
-                    ending = await _send_all(socket, messages)
+                    ending = await _send_all(sender, messages)
                 finally:
+                    sender.stop()
                     reading.cancel()
                     await asyncio.gather(reading, return_exceptions=True)
-                await _close(socket, ending)
+                await _close(sender.socket, ending)
 
 
-async def _send_all(socket: WebSocket, messages: Messages) -> EndReason | None:
+async def _send_all(sender: SocketSender, messages: Messages) -> EndReason | None:
     """Send messages until something ends the socket. Raises SocketClosed."""
     async for message in messages:
         if isinstance(message, Ended):
             return message.ending
         try:
-            async with asyncio.timeout(SEND_TIMEOUT_S):
-                await socket.send(message)
+            await sender.send(message)
         except TimeoutError:
             return EndReason.SLOW
     return None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from podstead.core.clock import Clock
 from podstead.core.identity import Identity
@@ -27,12 +28,18 @@ from podstead.notifications.solid_0_1 import (
     SubprotocolOffer,
     offer_of,
 )
-from podstead.notifications.subscriber_queue import EndReason, QueueClosed, SubscriberQueue
+from podstead.notifications.subscriber_queue import (
+    EndReason,
+    QueueClosed,
+    QueueItem,
+    SubscriberQueue,
+)
 from podstead.web import websocket
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.socket_endpoint import SocketEndpoint
+from podstead.web.socket_sender import SocketSender
 from podstead.web.updates_session import Arrivals, LineSender, UpdatesSession
 from podstead.web.websocket import SocketClosed, WebSocket
 
@@ -83,13 +90,15 @@ class UpdatesSocket(SocketEndpoint):
             if offer is SubprotocolOffer.OTHERS:
                 await _reject(socket)
                 return
+            sender = SocketSender(socket, queue)
             origin = request.fields.get(b"origin")
             subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
             arrivals = Arrivals(self._hub, self._clock, opened_after)
             session = self._session(socket, request, subscriber, queue, arrivals)
+            sender.send_at_once(partial(self._lines_at_once, session, subscriber))
             await self._serve(
-                socket,
-                self._messages(session, queue, subscriber),
+                sender,
+                self._messages(session, queue, subscriber, sender),
                 read=session.run,
                 protocol=PROTOCOL if offer is SubprotocolOffer.THIS else None,
             )
@@ -123,32 +132,43 @@ class UpdatesSocket(SocketEndpoint):
         )
 
     async def _messages(
-        self, session: UpdatesSession, queue: SubscriberQueue, subscriber: Subscriber
+        self,
+        session: UpdatesSession,
+        queue: SubscriberQueue,
+        subscriber: Subscriber,
+        sender: SocketSender,
     ) -> AsyncGenerator[str | Ended, None]:
-        """The lines to send until something ends the socket."""
+        """The lines to send until something ends the socket, without those sent at once."""
         yield GREETING
         while True:
             try:
-                async with asyncio.timeout(self._silence_s(subscriber)):
-                    lines = session.lines_of(await queue.next())
+                async with asyncio.timeout(self._patience_s(subscriber, sender)):
+                    lines: Sequence[str] = session.lines_of(await queue.next())
             except QueueClosed as closed:
                 yield Ended(closed.ending)
                 return
             except TimeoutError:
-                lines = [HEARTBEAT]
+                lines = [HEARTBEAT] if sender.silent_s >= self._rules.heartbeat_s else ()
             if subscriber.has_expired(self._clock.now_ms()):
                 yield Ended(EndReason.EXPIRED)
                 return
             for line in lines:
                 yield line
 
-    def _silence_s(self, subscriber: Subscriber) -> float:
+    def _lines_at_once(
+        self, session: UpdatesSession, subscriber: Subscriber, item: QueueItem
+    ) -> Sequence[str] | None:
+        if subscriber.has_expired(self._clock.now_ms()):
+            return None  # which ends the socket
+        return session.lines_of(item)
+
+    def _patience_s(self, subscriber: Subscriber, sender: SocketSender) -> float:
         """The time until the next heartbeat or until the credential expires."""
+        silence_s = self._rules.heartbeat_s - sender.silent_s
         agent = subscriber.agent
-        if agent is None or agent.expires_at_s is None:
-            return self._rules.heartbeat_s
-        left_s = agent.expires_at_s - self._clock.now_ms() / 1000
-        return min(self._rules.heartbeat_s, max(left_s, 0.0))
+        if agent is not None and agent.expires_at_s is not None:
+            silence_s = min(silence_s, agent.expires_at_s - self._clock.now_ms() / 1000)
+        return max(silence_s, 0.0)
 
 
 async def _reject(socket: WebSocket) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from podstead.web.asgi import Message, Receive, Scope, Send
@@ -65,6 +66,16 @@ class WebSocket:
         """Send one message, waiting while the client does not read. Raises SocketClosed."""
         await self._say({"type": "websocket.send", "text": text})
 
+    def begin_send(self, text: str) -> asyncio.Future[None]:
+        """Begin to send one message. The future is done when the HTTP server has passed it on; it
+        fails with RuntimeError if the client has disconnected."""
+        sending = asyncio.ensure_future(self._send({"type": "websocket.send", "text": text}))
+        # The HTTP server returns a future, which is itself. A task for another awaitable would
+        # report a failure that nobody asks for.
+        if isinstance(sending, asyncio.Task):
+            sending.add_done_callback(_note_failure)
+        return sending
+
     async def close(self, code: int, reason: str = "") -> None:
         """Close the socket. Raises SocketClosed."""
         await self._say({"type": "websocket.close", "code": code, "reason": reason})
@@ -74,3 +85,8 @@ class WebSocket:
             await self._send(message)
         except RuntimeError as error:  # raised by the HTTP server if the client has disconnected
             raise SocketClosed from error
+
+
+def _note_failure(sending: asyncio.Future[None]) -> None:
+    if not sending.cancelled():
+        sending.exception()

@@ -13,7 +13,7 @@ import pytest
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.times import write_time
-from podstead.web import socket_endpoint
+from podstead.web import socket_sender
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi_sockets import Closed, Refused, Socket, connected
 from tests.support.notification_channels import NOTES, TURTLE, channel, path_of
@@ -146,7 +146,7 @@ async def test_a_server_that_stops_says_so(start: Start) -> None:
 
 async def test_who_takes_nothing_is_let_go(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """N-31: nobody is told of less than everything without knowing it."""
-    monkeypatch.setattr(socket_endpoint, "SEND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.01)
     made = await channel(server.alice, TYPE, NOTES)
     async with listening_to(server, made) as socket:
         socket.stalled = True

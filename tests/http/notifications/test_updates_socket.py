@@ -15,7 +15,7 @@ from podstead.notifications.solid_0_1 import MAX_URLS
 from podstead.notifications.subscriber_queue import CAPACITY
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
-from podstead.web import socket_endpoint
+from podstead.web import socket_sender
 from podstead.web.open_sockets import MAX_PER_AGENT
 from podstead.web.resource_responses import UPDATES_PATH
 from tests.http.nostr import world as nostr_world
@@ -664,7 +664,7 @@ async def test_who_takes_nothing_is_closed_and_others_hear_on(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-31."""
-    monkeypatch.setattr(socket_endpoint, "SEND_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.05)
     server = await start()
     async with watching(server, DOC) as slow, watching(server, DOC) as quick:
         slow.stalled = True
@@ -687,7 +687,7 @@ async def test_who_is_behind_by_too_much_is_closed(server: Server) -> None:
     """N-31."""
     async with watching(server) as socket:
         socket.stalled = True
-        await socket.send("\n".join(["hello"] * (CAPACITY + 2)))
+        await socket.send("\n".join(["hello"] * (CAPACITY + 3)))
         for _ in range(10 * CAPACITY):  # the server reads the lines in turns of the event loop
             await asyncio.sleep(0)
         socket.resume()

@@ -123,3 +123,13 @@ def test_all_receivers_share_the_bytes() -> None:
     for media_type in (JSON_LD, TURTLE):
         first = messages.message(UPDATE, media_type)
         assert messages.message(replace(UPDATE), media_type) is first
+
+
+def test_a_text_is_that_of_its_notification_and_media_type() -> None:
+    """Also when other ones are asked for in between, and for equal notifications of their own."""
+    messages = Messages(base_url=BASE)
+    for notification in (UPDATE, UPDATE, ADD, replace(UPDATE), DELETE):
+        for media_type in (JSON_LD, TURTLE, JSON_LD):
+            expected = messages.message(notification, media_type).decode()
+            assert messages.text(notification, media_type) == expected
+    assert messages.text(UPDATE, JSON_LD) is messages.text(UPDATE, JSON_LD)

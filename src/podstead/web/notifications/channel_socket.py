@@ -6,7 +6,7 @@ A client needs only the URL. What it sends is ignored, and so are sub-protocols 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,11 +17,12 @@ from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.listening import Ended, Listeners, Listening
 from podstead.notifications.messages import Messages
 from podstead.notifications.notification import Notification
-from podstead.notifications.subscriber_queue import SubscriberQueue
+from podstead.notifications.subscriber_queue import QueueItem, SubscriberQueue
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.socket_endpoint import SocketEndpoint
+from podstead.web.socket_sender import SocketSender
 from podstead.web.websocket import SocketClosed, WebSocket
 
 _EXPLANATION: Final = b"This is the WebSocket of a notification channel: connect to it.\n"
@@ -59,8 +60,10 @@ class ChannelSocket(SocketEndpoint):
         terms = terms_of(channel)
         with self._sockets.admit(request.client_address, terms.subscriber.agent) as queue:
             listening = await self._listeners.listen(terms, queue=queue)
+            sender = SocketSender(socket, queue)
+            sender.send_at_once(partial(self._texts_at_once, listening, channel))
             messages = self._messages_of(listening, channel)
-            await self._serve(socket, messages, read=partial(_until_closed, socket, queue))
+            await self._serve(sender, messages, read=partial(_until_closed, socket, queue))
 
     async def _channel(self, request: Request) -> Channel:
         key = request.path.split("/")[-2]
@@ -76,9 +79,18 @@ class ChannelSocket(SocketEndpoint):
         async with contextlib.aclosing(listening.heard()) as all_heard:
             async for heard in all_heard:
                 if isinstance(heard, Notification):
-                    yield self._messages.message(heard, channel.media_type).decode()
+                    yield self._messages.text(heard, channel.media_type)
                 elif isinstance(heard, Ended):
                     yield heard
+
+    def _texts_at_once(
+        self, listening: Listening, channel: Channel, item: QueueItem
+    ) -> Sequence[str] | None:
+        if not isinstance(item, Notification) or not listening.is_immediate:
+            return None
+        if not listening.concerns(item):
+            return ()
+        return (self._messages.text(item, channel.media_type),)
 
 
 async def _until_closed(socket: WebSocket, queue: SubscriberQueue) -> None:
