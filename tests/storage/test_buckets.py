@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.storage.buckets import BucketRate, Taken, Wait, take_one
+from podstead.storage.buckets import BucketRate, RetryAfter, Taken, take_one
 
 
 class TextbookBucket:
@@ -53,14 +53,14 @@ def test_the_bucket_gives_what_the_textbooks_gives(
             assert expected is None
             full_at_us = outcome.full_at_us
         else:
-            assert outcome == Wait(expected if expected is not None else -1)
+            assert outcome == RetryAfter(expected if expected is not None else -1)
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out_for_longer_than_an_empty_bucket() -> None:
     rate = BucketRate(2, 0.1)
     taken = take_one(None, rate, now_ms=1_000_000_000)
     assert isinstance(taken, Taken)
-    assert take_one(taken.full_at_us, rate, now_ms=0) == Wait(10)
+    assert take_one(taken.full_at_us, rate, now_ms=0) == RetryAfter(10)
 
 
 @pytest.mark.parametrize(("capacity", "per_s"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, float("nan"))])

@@ -35,13 +35,13 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RetryAfter:
     """The bucket is empty; the next token is available in ``seconds``, rounded up."""
 
     seconds: int
 
 
-def take_one(full_at_us: int | None, rate: BucketRate, *, now_ms: int) -> Taken | Wait:
+def take_one(full_at_us: int | None, rate: BucketRate, *, now_ms: int) -> Taken | RetryAfter:
     """Take one token; ``full_at_us`` is ``None`` for a full bucket.
 
     If the clock was set back, a bucket can seem to need longer than an empty one; it is then
@@ -53,5 +53,5 @@ def take_one(full_at_us: int | None, rate: BucketRate, *, now_ms: int) -> Taken 
     behind_us = 0 if full_at_us is None else min(max(full_at_us - now_us, 0), empty_us)
     excess_us = behind_us + one_us - empty_us
     if excess_us > 0:
-        return Wait(-(-excess_us // _US_PER_S))
+        return RetryAfter(-(-excess_us // _US_PER_S))
     return Taken(now_us + behind_us + one_us)

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import apsw
 
 from podstead.core.errors import DiskFull, Overloaded, StorageError
-from podstead.storage.buckets import BucketRate, Taken, Wait, take_one
+from podstead.storage.buckets import BucketRate, RetryAfter, Taken, take_one
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.sqlite.connection import BusyHandler
 
@@ -134,7 +134,7 @@ class EphemeralStore:
             raise self._error(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
 
-    def _take(self, bucket: str, rate: BucketRate, now_ms: int) -> Taken | Wait:
+    def _take(self, bucket: str, rate: BucketRate, now_ms: int) -> Taken | RetryAfter:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
