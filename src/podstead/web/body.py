@@ -1,7 +1,7 @@
-"""How is a request body received? Bounded in size and time, and never taken for whole when cut.
+"""How is a request body received? With limits on size and time, and never truncated unnoticed.
 
-The server hands truncation over as ``http.disconnect``, and checks neither sizes nor pauses
-itself; all three are done here. So is the end of a body that was answered before it arrived.
+The HTTP server reports truncation as ``http.disconnect``, and checks neither sizes nor pauses. This
+module does all three. It also receives the rest of a body after an early response.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from podstead.web.deadlines import Deadlines
 from podstead.web.fields import HeaderFields
 
 LINGER_S = 5.0
-"""How long the rest of a body is awaited after the answer."""
+"""How long the server waits for the rest of a body after the response."""
 LINGER_BYTES = 4 * 1024 * 1024
-"""How much of such a rest is taken in; a client that sends more is cut off."""
+"""How much of such a rest the server receives before it closes the connection."""
 
 _MAX_LENGTH_DIGITS = 19
-"""More bytes than that nobody has, and Python refuses to read numbers that are much longer."""
+"""No body is that long, and Python refuses to parse numbers with far more digits."""
 
 _BODY_HEADERS = (b"content-length", b"transfer-encoding")
 
 
 MIN_BYTES_PER_S = 100
-"""A client that sends a body more slowly holds the connection deliberately or has no chance of
-finishing."""
+"""A client that sends a body more slowly holds the connection on purpose or will never finish."""
 
 
 class Incoming:
-    """What the server hands over of one request, noting whether more of its body is to come."""
+    """Receives the messages of one request, and knows whether more of its body is to come."""
 
     __slots__ = ("_ended", "_receive", "_started")
 
@@ -45,16 +44,16 @@ class Incoming:
 
     async def __call__(self) -> Message:
         """The next message (:data:`podstead.web.asgi.Receive`)."""
-        self._started = self._ended = True  # it stays so if the wait for it is given up
+        self._started = self._ended = True  # remains so if waiting is cancelled
         message = await self._receive()
         self._ended = not message.get("more_body", False)
         return message
 
     async def linger(self, scope: Scope) -> None:
-        """Take in and drop what is still coming of a body that was answered early.
+        """Receive and discard the rest of a body after an early response.
 
-        Closing the connection on a client that is still sending resets it, and the client may
-        lose the answer. One that asked to be told before it sends is not made to.
+        Closing the connection while the client is still sending resets it, and the client may lose
+        the response. A client that waits for ``100 Continue`` is not asked to send its body.
         """
         if self._ended or not (self._started or _is_sending(scope)):
             return
@@ -69,18 +68,18 @@ class Incoming:
 
 
 def _is_sending(scope: Scope) -> bool:
-    """Whether a body follows the headers without having been asked for."""
+    """Whether a body follows the headers without waiting for ``100 Continue``."""
     names = [name for name, _ in scope["headers"]]
     return any(name in names for name in _BODY_HEADERS) and b"expect" not in names
 
 
 @dataclass(frozen=True, slots=True)
 class BodyPace:
-    """How slowly a body may arrive: it may stop for ``idle_timeout_s``, and has to come at
-    ``min_bytes_per_s`` otherwise, or however slowly if that is 0.
+    """How slowly a body may arrive: it may pause for ``idle_timeout_s``, and must otherwise arrive
+    at ``min_bytes_per_s``; with 0 there is no minimum rate.
 
-    A body that comes a byte now and then would hold its connection for as long as its sender likes,
-    if each piece were waited for anew. So each piece gives back only the time that it may take.
+    If the timeout began anew with each piece, a client could hold a connection for any time by
+    sending a byte now and then. So each piece only restores as much time as its size allows.
 
     All bodies of a worker share the ``deadlines``.
     """
@@ -90,8 +89,8 @@ class BodyPace:
     deadlines: Deadlines = field(default_factory=Deadlines, compare=False)
 
     def patience_s(self, before_s: float, *, waited_s: float, received_bytes: int) -> float:
-        """How long the next piece is waited for, after one for which there were ``before_s``;
-        below 0 if it came too late."""
+        """How long to wait for the next piece, after one that could take ``before_s``; negative if
+        that one was too late."""
         left_s = before_s - waited_s
         if left_s < 0:
             return left_s
@@ -123,7 +122,7 @@ class AsgiBody:
         pace: BodyPace,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises BadRequest for a Content-Length that is no number, and for a Transfer-Encoding
+        """Raises BadRequest for a Content-Length that is not a number, and for a Transfer-Encoding
         other than ``chunked``."""
         self._receive = receive
         self._pace = pace
@@ -136,7 +135,7 @@ class AsgiBody:
         self.announced = (self.size_bytes or 0) > 0 or _is_chunked(fields)
 
     async def look_ahead(self) -> None:
-        """Find out whether content follows where no header tells (HTTP/2 without a length)."""
+        """Find out whether content follows if no header says so (HTTP/2 without a length)."""
         self._first = await self._next_message()
         self.announced = bool(self._first.get("body")) or bool(self._first.get("more_body"))
 
@@ -155,8 +154,8 @@ class AsgiBody:
                 yield piece
 
     async def _next_piece(self, limit_bytes: int) -> bytes:
-        """The content of the next message, checked to be within the limit, and to complete the
-        announced length if it is the last one."""
+        """The content of the next message. Checks the limit and, after the last message, the
+        announced length."""
         size_bytes = self.size_bytes
         if size_bytes is not None and size_bytes > limit_bytes:
             raise _too_large(limit_bytes)
@@ -205,8 +204,8 @@ def _content_length(fields: HeaderFields) -> int | None:
 
 
 def _is_chunked(fields: HeaderFields) -> bool:
-    """Whether the body comes in chunks; it may be put into them once only (RFC 9112 section 6.1),
-    and this server knows no other transfer coding."""
+    """Whether the body is chunked. The coding must be applied exactly once (RFC 9112 section 6.1),
+    and the server supports no other transfer coding."""
     codings = fields.get(b"transfer-encoding")
     if codings is None:
         return False

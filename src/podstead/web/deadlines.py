@@ -3,7 +3,7 @@
 A timeout of its own for each wait, as in ``asyncio.timeout``, creates and cancels a timer for each
 message, although nearly all messages arrive at once. Here, beginning and ending a wait is an entry
 in a dictionary, and a timer looks through the entries every ``LOOK_PERIOD_S`` as long as there are
-any. A wait is therefore given up within that period after its deadline, never before.
+any. So a wait ends with a timeout within that period after its deadline, never before.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def wait(self, timeout_s: float) -> Wait:
-        """A context in which the current task may wait for so long: ``with`` raises TimeoutError
-        after that."""
+        """A context in which the current task may wait for ``timeout_s``. After that, ``with``
+        raises TimeoutError."""
         return Wait(self, self._now_s() + timeout_s)
 
     def begin(self, wait: Wait) -> None:

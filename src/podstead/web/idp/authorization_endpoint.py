@@ -1,4 +1,4 @@
-"""``/idp/auth``: an application asks to act for a person (A-52 to A-57)."""
+"""``/idp/auth``: an application requests authorization by a person (A-52 to A-57)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AuthorizationEndpoint:
         if not browser_request.wants_page or destination not in (None, "document"):
             return False
         came_from = redirect_origin(browser_request.request.fields.get(b"referer") or "")
-        # The pods of this server share an origin, but each belongs to somebody else.
+        # The pods of this server share an origin, but belong to different people.
         known = came_from is not None and came_from not in {self._base_url, self._pods_url}
         return not (known and came_from == redirect_origin(reply.redirect_uri))
 

@@ -1,8 +1,8 @@
 """How is an application described to a person? By the name it gives itself, and by where it is.
 
 No application must be able to pose as another. A host is shown in ASCII, so that letters of another
-alphabet cannot imitate it. On this server every pod belongs to somebody else although all share a
-host, so for an application in a pod the pod is shown.
+alphabet cannot imitate it. The pods of this server share a host but belong to different people, so
+for an application in a pod the pod is shown.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _MARKS: Final = re.compile(r"[0-9a-f.~]{1,1000}")
 _MAX_TYPED_CHARACTERS: Final = 254
 _MAX_FLASH_MESSAGE_CHARACTERS: Final = 4096
 # Browsers may send each cookie in a field of its own over HTTP/2 (RFC 9113 section 8.2.3), and
-# fields of one name were joined by a comma, which no value of ours holds.
+# fields of the same name were joined with a comma, which no value of this server contains.
 _BETWEEN: Final = re.compile(r"[;,] *")
 
 

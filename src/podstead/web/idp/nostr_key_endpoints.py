@@ -146,7 +146,7 @@ class NostrKeyEndpoints:
         try:
             return await self._stated.states(account, public_key)
         except ServerTrouble:
-            return True  # what cannot be read is not known to be without it
+            return True  # a profile that cannot be read may still name it
 
 
 def _choice(sent: FormSubmission, name: str) -> bool:

@@ -2,8 +2,8 @@
 (A-60).
 
 Browsers say where a request comes from, in ``Sec-Fetch-Site`` or at least in ``Origin``. A client
-that sends neither is not a browser. Its request is accepted if it has the cookie that the sign-in
-began with, which no other site can make it send.
+that sends neither is not a browser. Its request is accepted if it has the cookie that was set at
+the beginning of the sign-in, which no other site can make a client send.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WrongFormToken(AccessDenied):
 def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:
     """Raises CrossSiteRequest unless the request comes from ``origin``, the server's own.
 
-    ``has_binding`` if it has the cookie of a browser, for clients that are not browsers.
+    ``has_binding`` is true if it has the cookie of a browser, for clients that are not browsers.
     """
     site = request.fields.get(b"sec-fetch-site")
     if site is not None:

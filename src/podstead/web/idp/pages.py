@@ -1,4 +1,4 @@
-"""Which addresses has the provider for people? All of its pages and forms, in one list."""
+"""Which URLs does the provider have for people? All of its pages and forms, in one list."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pages:
 
 
 def page_routes(guard: SessionGuard, pages: Pages) -> tuple[Route, ...]:
-    """The addresses, each entered through ``guard``."""
+    """The routes of all pages, each behind ``guard``."""
     route = guard.route
     interaction = f"{INTERACTION_PATH}/{{uid}}"
     authorization, interactions = pages.authorization, pages.interactions
@@ -126,12 +126,12 @@ def page_routes(guard: SessionGuard, pages: Pages) -> tuple[Route, ...]:
 
 
 def issuer_route(guard: SessionGuard, pages: IssuerPages) -> Route:
-    """The address of the statement that names this provider in the profile."""
+    """The route for the statement that names this provider in the profile."""
     return guard.route(ISSUER_PATH, is_page=False, GET=pages.get, POST=pages.restore)
 
 
 def pod_token_routes(guard: SessionGuard, pages: PodTokenPages) -> tuple[Route, ...]:
-    """The addresses of the tokens of a person's pod."""
+    """The routes for the pod tokens of a person."""
     route = guard.route
     return (
         route(POD_TOKENS_PATH, is_page=False, GET=pages.list),
@@ -146,7 +146,7 @@ def pod_token_routes(guard: SessionGuard, pages: PodTokenPages) -> tuple[Route, 
 
 
 def certificate_routes(guard: SessionGuard, pages: CertificatePages) -> tuple[Route, ...]:
-    """The addresses of client certificates, which a server has where those count (A-160)."""
+    """The routes for client certificates, on servers that accept them (A-160)."""
     route = guard.route
     return (
         route(CERTIFICATES_PATH, is_page=False, GET=pages.list, POST=pages.create),
@@ -163,7 +163,7 @@ def certificate_routes(guard: SessionGuard, pages: CertificatePages) -> tuple[Ro
 def passkey_routes(
     guard: SessionGuard, endpoints: PasskeyEndpoints, pages: PasskeyPages
 ) -> tuple[Route, ...]:
-    """The addresses of passkeys, which a server has where browsers know passkeys (A-115)."""
+    """The routes for passkeys, on servers whose URL allows them (A-115)."""
     route = guard.route
     one = f"{PASSKEYS_PATH}/{{id}}"
     return (
@@ -186,7 +186,7 @@ def passkey_routes(
 
 
 def nostr_key_routes(guard: SessionGuard, endpoints: NostrKeyEndpoints) -> tuple[Route, ...]:
-    """The addresses of Nostr keys, which a server has where signed events are accepted."""
+    """The routes for Nostr keys, on servers that accept signed events."""
     route = guard.route
     return (
         route(CHALLENGE_PATH, POST=endpoints.challenge),
@@ -202,7 +202,7 @@ def nostr_key_routes(guard: SessionGuard, endpoints: NostrKeyEndpoints) -> tuple
 
 
 def profile_key_routes(guard: SessionGuard, endpoints: ProfileKeyEndpoints) -> tuple[Route, ...]:
-    """The addresses of the Nostr keys that profiles name."""
+    """The routes for the Nostr keys that profiles name."""
     route = guard.route
     return (
         route(PROFILE_KEYS_PATH, is_page=False, GET=endpoints.list, POST=endpoints.allow),
@@ -217,7 +217,7 @@ def profile_key_routes(guard: SessionGuard, endpoints: ProfileKeyEndpoints) -> t
 
 
 def nostr_sign_in_routes(guard: SessionGuard, endpoints: NostrSignInEndpoints) -> tuple[Route, ...]:
-    """The addresses of signing in with a Nostr key."""
+    """The routes for signing in with a Nostr key."""
     route = guard.route
     interaction = f"{INTERACTION_PATH}/{{uid}}"
     return (

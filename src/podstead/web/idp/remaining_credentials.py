@@ -37,7 +37,7 @@ class RemainingCredential:
 
 @dataclass(frozen=True, slots=True)
 class RemainingCredentials:
-    """Lists them; services that a server does not have are ``None``."""
+    """Lists the credentials. Services that the server does not have are ``None``."""
 
     credentials: ClientCredentials
     tokens: PodTokens
@@ -91,7 +91,7 @@ class RemainingCredentials:
             return ()
         try:
             keys = await self.certificates.of(account)
-        except UnusableDocument:  # which no certificate is accepted by either
+        except UnusableDocument:  # then no certificate is accepted, either
             return ()
         return [
             RemainingCredential("Client certificate", each.mark, f"{CERTIFICATES_PATH}/{each.mark}")

@@ -1,8 +1,8 @@
 """Who requests a page of the provider, and is the request allowed? (A-46, A-57, A-60)
 
-Every URL for people passes here. The guard checks where the request comes from, gives the browser
-the secret that its sign-ins are tied to, looks up its session, and turns errors raised later into a
-page that says what to do.
+Every request to a page passes the guard. It checks where the request comes from, gives the browser
+the secret that its sign-ins are bound to, looks up its session, and turns errors raised later into
+a page that says what to do.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class SessionGuard:
     def _refused(
         self, error: RequestRefused | UnusableClient, browser_request: BrowserRequest
     ) -> Response:
-        """A page that says what is wrong; programs get JSON."""
+        """A page that describes the error; programs get JSON."""
         if isinstance(error, NotAuthenticated) and browser_request.wants_page:
             return see_other(
                 LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("sign-in-first"))
@@ -220,7 +220,7 @@ class SessionGuard:
 
 
 def _wants_page(request: Request, *, is_page: bool) -> bool:
-    """A page is for requests that accept HTML, or read a page without asking for JSON."""
+    """Whether the client accepts HTML, or reads a page and does not request JSON."""
     accept = (request.fields.get(b"accept") or "").lower()
     if "text/html" in accept:
         return True

@@ -48,7 +48,7 @@ class UserinfoEndpoint:
         credential = read_credential(request.fields.authorization, request.fields.proofs)
         if credential is None:
             raise NotAuthenticated
-        if isinstance(credential, UnverifiedEvent):  # it is no token of this provider
+        if isinstance(credential, UnverifiedEvent):  # not a token of this provider
             raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
         try:
             issuer = await self._issuer_of(request, credential)

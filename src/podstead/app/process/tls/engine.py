@@ -1,7 +1,7 @@
-"""What goes over the wire of a TLS connection? A machine of bytes in and bytes out, without I/O.
+"""What is sent over a TLS connection? A state machine with bytes in and bytes out, without I/O.
 
-The only module that knows pyOpenSSL. The standard library cannot ask for a certificate that no
-authority vouches for: it asks for none, or refuses what no certificate authority has signed.
+The only module that uses pyOpenSSL. The standard library cannot request a certificate without
+verifying it: it requests none, or refuses those that no certificate authority has signed.
 
 A client's certificate is requested, not required, and any certificate is accepted. The handshake
 proves that the client holds its key, and nothing else (A-160). Every connection makes a full
@@ -37,7 +37,7 @@ _CIPHER_NUMBERS = {
     "ECDHE-RSA-CHACHA20-POLY1305": 0xCCA8,
     "ECDHE-ECDSA-CHACHA20-POLY1305": 0xCCA9,
 }
-"""IANA's numbers of the cipher suites (TLS Parameters registry), by OpenSSL's names."""
+"""The IANA numbers of the cipher suites (TLS Parameters registry) by their OpenSSL names."""
 _PROTOCOLS = (b"h2", b"http/1.1")
 """The protocols of the HTTP server behind, in order of preference (RFC 7301)."""
 
@@ -55,15 +55,15 @@ class Handshake:
     name: str | None
     """The subject of the client's certificate (RFC 4514), if it can be read."""
     version: int
-    """As on the wire: 0x0303 is TLS 1.2."""
+    """The version as encoded in TLS: 0x0303 is TLS 1.2."""
     cipher: int | None
-    """Its number in IANA's registry."""
+    """The number of the cipher suite in the IANA registry."""
     server_certificate: str | None
     """The certificate presented to the client, in PEM format."""
 
 
 class ServerContext:
-    """What all connections share: the server's certificate, and the rules."""
+    """What all connections share: the server's certificate and the TLS configuration."""
 
     def __init__(self, pair: CertificatePair) -> None:
         """Raises TlsFailed for a pair that cannot be used."""
@@ -71,7 +71,7 @@ class ServerContext:
             self._context = _make_context(pair)
         except SSL.Error as error:
             raise TlsFailed(_reason(error)) from error
-        # A context does not give its certificate back; a connection does.
+        # The certificate of a context can only be read from a connection.
         own = SSL.Connection(self._context, None).get_certificate()
         self._certificate = None if own is None else _pem(own)
 
@@ -81,7 +81,7 @@ class ServerContext:
 
 
 class TlsConnection:
-    """One connection. Bytes of the wire go in by :meth:`feed`, and come out by :meth:`taken`."""
+    """One connection. :meth:`feed` takes received bytes; :meth:`taken` returns bytes to send."""
 
     __slots__ = ("_connection", "_server_certificate", "ended")
 
@@ -89,11 +89,11 @@ class TlsConnection:
         self._connection = connection
         self._server_certificate = server_certificate
         self.ended = False
-        """Whether the client has said that it sends no more (close_notify)."""
+        """Whether the client has ended its side (close_notify)."""
         connection.set_accept_state()
 
     def feed(self, data: bytes) -> None:
-        """Accept bytes that came over the wire."""
+        """Accept received bytes."""
         self._connection.bio_write(data)
 
     def shake_hands(self) -> bool:
@@ -107,7 +107,7 @@ class TlsConnection:
         return True
 
     def read(self) -> bytes:
-        """Everything that has come from the client and was not read yet. Raises TlsFailed."""
+        """All decrypted data from the client that has not been read yet. Raises TlsFailed."""
         # OpenSSL returns at most one record for each call.
         piece = self._read_record()
         if not piece:
@@ -126,24 +126,24 @@ class TlsConnection:
             return self._connection.recv(_RECORD_BYTES)
         except SSL.WantReadError:
             return b""
-        except SSL.ZeroReturnError:  # close_notify, the only end that the client vouches for
+        except SSL.ZeroReturnError:  # close_notify, the only authenticated end
             self.ended = True
             return b""
         except SSL.Error as error:
             raise TlsFailed(_reason(error)) from error
 
     def write(self, data: bytes) -> bytes:
-        """What to send over the wire for the client to read ``data``. Raises TlsFailed."""
+        """The bytes to send so that the client reads ``data``. Raises TlsFailed."""
         try:
             self._connection.send(data)
         except SSL.Error as error:
             raise TlsFailed(_reason(error)) from error
-        # Enough for all of it in one call. Too much costs nothing but the size of a buffer.
+        # Enough for all of it in one call. A larger value only costs the size of a buffer.
         records = len(data) // _RECORD_BYTES + 2
         return self._connection.bio_read(len(data) + records * _RECORD_OVERHEAD_BYTES)
 
     def close(self) -> bytes:
-        """What to send to end the server's side (close_notify)."""
+        """The bytes that end the server's side (close_notify)."""
         try:
             self._connection.shutdown()
         except SSL.Error:  # in the middle of a handshake, or after a failure
@@ -160,7 +160,8 @@ class TlsConnection:
             return b"".join(pieces)
 
     def handshake(self) -> Handshake:
-        """After the handshake: who the client says it is, and how the connection is protected."""
+        """The result of the handshake: the client's certificate, and the protection of the
+        connection."""
         connection = self._connection
         certificate = connection.get_peer_certificate()
         return Handshake(
@@ -180,8 +181,8 @@ def _make_context(pair: CertificatePair) -> SSL.Context:
     context.use_privatekey_file(str(pair.key))
     context.check_privatekey()
     context.set_verify(SSL.VERIFY_PEER, _take_any)
-    # No resumption. Without a session id context, OpenSSL fails clients that try it all the same,
-    # instead of making a full handshake with them.
+    # No resumption. Without a session ID context, OpenSSL rejects clients that try to resume,
+    # instead of performing a full handshake.
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     context.set_session_id(_SESSION_CONTEXT)
     context.set_options(
@@ -190,7 +191,7 @@ def _make_context(pair: CertificatePair) -> SSL.Context:
         | SSL.OP_NO_COMPRESSION
         | SSL.OP_CIPHER_SERVER_PREFERENCE
     )
-    context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # idle connections are many
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # there are many idle connections
     context.clear_mode(_PARTIAL_WRITE)
     context.set_alpn_select_callback(_choose_protocol)
     return context
@@ -210,7 +211,7 @@ def _choose_protocol(_connection: SSL.Connection, offered: list[bytes]) -> bytes
 
 
 def _chain(certificate: crypto.X509, connection: SSL.Connection) -> tuple[str, ...]:
-    # On the server's side, OpenSSL leaves the client's own certificate out of the chain.
+    # On the server's side, the chain of OpenSSL lacks the client's own certificate.
     others = connection.get_peer_cert_chain() or []
     return tuple(_pem(each) for each in (certificate, *others))
 

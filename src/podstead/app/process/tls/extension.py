@@ -1,9 +1,8 @@
-"""How does the application learn who a client is? By the ASGI TLS extension, as from any server.
+"""How does the application get the client's certificate? In the ASGI TLS extension.
 
-The HTTP server behind the listener knows a connection by the name of its Unix socket only. Here
-that name is replaced, for every request, by what stands behind it: the client's address, its
-certificate, and that the connection is protected. Whoever reaches the HTTP server without such a
-name is refused.
+The HTTP server behind the listener only knows the name of the Unix socket of a connection. For
+every request, this module replaces that name with the client's address, its certificate and the TLS
+parameters. A connection without such a name is refused.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Address = tuple[str, str]
-"""A host and a port, both in text, as the HTTP server gives them."""
+"""A host and a port, both as text, in the form that the HTTP server uses."""
 
-_UNVERIFIED = "No certificate authority was asked: certificates of all issuers are taken"
+_UNVERIFIED = "Not verified by a certificate authority: certificates of all issuers are accepted"
 _SCHEMES = {"http": "https", "websocket": "wss"}
 
 
 @dataclass(frozen=True, slots=True)
 class TlsClient:
-    """Who is at the other end of a connection."""
+    """The client of a connection."""
 
     address: Address
     server_address: Address
     tls: dict[str, object]
-    """The extension's own part of the scope."""
+    """The part of the scope that the extension defines."""
 
 
 Clients = dict[str, TlsClient]
-"""By the name of the Unix socket from which the HTTP server is reached."""
+"""The clients by the name of the Unix socket that connects to the HTTP server."""
 
 
 def describe(handshake: Handshake) -> dict[str, object]:
@@ -53,7 +52,7 @@ def describe(handshake: Handshake) -> dict[str, object]:
 
 
 class Introduced:
-    """The application, to which clients are introduced."""
+    """The application, with the client's address and certificate in each scope."""
 
     def __init__(self, application: Application, clients: Clients) -> None:
         self._application = application
@@ -68,7 +67,7 @@ class Introduced:
         scope["client"] = client.address
         scope["server"] = client.server_address
         scope["scheme"] = _SCHEMES[scope["type"]]
-        # A new mapping: the one that is there may be shared by all requests.
+        # A new mapping, since all requests may share the existing one.
         scope["extensions"] = {**scope["extensions"], "tls": client.tls}
         return self._application(scope, receive, send)
 

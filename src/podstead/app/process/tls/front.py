@@ -1,6 +1,7 @@
-"""What do workers find that ask for client certificates? What TLS needs, and a private place.
+"""What do workers that request client certificates need? A TLS context and a private folder.
 
-The sockets between the two halves lie in a folder of this server alone, gone when it has ended.
+The sockets between the two halves are in a folder that only this server can access. It is removed
+when the server ends.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ if TYPE_CHECKING:
     from podstead.app.process.tls.engine import ServerContext
 
 _MAX_BYTES = 70
-"""What leaves room for two more names in the address of a Unix socket, which is 104 bytes long at
-least."""
+"""The maximum length of the folder's path. It leaves room for two more names in the address of a
+Unix socket, which can have at least 104 bytes."""
 
 
 @dataclass(slots=True)
 class Front:
-    """What stands before the HTTP server."""
+    """What the TLS listeners of all workers share."""
 
     context: ServerContext
-    """Replaced, in any thread, once the certificate is renewed."""
+    """Replaced, in any thread, when the certificate is renewed."""
     folder: Path
-    """Where workers may make sockets."""
+    """Where workers create their sockets."""
 
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A folder that no other account can look into. Raises StartRefused."""
+    """A folder that no other user can read. Raises StartRefused."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="podstead-"))  # with mode 0700
     except OSError as error:
@@ -56,5 +57,5 @@ def private_folder() -> Iterator[Path]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove it, even if another process does so at the same time."""
+    """Remove the folder; another process may do so at the same time."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -2,8 +2,8 @@
 
 There are two halves, each the protocol of one socket: the client's, with TLS, and the HTTP
 server's, in plain text over a Unix socket. A half that cannot send makes the other one stop
-reading, so what a slow reader has not taken stays with the sender and does not pile up here. The
-end of one direction is passed on as such: a client may end its side and still get the response.
+reading, so data for a slow reader stays with the sender and does not accumulate here. The end of
+one direction is passed on as such: a client may end its side and still get the response.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ logger = logging.getLogger("podstead.app")
 HANDSHAKE_TIMEOUT_S = 10.0
 """How long a handshake may take; the same as on the ordinary TLS listener."""
 LINGER_S = 1.0
-"""How long a client may go on sending after the last response, until it sees the end of it.
+"""How long a client may go on sending after the last response, until it has received its end.
 Closing a socket with unread data resets the connection, and the client could lose the part of the
 response that is still on its way (RFC 9112 section 9.6)."""
 MAX_ANSWERED_BYTES = 64 * 1024
-"""How much TLS itself may answer on one connection after the handshake. Otherwise the answers to a
-client that asks for new keys again and again, and does not read, would pile up here (RFC 8446
-section 4.6.3)."""
+"""How many bytes TLS itself may send in response to a client on one connection after the handshake.
+Otherwise the responses to a client that requests key updates again and again, and does not read,
+would accumulate here (RFC 8446 section 4.6.3)."""
 
 
 class Owner(Protocol):
@@ -41,7 +41,7 @@ class Owner(Protocol):
 
 
 class _Half(asyncio.Protocol):
-    """What the other half may do with either side."""
+    """The operations that one half offers the other."""
 
     _transport: asyncio.Transport | None = None
 
@@ -87,7 +87,7 @@ class ClientHalf(_Half):
 
     @property
     def has_sent_all(self) -> bool:
-        """Whether nothing waits for the client to take it."""
+        """Whether the client has received everything."""
         return self._transport is None or self._transport.get_write_buffer_size() == 0
 
     # --- what the event loop calls ------------------------------------------------------------
@@ -104,7 +104,7 @@ class ClientHalf(_Half):
     def eof_received(self) -> bool:
         """Whether to keep the connection open for what is still to be sent.
 
-        Anybody on the way can end the transport. Without an end of TLS before it, the data may be
+        Anyone on the path can end the transport. Without a preceding close_notify, the data may be
         truncated, and the connection is treated as broken (RFC 8446 section 6.1).
         """
         return self._tls.ended and not self._ending
@@ -127,7 +127,7 @@ class ClientHalf(_Half):
     # --- what the other half calls ------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send what the HTTP server sent."""
+        """Send data of the HTTP server to the client."""
         transport = self._open_transport()
         if transport is None:
             return
@@ -137,7 +137,7 @@ class ClientHalf(_Half):
             self._fail(transport, failure)
 
     def finish(self) -> None:
-        """The HTTP server has sent everything: end this direction, and close in the end."""
+        """End this direction, because the HTTP server has sent everything, and then close."""
         transport = self._open_transport()
         if transport is None:
             return
@@ -186,15 +186,15 @@ class ClientHalf(_Half):
             self.abort()
             return
         except Exception:
-            logger.exception("A client could not be introduced to the application")
+            logger.exception("A client could not be connected to the application")
             self.abort()  # else the connection would stay, paused and without a timer
             return
         if self._open_transport() is None:  # the client has gone in the meantime
             self._server.abort()
             return
         self.resume_reading()
-        # A request that came in one piece with the end of the handshake is in the TLS buffers
-        # already; no event of the socket will announce it.
+        # A request that arrived together with the end of the handshake is in the TLS buffers
+        # already, and no socket event will report it.
         self._go_on()
 
     def _pass_on(self, transport: asyncio.Transport, server: ServerHalf) -> None:
@@ -211,7 +211,7 @@ class ClientHalf(_Half):
         transport.write(answer)
         self._answered_bytes += len(answer)
         if self._answered_bytes > MAX_ANSWERED_BYTES:
-            raise TlsFailed("The client asks for new keys all the time")
+            raise TlsFailed("The client requests too many key updates")
 
     def _fail(self, transport: asyncio.Transport, failure: TlsFailed) -> None:
         """Send the alert, if there is one, and close."""
@@ -229,7 +229,7 @@ class ClientHalf(_Half):
             self._timer.cancel()
 
     def _linger(self, transport: asyncio.Transport) -> None:
-        # The time begins when everything has been sent; slow readers are not bounded here.
+        # The time begins when everything has been sent; there is no limit for slow readers here.
         unsent = transport.get_write_buffer_size() > 0
         self._timer = self._loop.call_later(
             LINGER_S, *((self._linger, transport) if unsent else (self.abort,))
@@ -260,19 +260,19 @@ class ServerHalf(_Half):
 
     def connection_lost(self, _error: Exception | None) -> None:
         # Also with an error, as when the server did not read the whole request: its response has
-        # been passed on by then, and the client shall get the end of it.
+        # been passed on by then, and the client must get the end of it.
         self._note_end()
         self._client.finish()
 
     # --- what the other half calls ------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send what the client sent."""
+        """Send data of the client to the HTTP server."""
         if (transport := self._open_transport()) is not None:
             transport.write(data)
 
     def end_sending(self) -> None:
-        """The client has ended its side: pass that on, once."""
+        """Pass on, once, that the client has ended its side."""
         if not self._has_ended_sending and (transport := self._open_transport()) is not None:
             self._has_ended_sending = True
             transport.write_eof()

@@ -1,9 +1,9 @@
 """Which connections are accepted, and which client is behind each? The listener of one worker.
 
 The HTTP server listens on a Unix socket in a private folder. Each connection to it comes from a
-socket with a name of its own, which is never used again: by that name the application learns who
-the client is (``extension.py``). Port numbers are used again, perhaps while requests of an earlier
-connection are still under way.
+socket with a unique name, which is never reused and by which the application identifies the client
+(``extension.py``). Port numbers would be reused, possibly while requests of an earlier connection
+are still in progress.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from podstead.app.process.tls.relay import ClientHalf, ServerHalf
 logger = logging.getLogger("podstead.app")
 
 _ACCEPTED_AT_ONCE = 32
-"""Then the event loop serves the open connections before it accepts more."""
+"""The number of connections to accept before the event loop serves the open ones."""
 _PAUSE_S = 0.1
-"""How long nothing is accepted after the system had no room for a connection: the listener stays
-readable, so the loop would try again at once, without end."""
+"""How long to accept nothing after the system had no resources for a connection. The listener stays
+readable, so the loop would otherwise try again at once, endlessly."""
 QUIET_S = 1.0
-"""How long to wait between two looks for connections on which nothing more will be sent."""
+"""The time between two checks for connections on which nothing more will be sent."""
 _RETRY_S = 0.01
 """How long to wait while the HTTP server's queue is full."""
 _MEMORY_S = 10.0
-"""How long the name of a closed connection stays known: its last requests may still be on their way
+"""How long to keep the name of a closed connection, whose last requests may still be on their way
 to the application."""
 
 
@@ -76,7 +76,7 @@ class Terminator:
             self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def stop(self) -> None:
-        """Accept nothing more. Handshakes under way are aborted; requests are finished."""
+        """Accept nothing more. Handshakes in progress are aborted; requests are finished."""
         self._is_stopping = True
         self._pause()
         self._listener.close()
@@ -136,13 +136,15 @@ class Terminator:
     async def _take_over(self, accepted: socket.socket, client: ClientHalf) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: client, accepted)
-        except OSError:  # the client has gone; its half never had a connection that could end
+        except (
+            OSError
+        ):  # the client has disconnected; its half never had a connection that could end
             accepted.close()
             self.note_end(client)
 
     async def admit(self, client: ClientHalf, handshake: Handshake) -> ServerHalf:
         name = str(self._inner.with_name(str(next(self._numbers))))
-        # Known before the connection exists, so that no request can reach the application first.
+        # Stored before the connection exists, so that no request can reach the application first.
         self._clients[name] = TlsClient(client.address, self._server_address, describe(handshake))
         server = ServerHalf(client, lambda: self._forget(name))
         try:
@@ -188,5 +190,5 @@ def _give_name(connection: socket.socket, name: str) -> None:
 
 
 def _address(name: tuple[Any, ...]) -> Address:
-    """An address of the socket module as the HTTP server would write it, without a zone."""
+    """An address of the socket module in the form that the HTTP server uses, without a zone."""
     return str(name[0]).partition("%")[0], str(name[1])
