@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from tests.support.own_files import own_files
+
 FOLDER = Path(__file__).resolve().parent
 TESTS = FOLDER.parent
 LEVELS = {
@@ -34,7 +36,6 @@ _TEST_NAME = re.compile(r"test_([a-z])_([0-9]+)_\w+")
 _NO_CONFORMANCE_TESTS = {"test_catalogue.py"}
 _NO_CITING_TESTS = {"conformance", "weaknesses"}
 """Folders whose tests have lists of their own."""
-_INSTALLED = {".venv", "node_modules", "__pycache__"}
 _OPEN = {"skip", "skipif", "xfail", "importorskip"}
 
 TestNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -108,15 +109,6 @@ def citing_tests(folder: Path = TESTS) -> list[ConformanceTest]:
         if path.parent.name not in _NO_CITING_TESTS
         for node, is_open in _tests_in(path)
         for cited in sorted(set(cited_ids(ast.get_docstring(node) or "")))
-    ]
-
-
-def own_files(folder: Path, pattern: str) -> list[Path]:
-    """The files below a folder that are of this repository: none of an installed package."""
-    return [
-        path
-        for path in sorted(folder.rglob(pattern))
-        if not _INSTALLED.intersection(path.relative_to(folder).parts)
     ]
 
 

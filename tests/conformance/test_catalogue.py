@@ -19,10 +19,10 @@ from tests.conformance.catalogue import (
     cited_sources,
     citing_tests,
     conformance_tests,
-    own_files,
     sections,
     sources,
 )
+from tests.support.own_files import own_files
 
 NUMBERS = {
     "1-http": {"P": {*range(1, 55)}, "S": {*range(1, 12)}, "F": {*range(1, 11)}},

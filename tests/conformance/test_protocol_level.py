@@ -428,7 +428,10 @@ def test_p_14_each_kind_of_resource_allows_its_methods(
 
 
 @pytest.mark.parametrize("kind", PLACES)
-@pytest.mark.parametrize("accept", [{}, {"Accept": JSON_LD}, {"Accept": "text/html"}])
+@pytest.mark.parametrize(
+    "accept",
+    [{}, {"Accept": JSON_LD}, {"Accept": "text/html"}, {"Accept": "application/rdf+xml"}],
+)
 @pytest.mark.parametrize("who", ["alice", "public"])
 def test_p_15_head_is_get_without_its_body(
     alice: Agent,

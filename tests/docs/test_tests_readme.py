@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.support.own_files import own_files
+
 _TESTS = Path(__file__).resolve().parents[1]
 _TEXT = (_TESTS / "README.md").read_text(encoding="utf-8")
 _ROWS = re.findall(r"^\| `(\w+)/` \| (.*)$", _TEXT, re.MULTILINE)
@@ -34,8 +36,7 @@ def test_the_fake_clock_is_the_only_clock_of_the_tests() -> None:
     """Which the page says: a second one would differ in how it is advanced."""
     defining = {
         path.relative_to(_TESTS).as_posix()
-        for path in _TESTS.rglob("*.py")
-        if "node_modules" not in path.parts
+        for path in own_files(_TESTS, "*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
         for member in node.body
@@ -48,8 +49,7 @@ def test_conftest_files_contain_fixtures_only() -> None:
     """What else tests share is imported from ``support``."""
     others = [
         f"{path.relative_to(_TESTS)}: {node.name}"
-        for path in _TESTS.rglob("conftest.py")
-        if "node_modules" not in path.parts
+        for path in own_files(_TESTS, "conftest.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if not node.name.startswith("pytest_")
@@ -63,8 +63,7 @@ def test_nothing_is_imported_from_the_tests_of_another_folder() -> None:
     shared = {"support", "conftest"}
     crossing = [
         f"{path.relative_to(_TESTS)}: {module}"
-        for path in _TESTS.rglob("*.py")
-        if "node_modules" not in path.parts
+        for path in own_files(_TESTS, "*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for module in [getattr(node, "module", None) or ""]
         if module.startswith("tests.") and not module.startswith("tests.storage.engine_suite")

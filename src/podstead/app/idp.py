@@ -279,8 +279,8 @@ class ClientDocumentReader:
 
 async def _content(representation: Representation) -> bytes:
     body = representation.body
-    if isinstance(body, bytes):
-        content = body
+    if body is None or isinstance(body, bytes):
+        content = body or b""
     else:
         content = b""
         async for piece in body if isinstance(body, AsyncIterator) else body.chunks():

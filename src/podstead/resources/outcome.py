@@ -34,12 +34,13 @@ class Representation(msgspec.Struct, frozen=True):
     """A representation of a resource in one media type.
 
     ``body`` is the whole content in memory, an open stored body, or pieces that are generated while
-    they are sent (then ``size_bytes`` is ``None``). ``verbatim`` means that the bytes are those
-    stored, so that byte ranges can be served (P-27).
+    they are sent (then ``size_bytes`` is ``None``). It is ``None`` if the request is a HEAD and
+    nothing was rendered. ``verbatim`` means that the bytes are those stored, so that byte ranges
+    can be served (P-27).
     """
 
     content_type: str
-    body: bytes | OpenBody | AsyncIterator[bytes]
+    body: bytes | OpenBody | AsyncIterator[bytes] | None
     size_bytes: int | None
     verbatim: bool = False
 

@@ -76,11 +76,12 @@ class ResourceReader:
     ) -> Representation:
         head = operation.method == "HEAD"
         if head and media_type != RDF_XML:
-            return Representation(media_type, b"", None)  # not rendered, since it is not sent
+            return Representation(media_type, None, None)  # not rendered, since it is not sent
         if head or operation.preferences.without_members:
             # Rendered even for HEAD: only that shows whether RDF/XML can express the triples of the
             # container. No members are read.
-            return await self._listings.without_members(container, media_type)
+            rendered = await self._listings.without_members(container, media_type)
+            return Representation(media_type, None, None) if head else rendered
         return await self._listings.whole(container, media_type)
 
 

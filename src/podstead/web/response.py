@@ -48,7 +48,7 @@ class Response(msgspec.Struct):
 
 
 def content_response(
-    body: Body,
+    body: Body | None,
     media_type: str,
     *,
     method: str,
@@ -60,8 +60,9 @@ def content_response(
 ) -> Response:
     """A response with content, or the header of one if the request's ``method`` is HEAD.
 
-    ``size_bytes`` is the length of a ``body`` that is not in memory, if it is known; ``byte_range``
-    is the part of the body to send.
+    ``body`` may be ``None`` for HEAD; the response then states no length, which RFC 9110 section
+    8.6 permits. ``size_bytes`` is the length of a ``body`` that is not in memory, if it is known;
+    ``byte_range`` is the part of the body to send.
     """
     if isinstance(body, bytes):
         size_bytes = len(body)
@@ -74,7 +75,7 @@ def content_response(
         size_bytes = byte_range.size_bytes
     if size_bytes is not None:
         fields.append((b"content-length", b"%d" % size_bytes))
-    if method != "HEAD":
+    if method != "HEAD" and body is not None:
         response.body = body
     return response
 
