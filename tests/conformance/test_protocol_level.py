@@ -20,8 +20,9 @@ from tests.conformance.agents import (
     create_agent,
 )
 from tests.support.conformance_places import EXISTING, PLACES
+from tests.support.processes import REPOSITORY
 from tests.support.rdf import JSON_LD, TURTLE
-from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess, running_server
+from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire, compose
 

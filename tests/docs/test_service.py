@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.listeners import CERTIFICATE, KEY, client_tls
-from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess
+from tests.support.processes import REPOSITORY
+from tests.support.server import DEADLINE_S, ServerProcess
 
 HOW_TO = REPOSITORY / "docs/how-to/run-a-server.md"
 PROGRAM = "/opt/podstead/bin/podstead"

@@ -19,7 +19,8 @@ import pytest
 
 from tests.support.client import Client
 from tests.support.node import NODE
-from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess, running_server
+from tests.support.processes import REPOSITORY
+from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.watching import Lines
 
 PAGE = (REPOSITORY / "docs/how-to/watch-for-changes.md").read_text(encoding="utf-8")

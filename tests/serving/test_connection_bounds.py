@@ -15,9 +15,9 @@ import pytest
 
 from tests.support import http2
 from tests.support.listeners import LISTENERS, MakeServer, client_tls
+from tests.support.processes import REPOSITORY
 from tests.support.server import (
     DEADLINE_S,
-    REPOSITORY,
     STUB_START,
     ServerProcess,
     running_server,

@@ -27,8 +27,9 @@ from tests.support.git import Git
 from tests.support.listeners import CERTIFICATE, LISTENERS, client_tls
 from tests.support.nostr import NostrKey, nostr
 from tests.support.passkeys import SoftAuthenticator
+from tests.support.processes import REPOSITORY
 from tests.support.provider import Page, Provider, running_provider
-from tests.support.server import REPOSITORY, Answer, ServerProcess, running_server
+from tests.support.server import Answer, ServerProcess, running_server
 from tests.support.waiting import wait_until
 
 PASSWORD = "correct horse battery staple"

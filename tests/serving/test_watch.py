@@ -17,9 +17,9 @@ import pytest
 
 from tests.support.client import Pod, create_pod
 from tests.support.listeners import CERTIFICATE, KEY
+from tests.support.processes import REPOSITORY
 from tests.support.server import (
     DEADLINE_S,
-    REPOSITORY,
     ServerProcess,
     run_command,
     running_server,

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tests.support.client import Client, Pod
 from tests.support.nostr import NostrKey
-from tests.support.server import DEADLINE_S, REPOSITORY
+from tests.support.processes import REPOSITORY
+from tests.support.server import DEADLINE_S
 
 NOTHING = "0" * 40
 """The name of no commit."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import queue
 import secrets
 import signal
@@ -22,7 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+from tests.support.processes import (
+    REPOSITORY,
+    Process,
+    clean_environment,
+    run_process,
+    start_process,
+)
+
 DEADLINE_S = 60
 START = (sys.executable, "-m", "podstead.cli", "start")
 STUB_START = (sys.executable, "-m", "tests.support.stub_server", "start")
@@ -64,8 +70,10 @@ class ServerProcess:
     port: int | None = None
     """Chosen at the first start, and the same afterwards."""
     tls: ssl.SSLContext | None = None
+    own_interpreter: bool = False
+    """Start a new interpreter, as an operator does, and fork none that has the modules loaded."""
 
-    _process: subprocess.Popen[str] | None = None
+    _process: Process | None = None
     _reader: threading.Thread | None = None
     _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
 
@@ -111,15 +119,11 @@ class ServerProcess:
         self._lines = queue.Queue()
         port = () if self.port is None else ("--port", str(self.port))
         with self._error_log.open("wb") as errors:
-            self._process = subprocess.Popen(
+            self._process = start_process(
                 [*self.command, "--root", str(self.root), *port, *self.options],
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                cwd=REPOSITORY,
-                env={**_clean_environment(), **self.environment},
-                # A signal to the tests' terminal is no signal to the server.
-                start_new_session=True,
+                environment={**clean_environment(), **self.environment},
+                errors=errors,
+                own_interpreter=self.own_interpreter,
             )
         self._reader = threading.Thread(
             target=_read_lines, args=(self._process, self._lines), daemon=True
@@ -171,7 +175,7 @@ class ServerProcess:
             self._reader.join(DEADLINE_S)
             assert not self._reader.is_alive(), "a worker outlives its server"
 
-    def _running(self) -> subprocess.Popen[str]:
+    def _running(self) -> Process:
         assert self._process is not None, "the server was not started"
         return self._process
 
@@ -239,14 +243,11 @@ def run_command(
     *arguments: str, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``podstead …`` to its end."""
-    return subprocess.run(
+    return run_process(
         [sys.executable, "-m", "podstead.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-        cwd=folder or REPOSITORY,
-        env={**_clean_environment(), **(environment or {})},
+        folder=folder or REPOSITORY,
+        environment={**clean_environment(), **(environment or {})},
+        timeout_s=DEADLINE_S,
     )
 
 
@@ -267,14 +268,7 @@ def _exchange(
     )
 
 
-def _clean_environment() -> dict[str, str]:
-    """Without settings, except that a server has one worker unless a test asks for more: tests run
-    in parallel, and most are about what one worker does."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("PODSTEAD_")}
-    return {**kept, "PODSTEAD_WORKERS": "1"}
-
-
-def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:
+def _read_lines(process: Process, lines: queue.Queue[str | None]) -> None:
     assert process.stdout is not None
     with process.stdout as output:  # ends when the last worker has ended
         for line in output:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
-from tests.support.server import DEADLINE_S, REPOSITORY
+from tests.support.processes import clean_environment, start_process
+from tests.support.server import DEADLINE_S
 
 BEGUN = "Watching "
 LOST = "The connection is lost; trying again."
@@ -22,14 +21,9 @@ class Watch:
     """One process; ``lines`` is its output, ``notes`` what it says on standard error."""
 
     def __init__(self, *arguments: str, environment: Mapping[str, str]) -> None:
-        self.process = subprocess.Popen(
+        self.process = start_process(
             [sys.executable, "-m", "podstead.cli", "watch", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=REPOSITORY,
-            env={**_bare(), **environment},
-            start_new_session=True,
+            environment={**clean_environment(), **environment},
         )
         assert self.process.stdout is not None
         assert self.process.stderr is not None
@@ -96,7 +90,3 @@ def watching(
         yield watch
     finally:
         watch.close()
-
-
-def _bare() -> dict[str, str]:
-    return {name: text for name, text in os.environ.items() if not name.startswith("PODSTEAD_")}

@@ -25,7 +25,8 @@ from tests.clients.identity.field_notes import (
 )
 from tests.support.client_process import CLIENTS
 from tests.support.people import PASSWORD, create_account
-from tests.support.server import REPOSITORY, ServerProcess, running_server
+from tests.support.processes import REPOSITORY
+from tests.support.server import ServerProcess, running_server
 from tests.support.websites import Website
 
 TLS = REPOSITORY / "tests/support/tls"

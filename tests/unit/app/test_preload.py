@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import DEADLINE_S, REPOSITORY
+from tests.support.processes import REPOSITORY
+from tests.support.server import DEADLINE_S
 
 SOURCES = REPOSITORY / "src"
 _LOADED = """
