@@ -18,7 +18,8 @@ _names = itertools.count()
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """The server; whatever the tests ask, nothing in it fails."""
     root = tmp_path_factory.mktemp("conformance") / "root"
-    with running_server(ServerProcess(root=root, options=OPTIONS)) as server:
+    started = ServerProcess(root=root, options=OPTIONS, own_interpreter=True)
+    with running_server(started) as server:
         yield server
         assert "Traceback" not in server.errors
 

@@ -54,7 +54,8 @@ def chance() -> random.Random:
 
 @pytest.fixture(params=[1, 2], ids="{} workers".format)
 def server(request: pytest.FixtureRequest, disk_path: Path) -> Iterator[ServerProcess]:
-    server = ServerProcess(root=disk_path / "root", options=("--workers", str(request.param)))
+    options = ("--workers", str(request.param))
+    server = ServerProcess(root=disk_path / "root", options=options, own_interpreter=True)
     try:
         server.start()
         yield server

@@ -49,6 +49,7 @@ def server(shared_server: ServerProcess) -> ServerProcess:
 def own_server(make_server: MakeServer) -> ServerProcess:
     """A server whose memory and log no other test has used."""
     server = make_server(listener="webid-tls")
+    server.own_interpreter = True
     server.start()
     return server
 

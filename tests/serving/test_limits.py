@@ -71,6 +71,7 @@ def test_a_body_of_many_megabytes_goes_through(make_server: MakeServer) -> None:
 
 def test_the_limit_of_open_files_is_no_lower_than_it_has_to_be(make_server: MakeServer) -> None:
     server = make_server()
+    server.own_interpreter = True
     server.start()
     limits = Path(f"/proc/{server.get('/pid').text}/limits").read_text(encoding="ascii")
     soft, hard = next(

@@ -8,8 +8,20 @@ import pytest
 
 from podstead.app.process.cores import usable_cores
 from tests.support.listeners import MakeServer
-from tests.support.server import StartFailed
+from tests.support.server import ServerProcess, StartFailed
 from tests.support.workers import processes_of
+
+
+@pytest.fixture
+def make_server(make_server: MakeServer) -> MakeServer:
+    """A start begins with an interpreter that has loaded nothing."""
+
+    def make(*options: str, **arguments: str) -> ServerProcess:
+        server = make_server(*options, **arguments)
+        server.own_interpreter = True
+        return server
+
+    return make
 
 
 def test_the_summary_is_printed_when_requests_are_answered(make_server: MakeServer) -> None:
