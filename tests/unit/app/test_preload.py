@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,10 +35,16 @@ _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OF_COMMANDS = {"podstead.outbound.submission"}
 
 
+_INDENTED_IMPORT = re.compile(r"^[ \t]+(import|from) ", re.MULTILINE)
+
+
 def _late_imports(path: Path) -> Iterator[str]:
     """The modules that functions of a file import."""
+    text = path.read_text(encoding="utf-8")
+    if _INDENTED_IMPORT.search(text) is None:
+        return  # parsing takes longer
     functions = ast.FunctionDef | ast.AsyncFunctionDef
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(text)
     for function in [node for node in ast.walk(tree) if isinstance(node, functions)]:
         for node in ast.walk(function):
             if isinstance(node, ast.Import):
