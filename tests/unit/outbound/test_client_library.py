@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.certificates import holder
-from tests.support.server import DEADLINE_S, REPOSITORY
+from tests.support.processes import REPOSITORY
+from tests.support.server import DEADLINE_S
 
 _PROGRAM = """
 import os, ssl, sys
