@@ -68,6 +68,7 @@ _FORMATS: Mapping[str, RdfFormat] = MappingProxyType(
     }
 )
 _WITH_NAMED_GRAPHS = frozenset({media_types.N_QUADS, media_types.TRIG})
+_WITHOUT_NAMED_GRAPHS = frozenset({media_types.TURTLE, media_types.N_TRIPLES, media_types.RDF_XML})
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # "Parser error at line 1 between columns 5 and 8: reason (line 1)", or "… between line 1 column 5
@@ -102,11 +103,15 @@ class Document:
 
     def with_prefixes(self, prefixes: Mapping[str, str]) -> Document:
         """The same document with further prefixes; its own take precedence."""
-        return replace(self, prefixes={**prefixes, **self.prefixes})
+        if prefixes.keys() <= self.prefixes.keys():
+            return self
+        merged = {**prefixes, **self.prefixes}
+        return Document(self.dataset, merged, self.base_iri, self.original)
 
     def with_graph(self, graph: Graph) -> Document:
         """The same document with another default graph."""
-        return replace(self, dataset=self.dataset.with_default(graph))
+        dataset = self.dataset.with_default(graph)
+        return Document(dataset, self.prefixes, self.base_iri, self.original)
 
 
 def parse(
@@ -173,7 +178,8 @@ def _library_read(
         raise RdfTooLarge(f"An RDF document can have at most {limits.max_triples} triples")
     rdf12.check_read(content, essence, quads)
     prefixes = MappingProxyType(parser.prefixes)
-    return Document(Dataset.of(quads), prefixes, parser.base_iri, original)
+    dataset = Dataset.of(quads, only_default=essence in _WITHOUT_NAMED_GRAPHS)
+    return Document(dataset, prefixes, parser.base_iri, original)
 
 
 def _format(essence: str) -> RdfFormat:

@@ -10,7 +10,7 @@ preserved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from podstead.rdf.terms import DefaultGraph, GraphName, Iri, Object, Quad, Subject, Triple
@@ -138,21 +138,24 @@ _NO_GRAPHS: Mapping[GraphName, Graph] = MappingProxyType({})
 class Dataset:
     """An immutable default graph with named graphs (R-9); most documents have only the former."""
 
-    __slots__ = ("_default", "_named", "_quads")
+    __slots__ = ("_default", "_named", "_only_default", "_quads")
 
     def __init__(self, default: Graph, named: Mapping[GraphName, Graph] = _NO_GRAPHS) -> None:
         self._default = default
         self._named = named
-        self._quads: tuple[Quad, ...] | None = None
+        self._quads: Sequence[Quad] | None = None
+        self._only_default = False
 
     @classmethod
-    def of(cls, quads: Iterable[Quad]) -> Dataset:
+    def of(cls, quads: Sequence[Quad], *, only_default: bool = False) -> Dataset:
         """A dataset of quads without triple terms, which are grouped on first use.
 
         Grouping takes half as long as parsing, and many documents are parsed only to validate them.
+        ``only_default`` means that none is in a named graph. The quads must not change any more.
         """
         dataset = cls(EMPTY_GRAPH)
-        dataset._quads = tuple(quads)
+        dataset._quads = quads
+        dataset._only_default = only_default
         return dataset
 
     @property
@@ -171,7 +174,12 @@ class Dataset:
         quads = self._quads
         if quads is not None:
             # In this order: another thread may see what is set here, and would group again.
-            self._default, self._named = _graphs(quads)
+            if self._only_default:
+                self._default = Graph(
+                    [(quad.subject, quad.predicate, quad.object) for quad in quads]  # type: ignore[misc]  # no triple terms
+                )
+            else:
+                self._default, self._named = _graphs(quads)
             self._quads = None
 
     def with_default(self, graph: Graph) -> Dataset:

@@ -30,7 +30,7 @@ class PrefixTable:
     prefix (as in Turtle's ``:me``).
     """
 
-    __slots__ = ("_names", "used")
+    __slots__ = ("_declared", "_own", "_without", "used")
 
     def __init__(
         self,
@@ -39,32 +39,28 @@ class PrefixTable:
         empty: bool = False,
         without: Container[str] = (),
     ) -> None:
-        names = {
+        self._declared = prefixes
+        self._own = {
             namespace: prefix
             for prefix, namespace in prefixes.items()
             if is_plain_prefix(prefix) or (empty and prefix == "")
         }
-        for namespace, prefix in _COMMON_NAMES.items():
-            if prefix not in prefixes and namespace not in names:
-                names[namespace] = prefix
-        self._names = {
-            namespace: prefix for namespace, prefix in names.items() if prefix not in without
-        }
+        self._without = without
         self.used: dict[str, str] = {}
 
     def compact(self, iri: str) -> str | None:
         """``prefix:local``, or ``None`` if no prefix matches or the rest is not a plain name."""
-        end = _namespace_end(iri)
+        end = (iri.rfind("#") + 1) or (iri.rfind("/") + 1) or (iri.rfind(":") + 1)
         namespace = iri[:end]
-        prefix = self._names.get(namespace)
-        if prefix is None or not _LOCAL_NAME.match(iri, end):
+        prefix = self._own.get(namespace)
+        if prefix is None:
+            prefix = _COMMON_NAMES.get(namespace)
+            if prefix is None or prefix in self._declared:  # for another namespace
+                return None
+        if prefix in self._without or not _LOCAL_NAME.match(iri, end):
             return None
         self.used[prefix] = namespace
         return f"{prefix}:{iri[end:]}"
-
-
-def _namespace_end(iri: str) -> int:
-    return (iri.rfind("#") + 1) or (iri.rfind("/") + 1) or (iri.rfind(":") + 1)
 
 
 class RelativeReferences:

@@ -77,7 +77,10 @@ _PATTERNS: Final = {
     TokenKind.PUNCTUATION: r"[^\s]",
 }
 _KINDS: Final = tuple(_PATTERNS)
-_TOKEN: Final = re.compile("|".join(f"({pattern})" for pattern in _PATTERNS.values()), re.DOTALL)
+# With the whitespace before it, which would otherwise be compared with every pattern.
+_TOKEN: Final = re.compile(
+    r"\s*+(?:{})".format("|".join(f"({pattern})" for pattern in _PATTERNS.values())), re.DOTALL
+)
 
 # The bulk of a patch, terms and punctuation between them, which is skipped in one match.
 _PLAIN: Final = re.compile(
@@ -129,14 +132,15 @@ class Lexer:
 
     def next(self) -> Token | None:
         """The next token; ``None`` at the end. Raises MalformedRdf for an unterminated string."""
-        while (match := _TOKEN.search(self._text, self._position)) is not None:
+        while (match := _TOKEN.match(self._text, self._position)) is not None:
             self._position = match.end()
-            kind = _KINDS[(match.lastindex or 0) - 1]
+            group = match.lastindex or 0
+            kind = _KINDS[group - 1]
             if kind is TokenKind.UNTERMINATED:
-                line = line_of(self._text, match.start())
+                line = line_of(self._text, match.start(group))
                 raise MalformedRdf(self._media_type, "a string is not terminated", line=line)
             if kind is not TokenKind.COMMENT:
-                return Token(kind, match.group(), match.start())
+                return Token(kind, match[group], match.start(group))
         return None
 
     def next_notable(self) -> Token | None:

@@ -7,6 +7,7 @@ grammar is MalformedRdf, a violation of the specification's rules PatchRefused.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 from podstead.core import vocab
@@ -19,7 +20,7 @@ from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in, variables_in
 from podstead.rdf.statements_without_predicate import StatementsWithoutPredicate
-from podstead.rdf.terms import BlankNode, Iri, Subject
+from podstead.rdf.terms import BlankNode, GraphName, Iri, Object, Subject
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _INSERT_DELETE_PATCH: Final = Iri(vocab.SOLID_INSERT_DELETE_PATCH)
@@ -119,8 +120,11 @@ def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchO
     declared = placeholders.declared(document.graph)
     if placeholders.is_variable(subject) or subject in declared:
         raise PatchRefused(N3, "the patch must be an IRI or a blank node, not a variable")
-    formulas = {clause: _formula(document, subject, clause) for clause in _CLAUSES}
-    if len(document.dataset.named) > len([name for name in formulas.values() if name is not None]):
+    graphs, description = document.dataset.named, document.graph.about(subject)
+    formulas = {
+        clause: _formula(description.get(clause, ()), graphs, clause) for clause in _CLAUSES
+    }
+    if len(graphs) > len([name for name in formulas.values() if name is not None]):
         names = ", ".join(_CLAUSES.values())
         raise PatchRefused(N3, f"formulas are accepted as objects of {names} only")
 
@@ -128,7 +132,7 @@ def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchO
         name = formulas[clause]
         if name is None:
             return ()
-        formula = document.dataset.named[name]
+        formula = graphs[name]
         return placeholders.patterns(formula, declared | placeholders.declared(formula))
 
     return PatchOperation(
@@ -155,15 +159,16 @@ def _patch_subject(graph: Graph) -> Subject:
     return subject
 
 
-def _formula(document: Document, subject: Subject, clause: Iri) -> Iri | BlankNode | None:
+def _formula(
+    objects: tuple[Object, ...], graphs: Container[GraphName], clause: Iri
+) -> BlankNode | None:
     """The name of the formula of a clause, if there is one (X-5, X-6)."""
-    objects = document.graph.objects(subject, clause)
     if not objects:
         return None
     if len(objects) > 1:
         raise PatchRefused(N3, f"{_CLAUSES[clause]} is stated more than once")
     name = objects[0]
-    if isinstance(name, BlankNode) and name in document.dataset.named:
+    if isinstance(name, BlankNode) and name in graphs:
         return name
     raise PatchRefused(N3, f"the object of {_CLAUSES[clause]} is not a formula {{ … }}")
 
@@ -185,6 +190,8 @@ def _check_terms(operation: PatchOperation, around: Graph) -> None:
 def _check_labels(operation: PatchOperation, around: Graph) -> None:
     """X-9: blank node labels are local to a formula, so none may occur in several."""
     conditions, inserts = blank_nodes_in(operation.where), blank_nodes_in(operation.inserts)
+    if not conditions and not inserts:
+        return
     outside = {term for subject, _, object_ in around for term in (subject, object_)}
     for node in [*conditions, *inserts]:
         if node in outside or (node in conditions and node in inserts):

@@ -52,11 +52,12 @@ def is_ground(pattern: Pattern) -> bool:
 class VariablePlaceholders:
     """Replaces the variables of a text with IRIs, and restores them in the parsed triples."""
 
-    __slots__ = ("_media_type", "_prefix", "_variables_left")
+    __slots__ = ("_declares", "_media_type", "_prefix", "_variables_left")
 
     def __init__(self, text: str, media_type: str, limits: RdfLimits) -> None:
         self._prefix = f"urn:{sha256(text.encode()).hexdigest()[:24]}:"
         self._media_type = media_type
+        self._declares = False
         # The accepted number of triples cannot contain more, and each makes the text longer.
         self._variables_left = 3 * limits.max_triples
 
@@ -72,10 +73,13 @@ class VariablePlaceholders:
 
     def declaration(self) -> str:
         """The replacement for ``@forAll``, which declares the IRIs after it as variables."""
+        self._declares = True
         return f"{self.iri('')} {self.iri(_DECLARES.name)}"
 
     def declared(self, graph: Graph) -> frozenset[Iri]:
         """The IRIs that a graph declares to be variables. Raises MalformedRdf for another term."""
+        if not self._declares:  # and the text cannot contain the IRI of a declaration otherwise
+            return frozenset()
         subject, predicate = Iri(self._prefix), Iri(self._prefix + _DECLARES.name)
         found: set[Iri] = set()
         for term in graph.objects(subject, predicate):

@@ -26,9 +26,9 @@ VERSIONS: Final = "RDF 1.2 version directives are not supported"
 
 # What every document with a triple term contains, in the Turtle family: the term itself, or one of
 # the abbreviations for statements about a triple.
-_MAYBE_TRIPLE_TERM: Final = re.compile(rb"<<|\{\||~")
+_MARKS_OF_TRIPLE_TERMS: Final = (b"<<", b"{|", b"~")
 # What every document with a direction contains, in the Turtle family and in RDF/XML.
-_MAYBE_DIRECTION: Final = re.compile(rb"--[lr]t|dir")
+_MARKS_OF_DIRECTIONS: Final = (b"--lt", b"--rt", b"dir")
 # Searched in lower case. May have false positives, which the lexer rejects, but misses nothing.
 _MAYBE_VERSION: Final = re.compile(rb"version\s*+[\"'#]")
 _VERSION_LINE: Final = re.compile(rb"\s*@?version\s*[\"']", re.IGNORECASE)
@@ -43,12 +43,18 @@ def check_read(content: bytes, media_type: str, quads: Iterable[Quad]) -> None:
     """
     if media_type == JSON_LD:
         return
-    if media_type == RDF_XML or _MAYBE_TRIPLE_TERM.search(content):
+    if media_type == RDF_XML or _has_any(_MARKS_OF_TRIPLE_TERMS, content):
         _check_no_triple_terms(media_type, quads)
-    if _MAYBE_DIRECTION.search(content) and any(_is_directed(quad.object) for quad in quads):
+    if _has_any(_MARKS_OF_DIRECTIONS, content) and any(_is_directed(each.object) for each in quads):
         raise MalformedRdf(media_type, DIRECTIONS)
     if media_type in (TURTLE, TRIG) and _MAYBE_VERSION.search(content.lower()):
         _check_version(content.decode(), media_type)
+
+
+def _has_any(marks: tuple[bytes, bytes, bytes], content: bytes) -> bool:
+    # Three searches take a fraction of the time of one for a regular expression.
+    one, two, three = marks
+    return one in content or two in content or three in content
 
 
 def _check_no_triple_terms(media_type: str, quads: Iterable[Quad]) -> None:

@@ -59,7 +59,7 @@ def parse_sparql_update(
         raise placeholders.renamed(error) from error
     placeholders.check(document)
     blocks = _blocks(document, request, placeholders)
-    operations = tuple(_operation(parts, blocks) for parts in request.operations)
+    operations = tuple([_operation(parts, blocks) for parts in request.operations])
     return Patch(operations, Semantics.ALL_SOLUTIONS, document.prefixes)
 
 
@@ -78,16 +78,17 @@ _Parts = tuple[_Block | None, _Block | None, _Block | None]
 
 def _blocks(
     document: Document, request: _Request, placeholders: VariablePlaceholders
-) -> dict[_Block, Patterns]:
+) -> dict[Iri, Patterns]:
+    """The patterns of each block, by the name of its graph."""
     graphs = document.dataset.named
     if document.graph or not graphs.keys() <= {block.graph_name for block in request.blocks}:
         raise MalformedRdf(SPARQL_UPDATE, "there is a triple outside of the blocks")
     blocks = {}
     for block in request.blocks:
         graph = graphs.get(block.graph_name)
-        blocks[block] = () if graph is None else placeholders.patterns(graph)
+        patterns = blocks[block.graph_name] = () if graph is None else placeholders.patterns(graph)
         # SPARQL 1.1 Query, section 19.8, note 7.
-        if block.keyword.startswith("DELETE") and blank_nodes_in(blocks[block]):
+        if block.keyword.startswith("DELETE") and blank_nodes_in(patterns):
             request.refuse(
                 f"the {block.keyword} block has a blank node, and what is deleted must be named",
                 block.start,
@@ -95,8 +96,8 @@ def _blocks(
     return blocks
 
 
-def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> PatchOperation:
-    where, deletes, inserts = (() if block is None else blocks[block] for block in parts)
+def _operation(parts: _Parts, blocks: dict[Iri, Patterns]) -> PatchOperation:
+    where, deletes, inserts = [() if block is None else blocks[block.graph_name] for block in parts]
     return PatchOperation(where=where, deletes=deletes, inserts=inserts)
 
 

@@ -99,14 +99,17 @@ class TurtleWriter:
         return f"<{agent.value}>" if isinstance(agent, Iri) else self._object(agent, depth)
 
     def _object(self, object_: Object, depth: int) -> str:
-        if isinstance(object_, Iri):
+        if type(object_) is Iri:  # and not isinstance, which takes longer: there are no subclasses
             return "()" if object_ == NIL else self._iri(object_)
-        if isinstance(object_, BlankNode):
+        if type(object_) is BlankNode:
             return self._blank_node(object_, depth)
-        text = str(object_)
+        return self._literal(object_)
+
+    def _literal(self, literal: Object) -> str:
+        text = str(literal)
         if text.endswith(">"):
             return self._typed(text)
-        return _long_string(object_.value, text) if "\\n" in text else text
+        return _long_string(literal.value, text) if "\\n" in text else text
 
     def _blank_node(self, node: BlankNode, depth: int) -> str:
         items = self._nesting.list_items(node, depth)

@@ -105,7 +105,7 @@ def test_quads_are_the_graphs_that_they_name() -> None:
     quads = [Quad(A, P, X), Quad(B, P, X, C), Quad(A, P, Y), Quad(B, P, X, C), Quad(A, P, X, B)]
     named: Mapping[GraphName, Graph] = {C: Graph([(B, P, X)]), B: Graph([(A, P, X)])}
     for _ in range(2):
-        dataset = Dataset.of(iter(quads))
+        dataset = Dataset.of(quads)
         assert dataset == Dataset(Graph([(A, P, X), (A, P, Y)]), named)
         assert dataset.with_default(EMPTY_GRAPH) == Dataset(EMPTY_GRAPH, named)
         assert list(dataset.named) == [C, B]
