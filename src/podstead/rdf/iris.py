@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 
+from podstead.core.memoization import memoize_short_keys
 from podstead.core.vocab import COMMON_PREFIXES
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*\Z")
@@ -50,17 +51,26 @@ class PrefixTable:
 
     def compact(self, iri: str) -> str | None:
         """``prefix:local``, or ``None`` if no prefix matches or the rest is not a plain name."""
-        end = (iri.rfind("#") + 1) or (iri.rfind("/") + 1) or (iri.rfind(":") + 1)
-        namespace = iri[:end]
+        name = _split(iri)
+        if name is None:
+            return None
+        namespace, local = name
         prefix = self._own.get(namespace)
         if prefix is None:
             prefix = _COMMON_NAMES.get(namespace)
             if prefix is None or prefix in self._declared:  # for another namespace
                 return None
-        if prefix in self._without or not _LOCAL_NAME.match(iri, end):
+        if prefix in self._without:
             return None
         self.used[prefix] = namespace
-        return f"{prefix}:{iri[end:]}"
+        return f"{prefix}:{local}"
+
+
+@memoize_short_keys
+def _split(iri: str) -> tuple[str, str] | None:
+    """The namespace and the local name of an IRI; ``None`` if the latter is not a plain name."""
+    end = (iri.rfind("#") + 1) or (iri.rfind("/") + 1) or (iri.rfind(":") + 1)
+    return (iri[:end], iri[end:]) if _LOCAL_NAME.match(iri, end) else None
 
 
 class RelativeReferences:

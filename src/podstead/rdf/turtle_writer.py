@@ -103,13 +103,10 @@ class TurtleWriter:
             return "()" if object_ == NIL else self._iri(object_)
         if type(object_) is BlankNode:
             return self._blank_node(object_, depth)
-        return self._literal(object_)
-
-    def _literal(self, literal: Object) -> str:
-        text = str(literal)
-        if text.endswith(">"):
+        text = str(object_)
+        if text[-1] == ">":
             return self._typed(text)
-        return _long_string(literal.value, text) if "\\n" in text else text
+        return _long_string(object_.value, text) if "\\n" in text else text
 
     def _blank_node(self, node: BlankNode, depth: int) -> str:
         items = self._nesting.list_items(node, depth)

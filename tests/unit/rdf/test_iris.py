@@ -105,3 +105,24 @@ def test_odd_prefixes_are_not_used() -> None:
 def test_a_prefix_can_be_barred() -> None:
     table = PrefixTable({"did": "http://example.org/did#"}, without={"did"})
     assert table.compact("http://example.org/did#x") is None
+
+
+def test_a_namespace_with_a_barred_prefix_gets_no_other() -> None:
+    table = PrefixTable({"f": "http://xmlns.com/foaf/0.1/"}, without={"f"})
+    assert table.compact("http://xmlns.com/foaf/0.1/name") is None
+    assert PrefixTable({}, without={"foaf"}).compact("http://xmlns.com/foaf/0.1/name") is None
+
+
+def test_what_two_documents_call_a_namespace_is_kept_apart() -> None:
+    """Although names are split only once for all documents."""
+    iri = "http://example.org/shared#name"
+    for prefix in ("a", "b"):
+        table = PrefixTable({prefix: "http://example.org/shared#"})
+        assert table.compact(iri) == f"{prefix}:name"
+        assert table.used == {prefix: "http://example.org/shared#"}
+    assert PrefixTable({}).compact(iri) is None
+
+
+def test_a_long_name_is_compacted_too() -> None:
+    table = PrefixTable({"p": "http://example.org/ns#"})
+    assert table.compact("http://example.org/ns#" + "a" * 2000) == "p:" + "a" * 2000
