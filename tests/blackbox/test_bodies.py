@@ -227,7 +227,7 @@ def test_the_api_takes_small_bodies_only(owner: Owner) -> None:
 # --- Bodies that wait to be asked for ---------------------------------------------------------
 
 
-def test_a_body_is_asked_for_when_it_may_be_sent(owner: Owner, wire: Wire) -> None:
+def test_a_client_gets_100_continue_if_its_body_may_be_sent(owner: Owner, wire: Wire) -> None:
     target = f"{owner.root}asked.txt"
     wire.send(owner.compose("PUT", target, {**TEXT, "Expect": "100-continue"}, content_length=5))
     assert wire.receive().status == 100
@@ -247,7 +247,7 @@ def test_a_body_is_asked_for_when_it_may_be_sent(owner: Owner, wire: Wire) -> No
     ],
     ids=["nobody", "bad credential", "no type", "condition fails", "too large"],
 )
-def test_a_body_that_would_be_refused_is_not_asked_for(
+def test_a_client_gets_no_100_continue_if_its_body_would_be_refused(
     owner: Owner,
     wire: Wire,
     leaves_nothing: Nothing,

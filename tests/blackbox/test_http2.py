@@ -80,7 +80,7 @@ def test_a_body_over_the_limit_is_refused(owner: Owner) -> None:
     owner.wait_until_no_draft_is_left()
 
 
-def test_who_may_not_write_is_told_so(owner: Owner) -> None:
+def test_agents_without_write_access_get_an_error(owner: Owner) -> None:
     target = f"{owner.root}private/new"
     body = ("--request", "PUT", *TEXT, "--data-binary", "x")
     assert over_http2(owner, target, *body, credential=False).status == 401

@@ -360,7 +360,7 @@ def test_a_connection_serves_agents_one_after_the_other(owner: Owner, wire: Wire
         assert [wire.receive().status, wire.receive().status] == [200, 401]
 
 
-def test_a_connection_is_closed_when_the_client_asks_for_it(owner: Owner, wire: Wire) -> None:
+def test_a_connection_is_closed_when_the_client_requests_it(owner: Owner, wire: Wire) -> None:
     wire.send(owner.compose("GET", owner.root, {"Connection": "close"}))
     assert wire.receive().status == 200
     wire.receive_end()
@@ -369,7 +369,7 @@ def test_a_connection_is_closed_when_the_client_asks_for_it(owner: Owner, wire: 
 @pytest.mark.parametrize(
     "data", [b"\x00" * 100, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"SSH-2.0-x\r\n", b"\r\n" * 10]
 )
-def test_what_is_no_http_gets_an_error_or_nothing(owner: Owner, wire: Wire, data: bytes) -> None:
+def test_anything_but_http_gets_an_error_or_nothing(owner: Owner, wire: Wire, data: bytes) -> None:
     wire.send_what_is_taken(data)
     wire.end_sending()
     assert {answer.status for answer in wire.receive_all()} <= {400}

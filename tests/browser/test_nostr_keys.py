@@ -90,7 +90,7 @@ def did_document(provider: ServerProcess, key: NostrKey) -> Answer:
     return ask(provider, "GET", f"/.well-known/did/nostr/{key.public}.json")
 
 
-def test_a_key_is_linked_shown_and_unlinked(
+def test_a_key_is_linked_listed_and_unlinked(
     page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """What the extension is asked to sign is for that alone."""
@@ -109,7 +109,7 @@ def test_a_key_is_linked_shown_and_unlinked(
     assert did_document(provider, extension.key).status == 404
 
 
-def test_the_extension_is_asked_for_one_thing_only(
+def test_the_extension_signs_one_thing_only(
     page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """A-125, A-126"""
@@ -235,7 +235,7 @@ def test_an_extension_may_come_late(
     page.get_by_text("The Nostr key has been linked").wait_for()
 
 
-def test_who_declines_can_try_again(
+def test_a_person_who_declines_can_try_again(
     page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     sign_in(page, provider, person)
@@ -255,7 +255,7 @@ def test_who_declines_can_try_again(
         ("() => null", "Nothing was done: the extension did not sign."),
     ],
 )
-def test_an_event_that_was_not_asked_for_links_nothing(
+def test_an_unsolicited_event_links_nothing(
     page: Page,
     extension: Extension,
     provider: ServerProcess,
@@ -299,7 +299,7 @@ def test_an_answer_is_good_once_and_in_its_browser_only(
     context.close()
 
 
-def test_who_signed_in_long_ago_signs_in_again_and_comes_back(
+def test_an_old_session_requires_a_new_sign_in_and_returns(
     page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """A-86: what the server says then is tested where time can be moved."""

@@ -123,7 +123,7 @@ def test_the_account_shows_by_a_linked_key(
     assert session["expires"] == -1
 
 
-def test_who_ticks_the_box_stays_signed_in(
+def test_a_person_who_ticks_the_box_stays_signed_in(
     page: Page, linked: Account, provider: ServerProcess
 ) -> None:
     page.goto(f"{provider.base_url}/idp/login")
@@ -214,7 +214,7 @@ def test_a_key_without_an_account_gets_one(
     ],
     ids=["signature", "time", "kind", "address", "nothing"],
 )
-def test_an_event_that_was_not_asked_for_signs_nobody_in(
+def test_an_unsolicited_event_signs_nobody_in(
     page: Page,
     extension: Extension,
     linked: Account,
@@ -282,7 +282,7 @@ def test_an_extension_may_come_late(
     assert problem(page) == NO_ACCOUNT
 
 
-def test_who_declines_to_sign_can_sign_in_otherwise(
+def test_a_person_who_declines_to_sign_can_sign_in_otherwise(
     page: Page, extension: Extension, linked: Account, app: App
 ) -> None:
     page.goto(app.request())

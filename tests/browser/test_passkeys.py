@@ -185,7 +185,7 @@ def test_the_browser_suggests_the_passkey_by_itself(
     assert person.web_id in page.inner_text("main")
 
 
-def test_who_is_not_verified_does_not_get_in(
+def test_an_unverified_person_is_not_signed_in(
     page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
     enrol(page, provider, person)

@@ -90,7 +90,7 @@ def test_a_guest_reads_and_writes_what_they_may(
     assert home.members() == {"new"}
 
 
-def test_a_guest_who_is_not_named_is_known_and_not_let_in(
+def test_a_guest_without_a_rule_is_authenticated_and_denied(
     application: ClientProcess, community: CommunityServer, carol: ForeignAgent, home: Home
 ) -> None:
     """A-5: 403, since the token is good; to the public it is 401."""

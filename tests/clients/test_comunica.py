@@ -134,7 +134,7 @@ def test_what_cannot_be_read_fails_the_query_with_the_reason(
         comunica.run("select", agent, query="SELECT * WHERE { ?s ?p ?o }", sources=[source])
 
 
-def test_a_lenient_query_goes_on_without_what_cannot_be_read(
+def test_a_lenient_query_skips_unreadable_documents(
     comunica: ClientProcess, home: Home, people: str
 ) -> None:
     query = PREFIXES + "SELECT ?name WHERE { ?s foaf:name ?name } ORDER BY STR(?name)"
@@ -303,7 +303,7 @@ def test_an_update_that_would_unlist_a_member_is_refused(
     assert home.members() == {"note.txt"}
 
 
-def test_who_may_only_read_changes_nothing(
+def test_agents_with_read_only_change_nothing(
     comunica: ClientProcess, home: Home, people: str, other: Agent
 ) -> None:
     """X-20, X-21: 403 to the PATCH."""
@@ -320,7 +320,7 @@ def test_who_may_only_read_changes_nothing(
     assert home.triples("people") == _saying(home, "people", PEOPLE)
 
 
-def test_who_may_not_even_read_is_not_told_how_to_write(
+def test_agents_without_read_access_do_not_learn_how_to_write(
     comunica: ClientProcess, home: Home, other: Agent
 ) -> None:
     """C-21: a refusal of a missing document does not say what a 404 says."""

@@ -153,7 +153,7 @@ def test_what_two_clients_add_is_all_there(ldo: ClientProcess, home: Home) -> No
     assert home.triples("post.ttl") == _saying(home, "post.ttl", expected)
 
 
-def test_what_is_missing_is_absent(ldo: ClientProcess, home: Home) -> None:
+def test_a_missing_document_is_absent(ldo: ClientProcess, home: Home) -> None:
     value = ldo.run("read", home.agent, url=home.url + "missing").value
     assert (value["type"], value["absent"]) == ("absentReadSuccess", True)
 
@@ -251,7 +251,9 @@ def test_all_that_is_said_of_a_subject_is_deleted(ldo: ClientProcess, home: Home
 # answer, as an error. These are the consequences.
 
 
-def test_a_document_is_deleted_and_told_as_an_error(ldo: ClientProcess, home: Home) -> None:
+def test_a_document_is_deleted_and_the_library_reports_an_error(
+    ldo: ClientProcess, home: Home
+) -> None:
     """C-17."""
     url = home.put("post.ttl", POST)
     report = ldo.run("remove", home.agent, url=url)
@@ -263,7 +265,7 @@ def test_a_document_is_deleted_and_told_as_an_error(ldo: ClientProcess, home: Ho
     assert ldo.run("read", home.agent, url=url).value["absent"] is True
 
 
-def test_what_is_missing_counts_as_deleted(ldo: ClientProcess, home: Home) -> None:
+def test_a_missing_document_is_treated_as_deleted(ldo: ClientProcess, home: Home) -> None:
     """C-21."""
     value = ldo.run("remove", home.agent, url=home.url + "missing").value
     assert value["type"] == "deleteSuccess"
@@ -333,7 +335,7 @@ BEHAVIOURS: dict[str, dict[str, object]] = {
     [(False, "unauthenticatedError", 401), (True, "unauthorizedError", 403)],
     ids=["nobody", "stranger"],
 )
-def test_a_refusal_is_told_as_what_it_is(
+def test_a_refusal_is_reported_as_one(
     ldo: ClientProcess,
     home: Home,
     other: Agent,

@@ -65,7 +65,7 @@ def test_a_program_hears_of_a_document_and_its_container(client: ClientProcess, 
     assert Counter(report["heard"][3:]) == {f"pub {url}": 3, f"pub {home.url}": 3}
 
 
-def test_a_program_that_does_not_say_who_it_is_may_not_watch_what_is_private(
+def test_a_program_without_credentials_cannot_watch_private_resources(
     client: ClientProcess, home: Home
 ) -> None:
     """L-10."""
@@ -78,7 +78,7 @@ def test_a_program_that_does_not_say_who_it_is_may_not_watch_what_is_private(
     ]
 
 
-def test_a_program_that_says_who_it_is_in_lines_hears_of_what_is_private(
+def test_a_program_that_authenticates_in_lines_can_watch_private_resources(
     client: ClientProcess, home: Home
 ) -> None:
     """A page cannot set header fields on a WebSocket. It need not wait for the answer."""

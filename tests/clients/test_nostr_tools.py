@@ -70,7 +70,7 @@ def test_a_key_that_no_rule_names_is_refused(client: ClientProcess, home: Home) 
     assert read["status"] == 403
 
 
-def test_the_url_is_signed_as_it_stands_in_a_program(client: ClientProcess, home: Home) -> None:
+def test_the_url_is_signed_as_a_program_writes_it(client: ClientProcess, home: Home) -> None:
     """A-144: what `fetch` makes of it is the same URL."""
     name = key_let_in(client, home)
     for written in ("a b", "é", "a%20c", "q?x=a b&y='é'#part"):

@@ -79,7 +79,9 @@ def test_a_type_that_there_is_not_is_not_found(application: ClientProcess, home:
         application.run("findsNoService", home.agent, topic=home.url)
 
 
-def test_who_may_not_read_may_not_subscribe(application: ClientProcess, home: Home) -> None:
+def test_agents_without_read_access_cannot_subscribe(
+    application: ClientProcess, home: Home
+) -> None:
     """N-11: told to nobody by the older library, whose error has the status."""
     with pytest.raises(ClientFailed) as failed:
         application.run("hearsOverTheOlderProtocol", topic=home.url, changed=home.url, count=1)

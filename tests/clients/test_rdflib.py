@@ -126,7 +126,7 @@ def test_a_reader_may_not_edit(rdflib_js: ClientProcess, home: Home) -> None:
     assert rdflib_js.run("editable", url=url).value == {"before": None, "after": False}
 
 
-def test_who_may_append_may_edit(rdflib_js: ClientProcess, home: Home) -> None:
+def test_agents_with_append_can_edit(rdflib_js: ClientProcess, home: Home) -> None:
     url = home.put("card", "<#me> a <#it>.")
     home.put("card.acl", home.pod.acl(home.path + "card", public=["Read", "Append"]))
     assert rdflib_js.run("editable", url=url).value == {"before": None, "after": "SPARQL"}

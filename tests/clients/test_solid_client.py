@@ -158,7 +158,7 @@ def test_what_is_not_there_is_a_404_of_the_library(
 
 
 @pytest.mark.parametrize("behaviour", ["readName", "readFile", "removeFile"])
-def test_nobody_is_told_401_and_somebody_else_403(
+def test_the_public_gets_401_and_an_authenticated_agent_403(
     solid_client: ClientProcess, home: Home, other: Agent, behaviour: str
 ) -> None:
     """The status is the answer, not a page to sign in on."""

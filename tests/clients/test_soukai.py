@@ -202,7 +202,7 @@ def test_a_model_is_deleted_from_a_document_that_holds_others(
 
 
 @pytest.mark.parametrize(("stranger", "status"), [(False, 401), (True, 403)])
-def test_who_may_not_write_creates_nothing(
+def test_agents_without_write_access_create_nothing(
     soukai: ClientProcess, home: Home, other: Agent, stranger: bool, status: int
 ) -> None:
     """W-30, C-21: the library asks first, and learns nothing."""

@@ -22,7 +22,7 @@ def put(url: str, content: str) -> None:
     assert request_to("PUT", url, content, {"Content-Type": "text/plain"}).status in {201, 205}
 
 
-def test_changes_at_the_community_server_are_told(community: CommunityServer) -> None:
+def test_changes_at_the_community_server_are_notified(community: CommunityServer) -> None:
     """N-20, over its WebSocketChannel2023: each change alone, since it tells them by its own time,
     and only the last of several at once need be right."""
     container = f"{community.base_url}box/"
@@ -42,7 +42,7 @@ def test_changes_at_the_community_server_are_told(community: CommunityServer) ->
     assert updated.endswith("  Update  kept")
 
 
-def test_what_the_community_server_does_not_have_is_told(community: CommunityServer) -> None:
+def test_features_that_the_community_server_lacks_are_reported(community: CommunityServer) -> None:
     url = f"{community.base_url}nothing"
     ended = run_command("watch", url)
     assert (ended.returncode, ended.stdout) == (1, "")

@@ -173,7 +173,7 @@ def test_w_5_control_opens_the_acl_and_nothing_else(
         assert agent.patch(acl, "INSERT DATA { <#a> <#p> 1 }").status == status
 
 
-def test_w_5_a_change_counts_for_the_next_request(alice: Agent, bob: Agent, container: str) -> None:
+def test_w_5_a_change_applies_to_the_next_request(alice: Agent, bob: Agent, container: str) -> None:
     new = f"{container}new.txt"
     for _ in range(3):
         assert bob.get(container).status == 403

@@ -202,7 +202,7 @@ def test_w_11_a_default_names_the_container_of_its_acl(
         ("a acl:Authorization; acl:agent <{name}>; {reach} . [] acl:mode acl:Read", 403),
     ],
 )
-def test_w_12_only_a_whole_authorization_counts(
+def test_w_12_only_a_complete_authorization_applies(
     alice: Agent, bob: Agent, document: str, rule: str, status: int
 ) -> None:
     reach = "acl:accessTo <doc.ttl>"
@@ -418,7 +418,7 @@ def test_w_16_what_is_unknown_is_ignored_and_widens_nothing(
     assert bob.patch(document, "INSERT DATA { <#a> <#p> 1 }").status == 204
 
 
-def test_w_16_a_rule_with_something_unknown_counts_for_the_rest(
+def test_w_16_a_rule_with_something_unknown_applies_to_the_rest(
     alice: Agent, bob: Agent, document: str
 ) -> None:
     rule = (

@@ -360,7 +360,7 @@ def test_p_28_what_is_private_is_kept_by_no_shared_cache(
 
 
 @pytest.mark.parametrize("method", READS)
-def test_p_28_what_is_public_is_asked_for_again(
+def test_p_28_public_responses_are_revalidated(
     public: Agent, places: dict[str, str], method: str
 ) -> None:
     assert public.request(method, places["root"]).listed("Cache-Control") == {"no-cache"}

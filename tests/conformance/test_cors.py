@@ -132,7 +132,7 @@ def test_p_40_every_response_lists_what_scripts_may_read(
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", [*PLACES, "server"])
-def test_p_41_a_preflight_allows_what_is_asked_for(
+def test_p_41_a_preflight_allows_the_requested_headers(
     public: Agent, places: dict[str, str], kind: str, method: str
 ) -> None:
     names = "X-CUSTOM, Content-Type, Accept"
@@ -154,7 +154,7 @@ def test_p_41_the_names_come_back_letter_by_letter(
     assert response.listed("Access-Control-Allow-Headers") >= asked
 
 
-def test_p_42_accept_is_allowed_if_it_is_asked_for(public: Agent, container: str) -> None:
+def test_p_42_accept_is_allowed_on_request(public: Agent, container: str) -> None:
     allowed = preflight(public, container, "GET", "X-CUSTOM, Accept")
     assert "Accept" in allowed.listed("Access-Control-Allow-Headers")
 

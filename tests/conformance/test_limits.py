@@ -122,7 +122,7 @@ def test_p_54_headers_past_the_limit_are_refused(owner: Agent, fields: int) -> N
     assert owner.get("/", headers=lines).status == 431
 
 
-def test_p_54_a_client_that_waits_is_told_to_go_on(owner: Agent) -> None:
+def test_p_54_a_waiting_client_gets_100_continue(owner: Agent) -> None:
     target = f"{owner.pod}x.txt"
     with Wire(owner.server) as wire:
         wire.send(head(owner, "PUT", target, 5, Expect="100-continue"))
@@ -136,7 +136,7 @@ def test_p_54_a_client_that_waits_is_told_to_go_on(owner: Agent) -> None:
     ("name", "content_length", "status"),
     [("x.txt", MAX_BODY_BYTES + 1, 413), ("elsewhere", 5, 403)],
 )
-def test_p_54_a_client_that_waits_is_told_of_a_refusal_at_once(
+def test_p_54_a_waiting_client_gets_a_refusal_at_once(
     owner: Agent, name: str, content_length: int, status: int
 ) -> None:
     stranger = create_agent(owner.server)

@@ -220,7 +220,7 @@ def test_p_33_storages_do_not_overlap(alice: Agent, bob: Agent, container: str) 
 
 
 @pytest.mark.parametrize("method", READS)
-def test_p_33_a_root_links_to_its_owner_only_if_the_server_was_told_to(
+def test_p_33_a_root_links_to_its_owner_only_if_configured(
     public: Agent, alice: Agent, talkative: ServerProcess, method: str
 ) -> None:
     relations = (f"{SOLID}owner", f"{SOLID}podOwner")
@@ -315,7 +315,7 @@ def named_storages(server: Agent) -> set[str]:
     }
 
 
-def test_p_36_the_server_names_its_storages_only_if_it_was_told_to(
+def test_p_36_the_server_lists_its_storages_only_if_configured(
     public: Agent, talkative: ServerProcess
 ) -> None:
     assert named_storages(public) == set()

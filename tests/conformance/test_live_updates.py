@@ -91,7 +91,7 @@ async def test_l_2_the_protocol_is_echoed_where_it_is_offered(
         assert await socket.receive_str() == f"protocol {PROTOCOL}"
 
 
-async def test_l_2_who_speaks_only_other_protocols_is_told_and_closed(
+async def test_l_2_a_client_of_other_protocols_gets_an_error_and_is_closed(
     server: ServerProcess,
 ) -> None:
     async with (
@@ -141,7 +141,7 @@ async def test_l_5_each_change_is_one_message(alice: Agent, container: str) -> N
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "PATCH"])
-async def test_l_6_a_new_resource_is_told_at_it_and_its_container(
+async def test_l_6_a_new_resource_is_notified_at_its_url_and_its_container(
     alice: Agent, container: str, method: str
 ) -> None:
     inner = alice.create(f"{container}inner/")
@@ -157,7 +157,7 @@ async def test_l_6_a_new_resource_is_told_at_it_and_its_container(
         assert await heard(alice, socket) == pubs(alice, path, inner)
 
 
-async def test_l_6_a_change_and_a_deletion_are_told_at_both_as_well(
+async def test_l_6_a_change_and_a_deletion_are_notified_at_both(
     alice: Agent, container: str
 ) -> None:
     path = alice.create(f"{container}x.ttl", STATEMENT)
@@ -167,9 +167,7 @@ async def test_l_6_a_change_and_a_deletion_are_told_at_both_as_well(
         assert await heard(alice, socket) == pubs(alice, *[path, container] * 2)
 
 
-async def test_l_6_containers_that_were_made_on_the_way_are_told(
-    alice: Agent, container: str
-) -> None:
+async def test_l_6_intermediate_containers_are_notified(alice: Agent, container: str) -> None:
     made = [f"{container}a/", f"{container}a/b/", f"{container}a/b/x.ttl"]
     async with socket_to(alice.server, container, *made, token=alice.token) as socket:
         alice.create(made[-1])
@@ -184,7 +182,9 @@ async def test_l_7_ten_patches_are_ten_messages(alice: Agent, container: str) ->
         assert await heard(alice, socket) == pubs(alice, *[path, container] * 10)
 
 
-async def test_l_7_of_racing_writers_the_one_that_won_is_told(alice: Agent, container: str) -> None:
+async def test_l_7_of_racing_writes_the_successful_one_is_notified(
+    alice: Agent, container: str
+) -> None:
     path = f"{container}raced.ttl"
 
     def write(_number: int) -> int:
@@ -200,7 +200,7 @@ async def test_l_7_of_racing_writers_the_one_that_won_is_told(alice: Agent, cont
 @pytest.mark.parametrize(
     "update", ["INSERT DATA { <> a <#thing> . }", "DELETE DATA { <> a <#nothing> . }"]
 )
-async def test_l_7_a_patch_without_effect_is_told(
+async def test_l_7_a_patch_without_effect_is_notified(
     alice: Agent, container: str, update: str
 ) -> None:
     path = alice.create(f"{container}x.ttl", STATEMENT)
@@ -209,7 +209,7 @@ async def test_l_7_a_patch_without_effect_is_told(
         assert await heard(alice, socket) == pubs(alice, path)
 
 
-async def test_l_7_what_failed_is_not_told(alice: Agent, bob: Agent, container: str) -> None:
+async def test_l_7_failed_writes_are_not_notified(alice: Agent, bob: Agent, container: str) -> None:
     path = alice.create(f"{container}x.ttl", STATEMENT)
     async with socket_to(alice.server, path, container, token=alice.token) as socket:
         assert alice.delete(container).status == 409
@@ -235,7 +235,7 @@ async def test_l_12_auxiliary_resources_tell_of_themselves(alice: Agent, contain
 # --- manners ------------------------------------------------------------------------------------
 
 
-async def test_l_8_who_unsubscribes_hears_no_more(alice: Agent, container: str) -> None:
+async def test_l_8_unsubscribing_ends_notifications(alice: Agent, container: str) -> None:
     path = f"{container}x.ttl"
     async with socket_to(alice.server, path, container, token=alice.token) as socket:
         await socket.connection.send_str(f"unsub {alice.url(container)}")
@@ -277,7 +277,7 @@ async def test_l_9_a_ping_is_answered(server: ServerProcess) -> None:
 # --- who may hear -------------------------------------------------------------------------------
 
 
-async def test_l_10_who_may_not_read_may_not_watch(
+async def test_l_10_agents_without_read_access_cannot_subscribe(
     alice: Agent, bob: Agent, public: Agent, container: str
 ) -> None:
     path = alice.create(f"{container}x.ttl", STATEMENT)

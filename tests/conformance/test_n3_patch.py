@@ -210,7 +210,7 @@ def test_x_4_the_type_may_stand_anywhere_and_beside_others(
 
 @pytest.mark.parametrize("clause", ["where", "deletes", "inserts"])
 @pytest.mark.parametrize("separator", [",", "; solid:{} "])
-def test_x_5_a_clause_that_stands_twice_is_422(
+def test_x_5_a_repeated_clause_is_422(
     alice: Agent, document: str, clause: str, separator: str
 ) -> None:
     twice = separator.format(clause).join(["{ <#a> ex:p 1 }", "{ <#b> ex:p 3 }"])
@@ -330,7 +330,7 @@ def test_x_9_a_label_that_parts_of_the_patch_share_is_422(
 @pytest.mark.parametrize(
     "content_type", ["text/turtle", "text/plain", "application/json", "text/n4", "*/*"]
 )
-def test_x_10_another_media_type_is_415_and_told_what_would_do(
+def test_x_10_another_media_type_is_415_and_lists_the_accepted_ones(
     alice: Agent, document: str, container: str, name: str, content_type: str
 ) -> None:
     response = alice.patch(container + name, n3(inserts="<#a> ex:p 1 ."), content_type)

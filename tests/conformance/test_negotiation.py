@@ -104,7 +104,7 @@ def test_r_3_several_accept_lines_are_one_list(alice: Agent, container: str) -> 
 
 
 @pytest.mark.parametrize("content_type", [*FORMATS, TEXT, "application/json"])
-def test_r_4_without_accept_a_document_is_had_as_it_is_stored(
+def test_r_4_without_accept_a_document_is_returned_as_stored(
     alice: Agent, container: str, content_type: str
 ) -> None:
     target = f"{container}doc"

@@ -278,7 +278,7 @@ def test_n_10_whoever_knows_its_url_closes_a_channel(
 
 
 @pytest.mark.parametrize("channel_type", [SOCKET, EVENTS, STREAM])
-def test_n_11_who_may_read_may_subscribe(
+def test_n_11_agents_that_may_read_may_subscribe(
     alice: Agent, bob: Agent, public: Agent, topic: str, channel_type: str
 ) -> None:
     for agent in (bob, public):
@@ -291,7 +291,7 @@ def test_n_11_who_may_read_may_subscribe(
 # --- features -------------------------------------------------------------------------------------
 
 
-async def test_n_12_nothing_is_told_before_the_start(alice: Agent, topic: str) -> None:
+async def test_n_12_nothing_is_sent_before_the_start(alice: Agent, topic: str) -> None:
     start_at = (datetime.now(UTC) + timedelta(seconds=0.3)).isoformat()
     async with heard(alice, topic, startAt=start_at) as events:
         message = asyncio.create_task(events.next())
@@ -310,7 +310,7 @@ async def test_n_12_a_channel_ends(alice: Agent, topic: str) -> None:
     assert alice.get(made["id"]).status == 404
 
 
-async def test_n_13_what_comes_too_fast_is_told_by_its_last(alice: Agent, topic: str) -> None:
+async def test_n_13_of_changes_above_the_rate_the_last_is_sent(alice: Agent, topic: str) -> None:
     async with heard(alice, topic, rate="PT0.3S") as events:
         tags = [alice.put(topic, f"<> a <#N{n}>.").header("ETag") for n in range(10)]
         states: list[str] = []
@@ -322,7 +322,7 @@ async def test_n_13_what_comes_too_fast_is_told_by_its_last(alice: Agent, topic:
     assert len(states) < len(tags)
 
 
-async def test_n_14_a_state_that_has_changed_is_told_at_once(alice: Agent, topic: str) -> None:
+async def test_n_14_a_changed_state_is_notified_at_once(alice: Agent, topic: str) -> None:
     current = alice.get(topic).header("ETag") or ""
     async with heard(alice, topic, state="another") as events:
         message = await events.next() or {}
@@ -332,7 +332,7 @@ async def test_n_14_a_state_that_has_changed_is_told_at_once(alice: Agent, topic
         assert await events.types(1) == ["Delete"]
 
 
-async def test_n_15_messages_come_in_turtle_if_asked_for(alice: Agent, topic: str) -> None:
+async def test_n_15_messages_are_in_turtle_on_request(alice: Agent, topic: str) -> None:
     made = channel(alice, SOCKET, topic, accept=TURTLE)
     async with socket_to(made["receiveFrom"]) as socket:
         alice.put(topic, "<> a <#Changed>.")
@@ -385,7 +385,7 @@ async def test_n_17_access_rules_tell_of_themselves_only(
         assert await resource.types(1) == ["Update"]
 
 
-async def test_n_18_who_could_read_hears_of_a_deletion(
+async def test_n_18_agents_that_could_read_are_notified_of_a_deletion(
     alice: Agent, bob: Agent, topic: str
 ) -> None:
     alice.grant(topic, Rule(bob.named, "Read"))
@@ -411,7 +411,7 @@ async def test_n_19_one_message_for_each_change_in_order(alice: Agent, topic: st
 # --- channel types --------------------------------------------------------------------------------
 
 
-async def test_n_20_a_socket_needs_nothing_but_its_url(alice: Agent, topic: str) -> None:
+async def test_n_20_a_socket_needs_only_its_url(alice: Agent, topic: str) -> None:
     made = channel(alice, SOCKET, topic)
     async with socket_to(made["receiveFrom"]) as one, socket_to(made["receiveFrom"]) as two:
         assert one.protocol is None
@@ -485,7 +485,9 @@ async def test_n_22_a_channel_sends_one_message_a_chunk(alice: Agent, topic: str
             assert json.loads(chunk)["type"] == "Update"
 
 
-async def test_n_23_who_comes_back_hears_what_was_missed(alice: Agent, topic: str) -> None:
+async def test_n_23_a_receiver_that_reconnects_gets_what_it_missed(
+    alice: Agent, topic: str
+) -> None:
     made = channel(alice, EVENTS, topic)
     async with listening(made["receiveFrom"]) as events:
         alice.put(topic, "<> a <#A>.")
@@ -512,7 +514,7 @@ async def test_n_25_the_gateway_leads_to_a_socket(alice: Agent, public: Agent, t
 # --- authorization and limits ---------------------------------------------------------------------
 
 
-async def test_n_30_who_loses_the_right_hears_nothing_more(
+async def test_n_30_agents_that_lose_access_get_nothing_more(
     alice: Agent, bob: Agent, topic: str
 ) -> None:
     alice.grant(topic, Rule(bob.named, "Read"))

@@ -42,7 +42,7 @@ def arranged(alice: Agent, bob: Agent) -> Arrange:
 
 @pytest.mark.parametrize("feature", FEATURES)
 @matrix("M-1")
-def test_m_1_who_may_only_read_gets(
+def test_m_1_access_with_read_only(
     arranged: Arrange, bob: Agent, public: Agent, case: Case, feature: str
 ) -> None:
     """Whoever sends the request, nothing is changed by it."""
@@ -63,7 +63,7 @@ def test_m_1_who_may_only_read_gets(
 
 @pytest.mark.parametrize("feature", FEATURES)
 @matrix("M-2")
-def test_m_2_who_may_write_and_not_read_gets(
+def test_m_2_access_with_write_but_not_read(
     alice: Agent, bob: Agent, public: Agent, container: str, case: Case, feature: str
 ) -> None:
     check(alice, bob, public, container, case, feature)

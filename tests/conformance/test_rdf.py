@@ -32,7 +32,7 @@ BOTH = (TURTLE, JSON_LD)
 
 @pytest.mark.parametrize("sent", FORMATS)
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-def test_r_1_what_is_put_or_posted_as_any_rdf_is_had_as_turtle_and_json_ld(
+def test_r_1_rdf_that_was_put_or_posted_is_available_as_turtle_and_json_ld(
     alice: Agent, container: str, sent: str, method: str
 ) -> None:
     target = container + ("doc" if method == "PUT" else "")
@@ -50,7 +50,7 @@ def test_r_1_what_is_put_or_posted_as_any_rdf_is_had_as_turtle_and_json_ld(
 
 @pytest.mark.parametrize("content_type", PATCHES)
 @pytest.mark.parametrize("stored", [None, *FORMATS])
-def test_r_1_what_is_patched_is_had_as_turtle_and_json_ld(
+def test_r_1_patched_documents_are_available_as_turtle_and_json_ld(
     alice: Agent, container: str, content_type: str, stored: str | None
 ) -> None:
     url = alice.url(f"{container}doc")
@@ -65,7 +65,7 @@ def test_r_1_what_is_patched_is_had_as_turtle_and_json_ld(
 
 
 @pytest.mark.parametrize("sent", FORMATS)
-def test_r_2_a_container_is_had_as_turtle_and_json_ld(
+def test_r_2_a_container_is_available_as_turtle_and_json_ld(
     alice: Agent, container: str, sent: str
 ) -> None:
     url = alice.url(container)
@@ -79,7 +79,7 @@ def test_r_2_a_container_is_had_as_turtle_and_json_ld(
 
 @pytest.mark.parametrize("sent", FORMATS)
 @pytest.mark.parametrize("name", ["doc", "c/"])
-def test_r_2_an_acl_is_had_as_turtle_and_json_ld(
+def test_r_2_an_acl_is_available_as_turtle_and_json_ld(
     alice: Agent, bob: Agent, container: str, sent: str, name: str
 ) -> None:
     target = alice.create(container + name)
@@ -99,7 +99,7 @@ def test_r_2_an_acl_is_had_as_turtle_and_json_ld(
 
 @pytest.mark.parametrize("sent", FORMATS)
 @pytest.mark.parametrize("name", ["photo.jpg", "doc.ttl", "c/"])
-def test_r_2_a_description_is_had_as_turtle_and_json_ld(
+def test_r_2_a_description_is_available_as_turtle_and_json_ld(
     alice: Agent, container: str, sent: str, name: str
 ) -> None:
     target = alice.create(container + name, "", "image/jpeg" if "jpg" in name else TURTLE)
@@ -113,7 +113,7 @@ def test_r_2_a_description_is_had_as_turtle_and_json_ld(
         assert (read.media_type, read.triples) == (accept, about)
 
 
-def test_r_2_a_storage_description_is_had_as_turtle_and_json_ld(
+def test_r_2_a_storage_description_is_available_as_turtle_and_json_ld(
     alice: Agent, public: Agent
 ) -> None:
     description = alice.head(alice.pod).target(f"{SOLID}storageDescription")
@@ -220,7 +220,7 @@ BASED = {
 @pytest.mark.parametrize("method", ["PUT", "POST"])
 @pytest.mark.parametrize("base", ["http://example.org", "http://example.org/other"])
 @pytest.mark.parametrize("content_type", BASED)
-def test_r_7_a_base_of_its_own_counts_and_survives(
+def test_r_7_a_base_in_the_document_applies_and_survives(
     alice: Agent, container: str, method: str, base: str, content_type: str
 ) -> None:
     target = container + ("doc" if method == "PUT" else "")

@@ -86,7 +86,7 @@ def test_w_60_a_refusal_is_401_without_credentials_and_else_403(
         ("GET", "inner", "Write Append Control", {}),  # its twin exists: 301
     ],
 )
-def test_w_61_what_is_there_is_told_after_the_modes(
+def test_w_61_existence_is_revealed_after_the_modes(
     alice: Agent,
     bob: Agent,
     public: Agent,
@@ -108,7 +108,7 @@ def test_w_61_what_is_there_is_told_after_the_modes(
     assert send(public, request_, container + name, headers).status == 401
 
 
-def test_w_61_with_the_modes_it_is_told(alice: Agent, bob: Agent, container: str) -> None:
+def test_w_61_with_the_modes_it_is_revealed(alice: Agent, bob: Agent, container: str) -> None:
     doc = alice.create(f"{container}doc.ttl", "<#a> <#p> 1 .")
     full = alice.create(f"{container}full/")
     alice.create(f"{full}member")
@@ -125,7 +125,7 @@ def test_w_61_with_the_modes_it_is_told(alice: Agent, bob: Agent, container: str
     assert send(bob, "DELETE", doc, {"If-Match": '"other"'}).status == 412
 
 
-def test_w_61_the_bodys_type_may_be_told_before(
+def test_w_61_the_type_of_the_body_may_be_reported_before(
     alice: Agent, bob: Agent, public: Agent, private: str
 ) -> None:
     for name in ("doc.ttl", "gone.ttl", "inner/"):

@@ -43,7 +43,7 @@ def test_p_47_a_reader_is_redirected_to_the_spelling_that_exists(
 
 
 @pytest.mark.parametrize("name", ["x", "x/"])
-def test_p_47_who_may_not_read_what_exists_learns_nothing_of_it(
+def test_p_47_agents_without_read_access_learn_nothing_of_what_exists(
     alice: Agent, bob: Agent, public: Agent, container: str, name: str
 ) -> None:
     alice.create(container + name)
@@ -56,7 +56,7 @@ def test_p_47_who_may_not_read_what_exists_learns_nothing_of_it(
 
 
 @pytest.mark.parametrize("name", ["x", "x/"])
-def test_p_47_who_may_read_the_container_only_is_not_redirected(
+def test_p_47_read_access_to_the_container_alone_gives_no_redirect(
     alice: Agent, bob: Agent, container: str, name: str
 ) -> None:
     """To such a reader of a container's members, the one that exists is as good as missing."""

@@ -31,7 +31,7 @@ def sorted_access(response: Response) -> dict[str, list[str]]:
     return {group: sorted(modes) for group, modes in response.access.items()}
 
 
-def test_w_50_it_stands_on_every_answer_to_get_and_head(
+def test_w_50_every_response_to_get_and_head_has_it(
     alice: Agent, bob: Agent, public: Agent, container: str
 ) -> None:
     path = alice.create(f"{container}doc.ttl", "<#a> <#p> 1 .")
@@ -62,7 +62,7 @@ def test_w_50_it_stands_on_every_answer_to_get_and_head(
 
 
 @pytest.mark.parametrize("accept", [TURTLE, JSON_LD, "*/*"])
-def test_w_50_whatever_representation_is_asked_for(
+def test_w_50_whatever_representation_is_requested(
     alice: Agent, container: str, accept: str
 ) -> None:
     path = alice.create(f"{container}doc.ttl", "<#a> <#p> 1 .")

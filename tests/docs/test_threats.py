@@ -48,7 +48,7 @@ def test_each_weakness_found_in_other_servers_is_a_threat_here() -> None:
     assert tests <= named, sorted(tests - named)
 
 
-def test_each_section_has_rows_and_the_accepted_risks_are_told() -> None:
+def test_each_section_has_rows_and_the_accepted_risks_are_listed() -> None:
     text = _PAGE.read_text(encoding="utf-8")
     *sections, accepted = re.split(r"(?m)^## ", text)[1:]
     for section in sections:

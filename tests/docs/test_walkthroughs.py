@@ -201,7 +201,7 @@ def test_the_document_works_as_written(
         assert re.fullmatch(pattern, shown, re.DOTALL), (step.command, shown)
 
 
-def test_the_readme_shows_what_it_has_to() -> None:
+def test_the_readme_contains_the_required_parts() -> None:
     commands = [step.command for step in steps_of(REPOSITORY / "README.md")]
     assert commands.count(START) == 2
     assert any(command.startswith("kill -KILL") for command in commands)

@@ -175,7 +175,7 @@ def test_a_server_starts_on_a_full_disk_and_writes_once_there_is_room(filling: F
         assert owner.get(path).text == "again"
 
 
-def test_a_client_that_waits_is_told_of_a_full_disk_before_it_sends(filling: Filling) -> None:
+def test_a_waiting_client_learns_of_a_full_disk_before_it_sends(filling: Filling) -> None:
     pod = create_pod(filling.server)
     filling.fill()
     with pod.owner() as owner:

@@ -234,7 +234,7 @@ def test_an_invalid_credential_is_refused_where_the_public_may_read(
     assert NO_CREDENTIAL in wrong.ends("clone", url, "clone").refused_with
 
 
-def test_a_password_is_asked_for_by_git_only(pod: Pod, server: ServerProcess) -> None:
+def test_only_git_gets_a_challenge_for_a_password(pod: Pod, server: ServerProcess) -> None:
     """A-7, A-8: a Basic challenge elsewhere makes browsers ask people for a password."""
     place = f"{pod.root}private/"
     schemes = ["DPoP", "Bearer", "Nostr"]

@@ -103,7 +103,7 @@ def test_one_event_is_for_one_address_and_one_repository(pod: Pod) -> None:
     assert status(server, f"{mine}{PUSH}", fields) == 200
 
 
-def test_an_event_counts_within_its_prefix_only(pod: Pod) -> None:
+def test_an_event_is_valid_within_its_prefix_only(pod: Pod) -> None:
     """A-146."""
     server = pod.server
     place = let_in(pod, "notes", KEY)
@@ -203,7 +203,7 @@ def test_nothing_is_deleted_by_content_that_was_not_signed(git: Git, pod: Pod) -
     assert work.branches(url)["refs/heads/main"] == work.tip()
 
 
-def test_without_basic_no_password_is_asked_for(
+def test_without_basic_there_is_no_challenge_for_a_password(
     git: Git, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """A-146: offered again and again, an event that is never accepted would be."""

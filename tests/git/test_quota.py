@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.needs("git")
 
 
-def test_a_push_to_a_full_disk_is_refused_and_cloning_goes_on(start: Start, git: Git) -> None:
+def test_a_push_to_a_full_disk_is_refused_and_cloning_still_works(start: Start, git: Git) -> None:
     server = start()
     pod = create_pod(server)
     url = url_of(pod, "private/notes")
@@ -107,7 +107,7 @@ def test_a_repository_is_charged_for_and_what_nothing_reaches_is_not(
     wait_until(lambda: used_bytes(server, pod) <= at_first, "no charge for a repository")
 
 
-def test_a_put_counts_what_repositories_take(start: Start, git: Git) -> None:
+def test_a_put_counts_the_size_of_repositories_towards_the_quota(start: Start, git: Git) -> None:
     server = start("--quota-bytes", str(MIB))
     pod = create_pod(server)
     work = new_work(git, pod)

@@ -233,7 +233,9 @@ def test_first_pushes_at_once_make_one_repository(tmp_path: Path, git: Git, push
         Git(only_repository(server.root))("fsck", "--full", "--strict")
 
 
-def test_of_two_pushes_to_one_branch_at_once_one_counts(owner: Git, work: Git, pod: Pod) -> None:
+def test_of_two_concurrent_pushes_to_one_branch_one_succeeds(
+    owner: Git, work: Git, pod: Pod
+) -> None:
     url = url_of(pod, "private/notes/")
     work("push", "--quiet", url, "main")
     clones = [owner.cloned(url, f"clone{number}") for number in range(4)]

@@ -320,7 +320,7 @@ def test_a_large_repository_takes_little_memory_of_the_worker(start: Start, git:
     assert peak_memory_bytes(worker) - before < 24 * MIB
 
 
-def test_what_is_no_pack_is_refused_and_changes_nothing(start: Start, git: Git) -> None:
+def test_an_invalid_pack_is_refused_and_changes_nothing(start: Start, git: Git) -> None:
     server = start()
     pod = create_pod(server)
     work = new_work(git, pod)

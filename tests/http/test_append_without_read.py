@@ -37,7 +37,7 @@ def inserting(triple: str, kind: str) -> str:
 
 @pytest.mark.parametrize("kind", [N3, SPARQL])
 @pytest.mark.parametrize("modes", ["Append", "Write"])
-async def test_whether_a_triple_was_there_shows_in_no_answer_to_who_may_not_read(
+async def test_no_response_reveals_a_triple_without_read_access(
     server: Server, kind: str, modes: str
 ) -> None:
     await given(server, modes=modes)
@@ -81,7 +81,7 @@ async def test_a_precondition_does_not_tell_whether_a_triple_was_there(server: S
     assert (await patch(server.bob, PATH, n3(inserts=STATED), if_match=tag)).status == 412
 
 
-async def test_who_may_read_keeps_the_entity_tag_by_a_patch_that_changes_nothing(
+async def test_a_patch_without_effect_keeps_the_entity_tag_for_readers(
     server: Server,
 ) -> None:
     await given(server, modes="Read Append")
@@ -120,7 +120,7 @@ async def test_a_statement_of_identity_needs_control_whether_it_is_there_or_not(
         ),
     ],
 )
-async def test_why_a_document_cannot_be_patched_is_not_told_to_who_may_not_read(
+async def test_why_a_patch_fails_is_not_revealed_without_read_access(
     server: Server, content: str, kind: str, secret: str
 ) -> None:
     await server.alice.put(PATH, content, kind)

@@ -100,7 +100,7 @@ async def test_every_answer_to_a_web_page_may_be_read_by_it(
 
 
 @pytest.mark.parametrize(("method", "target", "who", "headers", "status"), ANSWERS)
-async def test_who_is_no_web_page_gets_no_cors_headers_and_the_same_vary(
+async def test_requests_without_an_origin_get_no_cors_headers_and_the_same_vary(
     server: Server, method: str, target: str, who: str, headers: dict[str, str], status: int
 ) -> None:
     """P-28, P-45."""
@@ -159,7 +159,7 @@ async def test_a_preflight_without_credentials_is_granted_with_the_names_as_they
     assert answer.header("access-control-max-age") == "86400"  # P-45
 
 
-async def test_accept_is_allowed_where_it_is_asked_for_and_only_there(server: Server) -> None:
+async def test_accept_is_allowed_only_if_it_is_requested(server: Server) -> None:
     """P-42."""
     for wanted, has_accept in (("X-CUSTOM, Content-Type", False), ("X-CUSTOM, Accept", True)):
         answer = await server.public.request(

@@ -176,7 +176,7 @@ async def test_a_disk_that_turns_out_to_be_full_is_507_and_leaves_nothing(
     assert len(files_of(settings)) == 1
 
 
-async def test_a_full_disk_is_507_wherever_it_shows_and_logged_once_a_minute(
+async def test_a_full_disk_is_507_everywhere_and_logged_once_a_minute(
     start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = FakeClock()

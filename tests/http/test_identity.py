@@ -155,7 +155,7 @@ async def test_a_writer_cannot_make_change_or_delete_a_document_of_identity(
 
 @pytest.mark.parametrize("statement", IDENTITY.values(), ids=IDENTITY)
 @pytest.mark.parametrize("slug", [None, "card", "profile"])
-async def test_whoever_may_append_cannot_post_a_document_of_identity(
+async def test_append_access_cannot_post_an_identity_document(
     server: Server, statement: str, slug: str | None
 ) -> None:
     headers = {"slug": slug} if slug else {}

@@ -148,7 +148,7 @@ async def test_rdf_has_so_many_triples(server: Server, content_type: str) -> Non
         (RDF_XML, b"<!DOCTYPE a [<!ENTITY x 'xx'><!ENTITY y '&x;&x;'>]><a>&y;</a>"),
     ],
 )
-async def test_hostile_nesting_is_refused_and_the_server_goes_on(
+async def test_hostile_nesting_is_refused_and_the_server_keeps_running(
     server: Server, content_type: str, content: bytes
 ) -> None:
     """Never a 5xx."""
@@ -157,7 +157,9 @@ async def test_hostile_nesting_is_refused_and_the_server_goes_on(
 
 
 @pytest.mark.parametrize("opened", ["[ <#p> ", "("])
-async def test_deeply_nested_turtle_is_had_in_every_form(server: Server, opened: str) -> None:
+async def test_deeply_nested_turtle_is_available_in_every_format(
+    server: Server, opened: str
+) -> None:
     """Turtle may be deep, since reading it takes no recursion; nor may writing it."""
     closed = {"[ <#p> ": "]", "(": ")"}[opened]
     content = f"<> <#p> {opened * 2000}1{closed * 2000}."

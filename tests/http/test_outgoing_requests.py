@@ -82,7 +82,7 @@ OWN_NAMES = [
 
 @pytest.mark.parametrize("name", OWN_NAMES)
 @pytest.mark.parametrize("base_port", ["", ":8081"])
-async def test_a_webid_of_another_name_of_this_machine_is_told_what_is_wrong(
+async def test_a_webid_of_another_name_of_this_machine_gets_an_explanation(
     start: Start, name: str, base_port: str, peer: Peer
 ) -> None:
     """A-190: at the port that the server listens on, which a proxy may hide behind another."""

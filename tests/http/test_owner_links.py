@@ -27,7 +27,7 @@ def owners(answer: Answer) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_nobody_is_told_the_owner_unless_the_operator_says_so(
+async def test_the_owner_is_advertised_only_if_the_operator_enables_it(
     server: Server, method: str
 ) -> None:
     for client in (server.public, server.alice):
@@ -52,7 +52,7 @@ async def test_only_the_root_tells(start: Start, target: str) -> None:
     assert owners(await server.alice.get(target)) == {}
 
 
-async def test_only_who_may_read_the_root_is_told(start: Start) -> None:
+async def test_only_agents_that_may_read_the_root_learn_the_owner(start: Start) -> None:
     server = await start(advertise_owners=True)
     acl = f"""
         [] a <http://www.w3.org/ns/auth/acl#Authorization>;

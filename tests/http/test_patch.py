@@ -224,7 +224,7 @@ async def test_modes_follow_from_what_a_patch_would_do(
     assert (await patch(server.public, path, body, kind)).status == 401
 
 
-async def test_whoever_may_append_cannot_become_the_owner(server: Server) -> None:
+async def test_append_access_cannot_make_an_owner(server: Server) -> None:
     """Statements of identity need Control, by PATCH as by PUT."""
     acl = ("acl:agentClass acl:AuthenticatedAgent", "Append")
     assert (await server.put_acl("/alice/", acl, ("acl:agentClass foaf:Agent", "Read"))).status

@@ -342,7 +342,9 @@ async def test_what_was_sent_stands_escaped_in_the_page_of_an_error(server: Serv
     assert policy.startswith("default-src 'none'")
 
 
-async def test_trouble_of_ours_shows_none_of_its_causes(settings: Settings, server: Server) -> None:
+async def test_server_errors_reveal_none_of_their_causes(
+    settings: Settings, server: Server
+) -> None:
     """A-186, P-17: never a stack trace, a path or a name of the code."""
     await server.alice.put(DOC, b"x" * 100_000, "text/plain")
     shutil.rmtree(settings.root / "blobs")

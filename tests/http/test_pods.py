@@ -188,7 +188,7 @@ async def test_a_taken_name_is_409_in_any_case_and_the_pod_untouched(
         (b'{"name": "carol"}', JSON_LD, 415),
     ],
 )
-async def test_what_is_no_json_object_makes_no_pod(
+async def test_anything_but_a_json_object_creates_no_pod(
     server: Server, body: bytes, content_type: str | None, status: int
 ) -> None:
     """A-90."""

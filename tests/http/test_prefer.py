@@ -97,7 +97,7 @@ async def test_a_storage_is_one_without_its_members(server: Server) -> None:
     ("prefer", "applied"),
     [*((p, "return=representation") for p in WITH_MEMBERS), *((p, None) for p in NOT_APPLIED)],
 )
-async def test_whoever_does_not_leave_them_out_gets_the_members(
+async def test_the_members_are_included_unless_omitted(
     server: Server, container: str, prefer: str, applied: str | None
 ) -> None:
     """RFC 7240: what is not known or not understood is ignored, and not said to be applied."""
@@ -171,7 +171,9 @@ async def test_own_triples_that_xml_cannot_say_are_406_with_and_without_members(
             assert (await method(CONTAINER, accept=RDF_XML, **wish)).status == 406
 
 
-async def test_a_browser_application_may_prefer_and_be_told(server: Server, container: str) -> None:
+async def test_a_browser_application_may_send_prefer_and_read_preference_applied(
+    server: Server, container: str
+) -> None:
     """P-40, P-44."""
     answer = await server.alice.get(container, prefer=MINIMAL, origin="https://app.example")
     assert "Preference-Applied" in names(answer, "access-control-expose-headers")
@@ -295,7 +297,7 @@ async def test_neither_a_minimal_container_nor_a_head_reads_members(
         ("return=", None),
     ],
 )
-async def test_a_write_is_answered_as_briefly_as_can_be_and_says_so_to_who_asked(
+async def test_responses_to_writes_are_minimal_and_say_so_on_request(
     server: Server, prefer: str, applied: str | None
 ) -> None:
     """RFC 7240 section 4.2: asking for the representation is a preference that may be ignored."""

@@ -42,7 +42,7 @@ async def test_membership_of_a_private_group_does_not_show_to_who_names_it(serve
     assert answers[0][0] == 403
 
 
-async def test_a_group_that_its_owner_shares_with_the_owner_of_the_rules_counts(
+async def test_a_group_that_its_owner_shares_with_the_owner_of_the_rules_applies(
     server: Server,
 ) -> None:
     await is_member(server, listed=True)

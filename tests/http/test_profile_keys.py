@@ -135,7 +135,7 @@ async def test_two_profiles_may_state_one_key(server: Server, index: Index) -> N
     assert await index.pods() == ["alice", "bob"]
 
 
-async def test_what_a_profile_says_of_others_counts_for_nobody(
+async def test_statements_of_a_profile_about_others_are_ignored(
     server: Server, index: Index
 ) -> None:
     await patch(server.bob, f"INSERT DATA {{ {stating()} }}", "/bob/")

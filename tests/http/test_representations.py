@@ -50,7 +50,9 @@ def url(path: str) -> str:
 
 
 @pytest.mark.parametrize("sent", FORMATS)
-async def test_a_document_of_any_rdf_type_is_had_as_every_other(server: Server, sent: str) -> None:
+async def test_a_document_of_any_rdf_type_is_available_in_every_other(
+    server: Server, sent: str
+) -> None:
     """R-1, R-6."""
     path = "/alice/private/doc"
     expected = triples(DOCUMENT, TURTLE, url(path))
@@ -81,7 +83,7 @@ async def test_a_container_is_sent_and_had_in_every_type(server: Server, sent: s
 
 
 @pytest.mark.parametrize("path", ["/alice/private/doc", "/alice/private/c/"])
-async def test_the_direction_of_a_text_is_told_in_json_ld_only(server: Server, path: str) -> None:
+async def test_the_direction_of_a_text_is_kept_in_json_ld_only(server: Server, path: str) -> None:
     """R-1, R-8: readers of Turtle and the like know no directions, and could read nothing."""
     name = {"@value": "x", "@language": "ar", "@direction": "rtl"}
     body = json.dumps({"@id": "", f"{EX}name": name})
@@ -234,7 +236,7 @@ async def test_weights_and_ranges_decide(
 
 
 @pytest.mark.parametrize("sent", FORMATS)
-async def test_without_accept_a_document_is_had_as_stored(server: Server, sent: str) -> None:
+async def test_without_accept_a_document_is_returned_as_stored(server: Server, sent: str) -> None:
     """R-4."""
     content = written(triples("<#a> <#b> <#c>.", TURTLE, url("/alice/private/d")), sent)
     await server.alice.put("/alice/private/d", content, sent)
@@ -388,7 +390,7 @@ async def test_relative_iris_are_relative_to_the_new_resource_that_was_posted(
     ]  # fmt: skip
 
 
-async def test_a_base_of_its_own_counts(server: Server) -> None:
+async def test_a_base_in_the_document_applies(server: Server) -> None:
     """R-7."""
     path = "/alice/private/based"
     await server.alice.put(path, "@base <http://example.org>. <#hello> <#p> <x>.", TURTLE)

@@ -55,7 +55,7 @@ def content(tmp_path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-async def test_the_right_to_write_is_asked_for_just_before_references_change(
+async def test_write_access_is_checked_just_before_references_change(
     shared: Server,
     content: bytes,
     tmp_path: Path,

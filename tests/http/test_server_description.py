@@ -117,7 +117,7 @@ async def test_head_is_get_without_the_body(server: Server, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [DESCRIPTION, "/alice/.well-known/solid"])
-async def test_who_has_it_already_need_not_take_it_again(server: Server, path: str) -> None:
+async def test_a_client_with_the_current_representation_gets_304(server: Server, path: str) -> None:
     """P-23, P-24: each form has its own tag, and conditions by time mean nothing here."""
     read = await server.public.get(path)
     tag = read.header("etag") or ""

@@ -63,9 +63,7 @@ def token_of(client: Client) -> str:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST", "DELETE"])
-async def test_without_credentials_what_is_private_asks_for_them(
-    server: Server, method: str
-) -> None:
+async def test_private_resources_require_credentials(server: Server, method: str) -> None:
     """P-3, A-7: the challenge names no error, since none was made."""
     answer = await server.public.request(method, PRIVATE, headers={"Content-Type": TURTLE})
     assert answer.status == 401

@@ -184,7 +184,9 @@ async def test_a_default_of_another_container_does_not_apply(server: Server, nam
         ("a acl:Authorization; acl:agent '{web_id}'; acl:accessTo <doc>; acl:mode acl:Read", 403),
     ],
 )  # fmt: skip
-async def test_only_a_whole_authorization_counts(server: Server, rule: str, status: int) -> None:
+async def test_only_a_complete_authorization_applies(
+    server: Server, rule: str, status: int
+) -> None:
     """W-12, W-16: what is unknown is ignored and widens nothing."""
     await make_document(server)
     text = rule.format(bob=bob(server), web_id=server.bob_web_id)
@@ -397,7 +399,7 @@ async def corrupt(store: SqliteStore, path: str, content_type: str, content: byt
 # --- changes -----------------------------------------------------------------------------------
 
 
-async def test_a_changed_acl_counts_for_the_next_request(
+async def test_a_changed_acl_applies_to_the_next_request(
     server: Server, settings: Settings
 ) -> None:
     """W-5, and the suite's acl-propagation: of this worker and of another."""

@@ -97,7 +97,7 @@ async def test_the_password_is_nowhere_in_the_store(desk: Office) -> None:
         ("ALICE", "alice@example.org", "1234567", "Password must be at least 8 characters"),
     ],
 )
-async def test_one_reason_is_told_in_the_order_of_the_table(
+async def test_one_reason_is_given_in_the_order_of_the_table(
     desk: Office, name: object, email: object, password: object, known_text: str
 ) -> None:
     """A-90"""
@@ -287,7 +287,7 @@ async def test_the_address_changes_and_the_old_one_is_free(desk: Office) -> None
         await accounts.set_email(alice.key, "nowhere")
 
 
-async def test_of_many_who_want_one_address_one_gets_it(desk: Office) -> None:
+async def test_of_concurrent_registrations_of_one_address_one_succeeds(desk: Office) -> None:
     """A-92"""
     kept = [await desk.new_account(f"pod{index}") for index in range(5)]
 

@@ -58,7 +58,7 @@ async def test_a_challenge_is_for_nothing_else(
             await challenges.take(key, ADDING, holder="mine", account_id="a")
 
 
-async def test_of_two_attempts_at_the_same_time_one_counts(
+async def test_of_two_concurrent_attempts_one_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A-119, A-126: by two workers, both of which still found it."""

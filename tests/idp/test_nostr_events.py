@@ -83,7 +83,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield Desk(place, challenges, uses, events)
 
 
-async def test_the_key_that_signs_a_challenge_is_told(desk: Desk) -> None:
+async def test_the_page_names_the_key_that_signs_a_challenge(desk: Desk) -> None:
     assert await desk.answer(desk.event(with_tag("challenge", await desk.ask()))) == KEY.public
 
 
@@ -149,7 +149,7 @@ async def test_a_forged_event_proves_nothing(
         await desk.answer(event if forged is None else forged)
 
 
-async def test_an_event_counts_once(desk: Desk) -> None:
+async def test_an_event_is_valid_once(desk: Desk) -> None:
     """Where the challenge is the address as well."""
     field = nostr(desk.event())["Authorization"].encode()
     await desk.events.verify([field], url=URL)
@@ -170,7 +170,7 @@ async def test_an_event_that_signed_a_request_proves_nothing_more(desk: Desk) ->
         await requests.verify(UnverifiedEvent(packed(second)), request)
 
 
-async def test_a_challenge_counts_once(desk: Desk) -> None:
+async def test_a_challenge_is_valid_once(desk: Desk) -> None:
     """A-126: for another event as well, and after a failure."""
     challenge = with_tag("challenge", await desk.ask())
     await desk.answer(desk.event(challenge))
@@ -227,7 +227,7 @@ async def test_only_the_nostr_scheme_is_taken(desk: Desk) -> None:
         await desk.events.verify([field, field], url=URL)
 
 
-async def test_what_the_event_says_of_the_content_is_told(desk: Desk) -> None:
+async def test_the_hash_in_the_event_is_returned(desk: Desk) -> None:
     """A-145: whoever reads the content sees to it."""
     event = KEY.event("POST", URL, desk.now_s, payload=b"{}")
     field = nostr(event)["Authorization"].encode()

@@ -151,7 +151,7 @@ async def test_a_key_stays_linked_while_nobody_knows_whether_it_is_named(
     assert await desk.links.find(KEY) is None
 
 
-async def test_a_use_counts_for_the_link_and_the_account_as_they_were(desk: Desk) -> None:
+async def test_a_use_is_valid_only_while_link_and_account_are_unchanged(desk: Desk) -> None:
     await desk.links.link(desk.account, KEY, source=OPERATOR)
     kept = await desk.links.find(KEY)
     assert kept is not None
@@ -172,7 +172,7 @@ async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
         await desk.links.unlink(other, KEY, source=OPERATOR)
 
 
-async def test_of_two_links_at_the_same_time_one_counts(
+async def test_of_two_concurrent_links_one_succeeds(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write makes sure of it, not the look before it."""

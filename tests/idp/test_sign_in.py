@@ -237,7 +237,9 @@ async def test_guesses_sent_at_once_are_answered_no_more_than_others(tmp_path: P
         assert all(answer == "wrong" or isinstance(answer, int) for answer in answers[:-1])
 
 
-async def test_a_right_guess_among_many_at_once_is_not_told_either(tmp_path: Path) -> None:
+async def test_a_right_guess_among_many_concurrent_ones_is_not_revealed_either(
+    tmp_path: Path,
+) -> None:
     """A-181: others use the limit up while it is compared."""
 
     class Crowded(Counting):

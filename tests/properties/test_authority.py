@@ -41,7 +41,7 @@ def test_a_host_is_one_of_ours_or_refused(host: str) -> None:
 
 
 @given(header_text, header_text, OUTSIDE.map(str))
-def test_what_an_untrusted_peer_forwards_changes_nothing(
+def test_forwarding_headers_of_untrusted_peers_are_ignored(
     host: str, forwarded: str, peer: str
 ) -> None:
     """A-12."""

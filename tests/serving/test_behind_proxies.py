@@ -97,7 +97,7 @@ def prepared(world: World) -> World:
     return world
 
 
-def test_a_certificate_counts_if_the_proxy_passes_it_on(world: World) -> None:
+def test_a_certificate_authenticates_if_the_proxy_forwards_it(world: World) -> None:
     assert world.ask("/alice/private/doc").status == 401
     answer = world.ask("/alice/private/doc", *world.shown())
     assert (answer.status, answer.body) == (200, b"text")

@@ -108,7 +108,7 @@ def read_all(connection: socket.socket) -> bytes:
         pytest.param(lambda: holder(WEB_ID, starts_s=1800), id="not-yet-valid"),
     ],
 )
-def test_any_certificate_is_taken_and_shown(
+def test_any_certificate_is_accepted_and_passed_to_the_application(
     server: ServerProcess, folder: Folder, version: str, make: Callable[[], Holder]
 ) -> None:
     """A-160: what it is worth is for the application to say."""
@@ -147,7 +147,7 @@ def test_no_certificate_is_needed(server: ServerProcess, version: str) -> None:
     assert (tls["client_cert_name"], tls["client_cert_error"]) == (None, None)
 
 
-def test_the_scope_says_what_the_asgi_tls_extension_asks_for(server: ServerProcess) -> None:
+def test_the_scope_contains_what_the_asgi_tls_extension_requires(server: ServerProcess) -> None:
     """Nothing else in it tells how the request got there."""
     with server.open_socket() as connection:
         assert isinstance(connection, ssl.SSLSocket)
@@ -204,7 +204,7 @@ def s_client(server: ServerProcess, *options: str, sent: str = "") -> str:
 @pytest.mark.needs("openssl")
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
 @pytest.mark.parametrize(("listener", "is_asked"), [("https", False), ("webid-tls", True)])
-def test_a_certificate_is_asked_for_only_with_webid_tls(
+def test_a_certificate_is_requested_only_with_webid_tls(
     make_server: MakeServer, listener: str, is_asked: bool, version: str
 ) -> None:
     """A-160: and of no authority in particular."""
@@ -314,7 +314,7 @@ def test_two_hundred_connections_at_once_keep_their_identities(
     asyncio.run(run_all())
 
 
-def test_who_comes_from_the_same_port_later_is_somebody_else(
+def test_a_later_connection_from_the_same_port_is_another_client(
     own_server: ServerProcess, folder: Folder
 ) -> None:
     server = own_server
@@ -376,9 +376,7 @@ def test_the_sockets_behind_the_listener_are_out_of_reach_of_other_accounts(plac
 
 
 @pytest.mark.parametrize("has_name", [False, True])
-def test_who_connects_past_the_listener_is_nobody_and_gets_nothing(
-    place: Place, has_name: bool
-) -> None:
+def test_a_connection_that_bypasses_the_listener_is_refused(place: Place, has_name: bool) -> None:
     """Even of this account: no client stands behind its connection."""
     for path in place.sockets():
         with socket.socket(socket.AF_UNIX) as intruder:

@@ -128,7 +128,7 @@ def test_the_recipe_that_loses_the_fragment_will_do(pod: Pod, tmp_path: Path) ->
 
 
 @pytest.mark.needs("curl")
-def test_a_key_counts_from_its_statement_to_its_removal(pod: Pod, tmp_path: Path) -> None:
+def test_a_key_is_valid_from_its_statement_to_its_removal(pod: Pod, tmp_path: Path) -> None:
     """By every worker, at once."""
     shown = holder(pod.web_id).write(tmp_path)
     for _ in range(2):
@@ -162,14 +162,14 @@ def test_certificates_that_are_no_proof_are_refused(pod: Pod, tmp_path: Path, ca
 
 
 @pytest.mark.needs("curl")
-def test_who_shows_no_webid_is_the_public(pod: Pod, tmp_path: Path) -> None:
+def test_a_certificate_without_a_webid_is_the_public(pod: Pod, tmp_path: Path) -> None:
     state(pod, key_turtle(rsa_key()))
     for shown in (None, holder(names=[x509.DNSName("example.org")]).write(tmp_path)):
         assert [ask(pod, path, shown).status for path in PATHS] == [401, 200]
 
 
 @pytest.mark.needs("curl")
-def test_the_first_name_that_is_good_counts(pod: Pod, tmp_path: Path) -> None:
+def test_the_first_valid_webid_applies(pod: Pod, tmp_path: Path) -> None:
     state(pod, key_turtle(rsa_key()))
     shown = holder("https://example.invalid/#me", pod.web_id).write(tmp_path)
     assert ask(pod, "private/doc", shown).status == 200

@@ -144,7 +144,7 @@ def test_a_download_that_nobody_reads_is_given_up(server: ServerProcess) -> None
         wait_for_end(connection)
 
 
-def test_a_slow_download_that_goes_on_is_not_given_up(server: ServerProcess) -> None:
+def test_a_slow_download_that_progresses_is_not_aborted(server: ServerProcess) -> None:
     total = 30_000_000
     plain = connect(server)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)

@@ -39,7 +39,7 @@ def get(server: ServerProcess, fields: dict[str, str]) -> Answer:
     return server.get(PRIVATE, fields)
 
 
-def test_of_many_uses_of_a_proof_at_once_one_counts_whichever_worker_sees_it(
+def test_of_many_concurrent_uses_of_a_proof_one_is_valid_in_any_worker(
     tmp_path: Path, provider: Provider
 ) -> None:
     """A-104."""

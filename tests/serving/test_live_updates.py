@@ -49,7 +49,7 @@ def pod(server: ServerProcess) -> Pod:
 
 @pytest.mark.parametrize("credential", [["auth Bearer {}", "dpop none"], []], ids=["auth", "none"])
 @pytest.mark.parametrize("workers", [1, 2], ids="{} workers".format)
-async def test_who_writes_before_the_answer_to_its_subscription_hears_of_every_change(
+async def test_a_client_that_writes_before_its_ack_is_notified_of_every_change(
     tmp_path: Path, workers: int, credential: list[str]
 ) -> None:
     """As the WebSocket cases of solid-crud-tests do, two hundred times."""
@@ -180,7 +180,7 @@ async def test_access_taken_away_at_one_worker_is_gone_at_the_other(
                 assert await socket.receive() == f"err {url} forbidden"
 
 
-async def test_what_the_operator_does_beside_the_server_is_heard(tmp_path: Path) -> None:
+async def test_changes_by_the_operator_beside_the_server_are_notified(tmp_path: Path) -> None:
     """An account that is deleted by the command line, another process again."""
     options = ("--idp", "--workers", "2")
     root = tmp_path / "root"
@@ -201,7 +201,7 @@ async def command(root: Path, *arguments: str, typed: str = "") -> None:
     assert result.exit_code == 0, result.output
 
 
-async def test_listeners_are_told_that_the_server_stops_and_hold_it_up_no_longer(
+async def test_listeners_are_closed_when_the_server_stops_and_do_not_delay_it(
     own_server: ServerProcess,
 ) -> None:
     server = own_server

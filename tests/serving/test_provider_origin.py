@@ -118,7 +118,7 @@ def test_a_root_of_an_earlier_version_belongs_to_its_base_url(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://a.example", "https://a.example/path"])
-def test_what_cannot_be_a_provider_is_refused(tmp_path: Path, url: str) -> None:
+def test_a_url_that_cannot_be_a_provider_is_refused(tmp_path: Path, url: str) -> None:
     server = ServerProcess(tmp_path / "root")
     result = run(server, "change-issuer", url)
     assert result.exit_code == 2

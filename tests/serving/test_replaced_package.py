@@ -246,7 +246,7 @@ def end_worker(server: ServerProcess) -> None:
 
 @pytest.mark.needs("git")
 @pytest.mark.needs("curl")
-def test_a_server_whose_package_is_replaced_goes_on_as_it_was(
+def test_a_server_whose_package_is_replaced_keeps_running_the_old_one(
     server: ServerProcess, tmp_path: Path
 ) -> None:
     """Also in a worker that takes over from one that died afterwards."""

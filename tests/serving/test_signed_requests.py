@@ -31,7 +31,7 @@ def with_alice(server: ServerProcess, key: NostrKey) -> str:
     return str(pod["token"])
 
 
-def test_of_many_uses_of_an_event_at_once_one_counts_whichever_worker_sees_it(
+def test_of_many_concurrent_uses_of_an_event_one_is_valid_in_any_worker(
     tmp_path: Path,
 ) -> None:
     """A-147."""

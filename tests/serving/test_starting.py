@@ -141,7 +141,7 @@ def test_a_host_that_is_not_ours_stops_the_start(
     ("behaviour", "sentence"),
     [("fail-in-factory", "The keys cannot be read."), ("fail", "The store is broken.")],
 )
-def test_expected_trouble_of_the_application_is_told_without_a_traceback(
+def test_expected_errors_of_the_application_are_logged_without_a_traceback(
     make_server: MakeServer, behaviour: str, sentence: str
 ) -> None:
     server = make_server("--port", "0", start=behaviour)

@@ -185,7 +185,7 @@ async def test_what_both_sides_say_at_once_goes_through_unchanged(stage: Stage) 
     await stage.drained()
 
 
-async def test_who_does_not_shake_hands_in_time_is_hung_up_on(
+async def test_a_handshake_that_takes_too_long_is_aborted(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(relay, "HANDSHAKE_TIMEOUT_S", 0.05)
@@ -208,7 +208,9 @@ async def test_handshakes_count_as_connections(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\x16\x03\x01"])
-async def test_what_is_not_tls_does_not_reach_the_http_server(stage: Stage, garbage: bytes) -> None:
+async def test_anything_but_tls_does_not_reach_the_http_server(
+    stage: Stage, garbage: bytes
+) -> None:
     await stage.open(echo)
     reader, writer = await stage.connect_plainly()
     writer.write(garbage)

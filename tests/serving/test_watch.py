@@ -135,7 +135,7 @@ def test_it_ends_with_0_after_so_many_changes(pod: Pod) -> None:
     assert_no_channels_are_left(pod)
 
 
-def test_what_happens_while_the_server_is_away_is_told_once_and_in_order(pod: Pod) -> None:
+def test_changes_while_the_server_is_away_are_sent_once_and_in_order(pod: Pod) -> None:
     """N-23: it comes back with the id of the last event."""
     with watching(url_of(pod, "private/"), token=pod.token) as watch:
         put(pod, "private/before", "x")
@@ -271,14 +271,14 @@ def test_without_a_token_what_is_private_is_refused_with_advice(pod: Pod) -> Non
     assert refusal(url) == (1, expected)
 
 
-def test_a_token_that_is_not_accepted_is_told_apart_from_none(pod: Pod) -> None:
+def test_a_rejected_token_is_distinguished_from_none(pod: Pod) -> None:
     url = url_of(pod, "private/")
     code, sentence = refusal(url, token="x" * 20)
     assert code == 1
     assert sentence == f"Error: The server rejected the token for {url}. It may have expired."
 
 
-def test_a_token_of_somebody_who_may_not_read_is_told_apart_as_well(pod: Pod) -> None:
+def test_a_token_without_read_access_is_distinguished_too(pod: Pod) -> None:
     url = url_of(pod, "private/")
     other = create_pod(pod.server)
     assert refusal(url, token=other.token) == (
@@ -287,7 +287,7 @@ def test_a_token_of_somebody_who_may_not_read_is_told_apart_as_well(pod: Pod) ->
     )
 
 
-def test_nothing_there_is_told_with_advice(pod: Pod) -> None:
+def test_a_missing_resource_is_reported_with_advice(pod: Pod) -> None:
     url = url_of(pod, "private/nothing")
     code, sentence = refusal(url, token=pod.token)
     assert code == 1
@@ -301,7 +301,7 @@ def test_a_server_that_is_down_or_unknown_is_named() -> None:
     assert sentence.startswith("Error: Cannot resolve pods.invalid: ")
 
 
-def test_a_server_without_tls_is_told_apart(pod: Pod) -> None:
+def test_a_server_without_tls_is_recognized(pod: Pod) -> None:
     url = url_of(pod, "private/").replace("http:", "https:")
     code, sentence = refusal(url)
     assert code == 1

@@ -221,7 +221,7 @@ async def test_a_service_that_knows_no_states_is_not_sent_any(other: OtherServer
     assert all("state" not in json.loads(content) for content in other.contents)
 
 
-async def test_events_go_on_after_the_last_one_that_was_told(other: OtherServer) -> None:
+async def test_events_continue_after_the_last_one_sent(other: OtherServer) -> None:
     """N-23."""
     other.offers("EventSourceChannel2023")
     other.streams(
@@ -262,7 +262,7 @@ async def test_a_channel_that_is_over_is_followed_by_another_that_goes_on(
     assert other.asked[-1].headers["Last-Event-ID"] == "1"
 
 
-async def test_a_server_that_has_forgotten_says_so_and_it_is_told(other: OtherServer) -> None:
+async def test_lost_events_are_reported(other: OtherServer) -> None:
     other.offers("EventSourceChannel2023")
     content = b"event: lost\ndata: x\n\n" + event(1)
     other.streams("/receive", [content], media_type="text/event-stream")
@@ -413,7 +413,7 @@ async def test_a_server_without_notifications_is_refused(
 
 @pytest.mark.parametrize("channel_type", ["EventSourceChannel2023", "WebSocketChannel2023"])
 @pytest.mark.parametrize("path", ["/notes/", "/description", "/service", "/receive"])
-async def test_trouble_at_the_beginning_is_told_and_not_taken_for_an_answer(
+async def test_an_error_at_the_beginning_is_reported_and_not_taken_for_a_response(
     other: OtherServer, channel_type: str, path: str
 ) -> None:
     other.offers(channel_type)
@@ -562,7 +562,7 @@ async def test_a_message_without_end_is_not_collected(other: OtherServer) -> Non
 
 
 @pytest.mark.parametrize("media_type", ["text/html", "text/plain; charset=utf-8"])
-async def test_what_is_no_event_stream_is_not_read_as_one(
+async def test_a_response_of_another_type_is_not_read_as_an_event_stream(
     other: OtherServer, media_type: str
 ) -> None:
     other.offers("EventSourceChannel2023")

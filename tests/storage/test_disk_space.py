@@ -216,7 +216,7 @@ async def test_new_content_alone_does_not_take_the_reserve(
     assert await content_of(store, "/alice/c/new") == b"kept"
 
 
-async def test_what_fails_on_an_exhausted_disk_is_told_as_a_full_one(
+async def test_failures_on_an_exhausted_disk_are_reported_as_a_full_disk(
     store: SqliteStore, vfs: FullUntilReleased, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite does not always say why: bringing the log to the disk may fail too."""

@@ -56,7 +56,7 @@ def test_a_damaged_file_is_made_anew(database: Path, boot: Path, boots: bool) ->
     assert use(database, b"a")
 
 
-def test_where_no_start_of_the_machine_is_told_notes_stay(database: Path) -> None:
+def test_notes_stay_if_the_start_of_the_machine_is_unknown(database: Path) -> None:
     nowhere = database.with_name("none")
     prepare_ephemeral_store(database, boot=nowhere)
     assert use(database, b"a")

@@ -84,7 +84,7 @@ async def test_no_write_of_a_batch_that_the_disk_refuses_is_acknowledged_or_seen
 
 
 @pytest.mark.parametrize(("operation", "error"), DISK_FAULTS)
-async def test_writing_goes_on_once_the_disk_is_well_again(
+async def test_writing_resumes_once_the_disk_recovers(
     store: SqliteStore,
     other: SqliteStore,
     vfs: FaultyVfs,

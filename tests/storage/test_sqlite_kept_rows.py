@@ -68,7 +68,7 @@ async def test_absence_is_kept_until_the_next_commit(store: SqliteStore) -> None
     assert (await store.read_metadata([target]))[target] is not None
 
 
-async def test_a_path_asked_for_twice_is_answered_once(store: SqliteStore) -> None:
+async def test_a_path_requested_twice_is_returned_once(store: SqliteStore) -> None:
     names = [path("/alice/c/"), path("/alice/c/"), path("/alice/none"), path("/alice/none")]
     for _ in range(2):
         assert list(await store.read_metadata(names)) == [names[0], names[2]]

@@ -39,7 +39,7 @@ def test_what_is_installed_is_not_installed_again(clients: Path) -> None:
     assert (clients / "runs").read_text() == "ci --loglevel error\n"
 
 
-def test_who_comes_at_the_same_time_waits_for_the_first(clients: Path) -> None:
+def test_concurrent_callers_wait_for_the_first(clients: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(node.install_packages, clients) for _ in range(4)]:
             done.result()

@@ -84,7 +84,7 @@ def test_w_12_a_proof_by_a_symmetric_key_is_refused(alice: Person, stranger: Pro
     assert alice.account.provider.get(path, headers).status == 401
 
 
-def test_w_12_a_proof_counts_for_one_address_only(alice: Person) -> None:
+def test_w_12_a_proof_is_valid_for_one_address_only(alice: Person) -> None:
     """A-102: no slash more or less, no other port or host, and one use."""
     app = register(alice.account.provider)
     token = app.tokens(alice)["access_token"]
@@ -104,7 +104,7 @@ def test_w_12_a_proof_counts_for_one_address_only(alice: Person) -> None:
     "credentials",
     [f"Bearer {GARBAGE}", "Bearer a.b", f"DPoP {GARBAGE}", "Basic YTpi", GARBAGE, "Magic x"],
 )
-def test_w_13_who_shows_invalid_credentials_is_not_served_as_the_public(
+def test_w_13_requests_with_invalid_credentials_are_not_served_as_the_public(
     alice: Person, credentials: str
 ) -> None:
     """A-5"""
@@ -122,7 +122,7 @@ def test_w_16_an_id_token_is_for_the_client_and_solid_and_bound(alice: Person) -
     assert claims["cnf"] == {"jkt": app.key.thumbprint}
 
 
-def test_w_20_client_credentials_act_as_the_person_who_made_them(alice: Person) -> None:
+def test_w_20_client_credentials_act_as_the_person_who_created_them(alice: Person) -> None:
     """A-67"""
     identifier, secret = alice.make_credential()
     app = App(alice.account.provider, identifier, secret)

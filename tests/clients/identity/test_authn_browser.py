@@ -215,7 +215,7 @@ def test_somebody_does_not_want_to(application: Application) -> None:
     expect(application.page.locator("#problem")).to_have_text("access_denied")
 
 
-def test_another_application_gets_nothing_without_being_asked_for(
+def test_another_application_gets_nothing_without_consent(
     application: Application, context: BrowserContext
 ) -> None:
     """Though the same person sits at the same browser, and is signed in."""

@@ -108,7 +108,7 @@ def test_an_application_is_known_by_its_client_id_document(
     assert claims(tokens["accessToken"])["client_id"] == client_id
 
 
-def test_somebody_is_told_which_document_cannot_be_used(
+def test_the_error_names_the_unusable_document(
     authn: ClientProcess, person: Person, website: Website
 ) -> None:
     """A-51: on a page, and not by the application, whose address nobody vouches for."""

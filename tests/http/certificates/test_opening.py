@@ -57,7 +57,7 @@ async def test_every_method_is_let_in(world: World) -> None:
         assert (await world.send(None, method, target, body=body)).status == status, method
 
 
-async def test_a_key_that_was_added_or_removed_a_moment_ago_counts_as_it_is(world: World) -> None:
+async def test_a_key_that_was_just_added_or_removed_takes_effect_at_once(world: World) -> None:
     """A-168."""
     insert = f"INSERT DATA {{ {key_turtle(world.key)} }}"
     for _ in range(2):
@@ -111,7 +111,7 @@ async def test_names_are_tried_in_turn(world: World) -> None:
     assert_refused(await world.send(world.holder(*wrong, WEB_ID)), NO_KEY)
 
 
-async def test_who_shows_no_name_is_the_public(world: World) -> None:
+async def test_a_certificate_without_a_webid_is_the_public(world: World) -> None:
     """A-161: certificates are good for other things."""
     names = [x509.DNSName("example.org"), x509.RFC822Name("alice@example.org")]
     for shown in (
@@ -130,7 +130,7 @@ async def test_no_names_at_all_are_no_claim(world: World) -> None:
     assert (await world.send(shown, target=PUBLIC)).status == 200
 
 
-async def test_nothing_but_the_header_counts_where_there_is_one(world: World) -> None:
+async def test_the_header_takes_precedence_if_there_is_one(world: World) -> None:
     """A-2, A-172: not even to refuse it."""
     bob = {"Authorization": world.server.bob.authorization}
     assert (await world.send(headers=bob)).status == 403
@@ -172,7 +172,7 @@ async def test_where_the_method_is_off_certificates_mean_nothing(
     assert (await world.send(world.holder(ends_s=-1000), target=PUBLIC)).status == 200
 
 
-async def test_what_was_answered_to_one_is_answered_to_nobody_else(world: World) -> None:
+async def test_a_cached_response_is_sent_to_no_other_agent(world: World) -> None:
     """Answers are kept by what was sent; a certificate is sent beside it."""
     bob = world.holder(f"{BASE}/bob/#me", key=rsa_key(1))
     assert (await world.server.bob.put("/bob/", key_turtle(rsa_key(1)), TURTLE)).status == 204
@@ -193,7 +193,7 @@ async def test_what_was_answered_to_one_is_answered_to_nobody_else(world: World)
         ]
 
 
-async def test_who_may_only_append_to_a_profile_adds_no_key(world: World) -> None:
+async def test_append_access_to_a_profile_adds_no_key(world: World) -> None:
     """An append must not make an owner."""
     await world.say("<> a <#x>.")
     await world.let_in(f"{BASE}/bob/#me", PROFILE)

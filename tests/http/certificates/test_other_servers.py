@@ -24,7 +24,7 @@ def page(*statements: str) -> Page:
     return Page("".join(statements).encode() or b"<> a <#x>.", TURTLE)
 
 
-async def test_a_webid_elsewhere_counts_and_is_asked_once_for_five_minutes(
+async def test_a_webid_elsewhere_is_accepted_and_fetched_once_in_five_minutes(
     world: World, elsewhere: Provider
 ) -> None:
     """A-168."""

@@ -124,7 +124,7 @@ async def test_what_is_not_in_the_right_form_is_refused(
     assert_refused(await passed_on(world, *(value.format(text, text) for value in values)), NO_FORM)
 
 
-async def test_what_is_no_certificate_is_refused(start: Start, clock: FakeClock) -> None:
+async def test_an_invalid_certificate_is_refused(start: Start, clock: FakeClock) -> None:
     world = await behind(start, clock)
     assert_refused(await passed_on(world, ":AAAA:"), NO_CERTIFICATE)
 
@@ -152,7 +152,7 @@ async def test_other_fields_of_proxies_say_nothing(start: Start, clock: FakeCloc
         assert_public(await passed_on(world, value, name=name))
 
 
-async def test_the_certificate_of_a_proxy_is_not_that_of_whom_it_asks_for(
+async def test_the_certificate_of_a_proxy_is_not_that_of_its_clients(
     start: Start, clock: FakeClock
 ) -> None:
     """A-2: a proxy may have one to show who it is itself."""
@@ -169,9 +169,7 @@ async def test_the_certificate_of_a_proxy_is_not_that_of_whom_it_asks_for(
     assert answer.status == 200
 
 
-async def test_what_was_answered_to_one_is_answered_to_nobody_else(
-    start: Start, clock: FakeClock
-) -> None:
+async def test_a_cached_response_is_sent_to_no_other_agent(start: Start, clock: FakeClock) -> None:
     """Answers are kept by their header fields; a key may go while the store stands still."""
     world = await behind(start, clock)
     written = WRITTEN["rfc9440"](world.holder(ends_s=100))

@@ -144,7 +144,7 @@ async def test_documents_that_are_no_good_are_refused(world: World) -> None:
     assert (await world.send()).status == 200
 
 
-async def test_what_is_no_certificate_is_refused(world: World) -> None:
+async def test_an_invalid_certificate_is_refused(world: World) -> None:
     """The connection would not bring it; a proxy might."""
     good = world.holder()
     two_names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(WEB_ID)])

@@ -55,7 +55,7 @@ class Script:
         return answer.json()
 
 
-async def test_the_account_is_shown_to_people_and_told_to_programs(
+async def test_the_account_is_available_to_people_and_programs(
     account: Page, script: Script
 ) -> None:
     for said in (f"{BASE}/alice/#me", f'href="{BASE}/alice/"', "alice@example.org", "Firefox"):
@@ -150,7 +150,7 @@ async def test_a_new_password_ends_everything_but_this_browser(
     assert page.path == "/idp/account"
 
 
-async def test_no_session_from_before_a_new_password_counts(
+async def test_no_session_from_before_a_new_password_is_valid(
     browser: Browser, account: Page, store: SqliteStore, clock: FakeClock
 ) -> None:
     """A-61, A-76: not even one whose record is still, or again, there."""

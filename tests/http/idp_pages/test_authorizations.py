@@ -82,7 +82,9 @@ async def test_without_a_session_nothing_is_asked_where_nothing_may_be(
     assert reply["error"] == ["login_required"]
 
 
-async def test_who_does_not_allow_it_goes_back_with_an_error(browser: Browser, app: App) -> None:
+async def test_declining_returns_to_the_application_with_an_error(
+    browser: Browser, app: App
+) -> None:
     """A-59: from either page."""
     page = await browser.get(app.request())
     page = await browser.send(page, f"{page.path}/abort")
@@ -344,7 +346,7 @@ async def test_consent_is_of_who_signed_in_for_it(
 
 
 @pytest.mark.parametrize("prompt", ["login", "select_account", "create"])
-async def test_who_is_to_sign_in_anew_does(browser: Browser, app: App, prompt: str) -> None:
+async def test_a_prompt_can_require_a_new_sign_in(browser: Browser, app: App, prompt: str) -> None:
     await sign_in(browser)
     page = await browser.get(app.request(prompt=prompt))
     assert page.form(page.path).fields["username"] == "alice", "the name is there already"
@@ -457,7 +459,7 @@ AS_FORM = {"Content-Type": FORM}
         {"redirect_uri": ""},
     ],
 )
-async def test_an_unusable_client_is_told_to_the_person(
+async def test_a_person_is_told_about_an_unusable_client(
     browser: Browser, app: App, changes: dict[str, str]
 ) -> None:
     """A-50, A-53: a page, never a redirect."""
@@ -467,7 +469,7 @@ async def test_an_unusable_client_is_told_to_the_person(
     assert page.answer.header("location") is None
 
 
-async def test_an_unknown_client_is_told_with_what_helps(browser: Browser) -> None:
+async def test_the_error_for_an_unknown_client_says_what_helps(browser: Browser) -> None:
     """A-50."""
     page = await browser.get("/idp/auth?client_id=nobody&redirect_uri=https://app.example/")
     assert "clear the data that your browser stores for the application" in page.text
@@ -507,7 +509,7 @@ async def test_a_finished_interaction_gives_nothing_more(browser: Browser, app: 
 
 
 @pytest.mark.parametrize("path", ["/idp/interaction/", "/idp/auth/", "/idp/register?uid="])
-async def test_an_interaction_that_has_expired_or_never_was_is_told(
+async def test_an_expired_or_unknown_interaction_is_reported(
     browser: Browser, app: App, clock: FakeClock, path: str
 ) -> None:
     """A-57."""
@@ -578,7 +580,7 @@ async def test_the_conformance_harness_gets_through(
     assert (answer.header("location") or "").startswith("https://tester?code=")
 
 
-async def test_a_program_with_a_wrong_password_is_told(browser: Browser, app: App) -> None:
+async def test_a_program_with_a_wrong_password_gets_an_error(browser: Browser, app: App) -> None:
     """A-58."""
     page = await browser.get(app.request())
     headers = {"Accept": "*/*", "Content-Type": "application/json"}

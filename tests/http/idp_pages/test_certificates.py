@@ -167,7 +167,7 @@ async def test_keys_that_others_wrote_are_listed_and_removed_as_well(
     assert f"<{WEB_ID}> <{CERT}key>" not in text
 
 
-async def test_who_signed_in_long_ago_signs_in_again_first(
+async def test_an_old_session_requires_a_new_sign_in_first(
     server: Server, browser: Browser, account: Page, clock: FakeClock
 ) -> None:
     """A-86: a certificate outlasts the session and a new password."""

@@ -140,7 +140,7 @@ async def test_the_form_of_an_application_leads_to_the_same_page(
     assert await _is_signed_out(browser)
 
 
-async def test_who_is_not_signed_in_is_told_so_and_where_to_go_on(
+async def test_a_person_who_is_not_signed_in_learns_where_to_sign_in(
     browser: Browser, app: App
 ) -> None:
     assert "You are signed out" in (await browser.get(_end())).text

@@ -244,7 +244,7 @@ async def test_the_owners_own_credentials_state_identity(
             assert (await put(owner, CARD, content)).status in {201, 204}
 
 
-async def test_the_permission_is_asked_for_in_plain_words_and_given_by_a_tick(
+async def test_the_permission_is_requested_in_plain_words_and_given_by_a_tick(
     server: Server, browser: Browser, app: App
 ) -> None:
     await sign_in(browser)
@@ -269,7 +269,7 @@ async def test_the_permission_is_asked_for_in_plain_words_and_given_by_a_tick(
     ).status == 201
 
 
-async def test_the_permission_is_not_given_to_who_does_not_ask(
+async def test_the_permission_is_not_given_without_a_request(
     server: Server, browser: Browser, app: App
 ) -> None:
     """Neither by ticking a box that the page did not have, nor since another application has it."""

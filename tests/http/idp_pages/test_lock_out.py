@@ -77,7 +77,7 @@ async def test_strangers_do_not_keep_the_owner_out(server: Server, owner: Browse
     assert (await try_again(owner)).path == "/idp/account"
 
 
-async def test_the_owner_who_mistypes_gets_the_next_try(server: Server, owner: Browser) -> None:
+async def test_an_owner_who_mistypes_can_try_again(server: Server, owner: Browser) -> None:
     await lock(server)
     page = await try_again(owner, "a mistake")
     assert "wrong" in page.text
@@ -167,7 +167,7 @@ async def test_a_browser_is_known_at_several_accounts(server: Server, owner: Bro
     assert (await try_again(owner)).path == "/idp/account"
 
 
-async def test_who_is_signed_in_changes_the_password_whatever_others_do(
+async def test_failures_of_others_do_not_prevent_changing_the_password(
     server: Server, owner: Browser
 ) -> None:
     page = await try_again(owner)

@@ -120,7 +120,7 @@ async def test_what_an_event_is_asked_to_say(browser: Browser, account: Page) ->
     }
 
 
-async def test_a_challenge_to_link_is_for_who_has_just_signed_in(
+async def test_a_challenge_to_link_requires_a_recent_sign_in(
     browser: Browser, clock: FakeClock
 ) -> None:
     """A-86, A-128"""
@@ -546,7 +546,7 @@ async def test_the_keys_of_an_account_go_with_it(
     assert (await link(browser, clock, key)).status == 201
 
 
-async def test_what_happens_to_keys_is_noted(
+async def test_changes_of_keys_are_recorded(
     browser: Browser,
     account: Page,
     clock: FakeClock,

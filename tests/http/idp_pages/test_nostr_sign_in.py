@@ -171,7 +171,7 @@ async def test_the_last_use_of_a_link_is_noted(
     assert kept.value.last_used_s == clock.now_s()
 
 
-async def test_who_asks_for_it_stays_signed_in(
+async def test_a_person_who_chooses_so_stays_signed_in(
     browser: Browser, new_browser: NewBrowser, clock: FakeClock, linked: NostrKey
 ) -> None:
     other = new_browser()
@@ -323,7 +323,7 @@ async def test_other_sites_sign_nobody_in(
     assert await account_of(browser) is None
 
 
-async def test_where_anybody_could_use_an_event_none_is_asked_for(start: Start) -> None:
+async def test_over_plain_http_no_event_is_requested(start: Start) -> None:
     """A-148"""
     server = await start(idp=True, base_url="http://pods.example")
     browser = Browser(server.application, "http://pods.example")
@@ -365,7 +365,7 @@ async def test_an_application_that_asks_later_learns_of_the_key(
     assert decoded(claims)["amr"] == ["pop"]
 
 
-async def test_who_has_not_signed_in_has_nothing_to_complete(
+async def test_without_a_sign_in_there_is_nothing_to_complete(
     browser: Browser, app: App, linked: NostrKey
 ) -> None:
     """A-118"""
@@ -446,7 +446,7 @@ async def test_a_wrong_event_changes_nothing_in_an_interaction(
     assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
 
 
-async def test_an_event_counts_once_in_an_interaction(
+async def test_an_event_is_valid_once_in_an_interaction(
     browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     page = await browser.get(app.request())
@@ -683,7 +683,7 @@ async def test_unlinking_a_key_ends_what_it_has_signed_in(
     assert await account_of(owner) is not None
 
 
-async def test_who_unlinks_the_key_that_they_signed_in_with_is_signed_out(
+async def test_unlinking_the_key_of_the_session_signs_out(
     browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     assert (await log_in(browser, clock, linked)).status == 200

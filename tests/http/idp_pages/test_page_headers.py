@@ -75,7 +75,7 @@ async def test_no_page_loads_anything(browser: Browser, app: App) -> None:
         assert not re.search(r"\bsrc=|@import|url\(", page.text)
 
 
-async def test_what_answers_get_answers_head(browser: Browser) -> None:
+async def test_every_route_for_get_also_handles_head(browser: Browser) -> None:
     for path in ("/idp/login", "/idp/register", "/idp/auth", "/idp/session/end"):
         answer = await browser.ask("HEAD", path)
         assert answer.status == 200

@@ -258,7 +258,7 @@ async def test_a_passkey_belongs_to_one_account(
     assert await listed(other) == []
 
 
-async def test_a_second_passkey_is_told_of_the_first(
+async def test_the_options_for_a_second_passkey_exclude_the_first(
     browser: Browser, account: Page, key: SoftAuthenticator
 ) -> None:
     """A-120, A-123"""
@@ -287,7 +287,7 @@ async def test_what_is_missing_is_said(
     "response",
     [None, [], {}, {"clientDataJSON": 1}, {"clientDataJSON": "e30", "attestationObject": "oA"}],
 )
-async def test_what_is_no_passkey_is_refused(
+async def test_an_invalid_passkey_is_refused(
     browser: Browser, account: Page, response: object
 ) -> None:
     """A-186: by the same words as every other."""
@@ -636,7 +636,7 @@ async def test_nobody_completes_what_was_not_verified(
     assert (await browser.get("/idp/account")).path == "/idp/login"
 
 
-async def test_a_verified_passkey_counts_once_soon_and_in_its_browser(
+async def test_a_verified_passkey_is_valid_once_soon_and_in_its_browser(
     browser: Browser,
     new_browser: NewBrowser,
     account: Page,

@@ -47,7 +47,7 @@ async def change(browser: Browser, new: str, current: str | None = None) -> Page
 # --- the rule ---------------------------------------------------------------------------------
 
 
-async def test_pages_and_programs_are_told_the_same_of_a_password_that_is_too_short(
+async def test_pages_and_programs_get_the_same_error_for_a_short_password(
     server: Server, browser: Browser, new_browser: NewBrowser
 ) -> None:
     said = f"A password must have at least {MIN_CHARACTERS} characters; choose a longer one"

@@ -126,7 +126,7 @@ async def test_an_application_cannot_restore_the_statement_itself(
     assert WARNING in (await browser.get("/idp/account")).text
 
 
-async def test_an_owner_who_may_not_write_the_profile_is_told(
+async def test_an_owner_without_write_access_to_the_profile_gets_an_error(
     server: Server, browser: Browser
 ) -> None:
     await sign_in(browser)

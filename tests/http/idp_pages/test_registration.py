@@ -41,7 +41,7 @@ async def test_an_email_address_is_optional(browser: Browser) -> None:
     assert "Add an e-mail address" in page.text
 
 
-async def test_who_comes_from_an_application_goes_back_to_it(browser: Browser, app: App) -> None:
+async def test_a_person_sent_by_an_application_returns_to_it(browser: Browser, app: App) -> None:
     """A-95: the page names the application, as the one to sign in on does."""
     page = await browser.get(app.request())
     uid = page.path.rpartition("/")[2]

@@ -66,7 +66,7 @@ async def test_a_new_account_has_nothing_to_tell(owner: Browser) -> None:
     assert "Nothing has changed yet" in (await owner.get("/idp/account")).text
 
 
-async def test_each_way_in_that_comes_or_goes_is_told_with_time_and_address(
+async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_address(
     owner: Browser, clock: FakeClock, key: SoftAuthenticator
 ) -> None:
     nostr_key = NostrKey.new()
@@ -128,7 +128,7 @@ async def test_a_passkey_that_is_removed_ends_what_it_has_signed_in(
     assert (await owner.get("/idp/account")).path == "/idp/account"
 
 
-async def test_who_removes_the_passkey_that_they_signed_in_with_is_signed_out(
+async def test_removing_the_passkey_of_the_session_signs_out(
     owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator
 ) -> None:
     await register(owner, key)
@@ -162,7 +162,7 @@ async def test_what_another_passkey_has_signed_in_goes_on(
     assert (await other.get("/idp/account")).path == "/idp/account"
 
 
-async def test_certificates_are_told_as_well(start: Start, clock: FakeClock) -> None:
+async def test_certificates_are_reported_as_well(start: Start, clock: FakeClock) -> None:
     server = await start(
         clock=clock, idp=True, webid_tls=True, trusted_proxies=(), client_cert_header=None
     )
@@ -180,7 +180,7 @@ async def test_certificates_are_told_as_well(start: Start, clock: FakeClock) -> 
     ]
 
 
-async def test_what_the_operator_does_is_told_as_theirs(
+async def test_acts_of_the_operator_are_listed_as_theirs(
     owner: Browser, store: SqliteStore, settings: Settings, clock: FakeClock
 ) -> None:
     """Who works on the data root is no client, and has no address."""

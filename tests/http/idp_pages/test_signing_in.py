@@ -88,7 +88,7 @@ async def test_a_program_signs_in_with_json(server: Server) -> None:
         ("application/x-www-form-urlencoded", b"a" * 70_000, 413),
     ],
 )
-async def test_what_is_no_form_is_refused(
+async def test_an_invalid_form_is_refused(
     browser: Browser, content_type: str, body: bytes, status: int
 ) -> None:
     await browser.get("/idp/login")
@@ -203,13 +203,13 @@ async def test_signing_in_again_does_not_shorten_a_session(
     assert ((await browser.get("/idp/account")).path == "/idp/account") is still_in
 
 
-async def test_who_is_signed_in_goes_on_to_the_account(browser: Browser) -> None:
+async def test_a_signed_in_person_is_sent_to_the_account(browser: Browser) -> None:
     await sign_in(browser)
     assert (await browser.get("/idp/login")).path == "/idp/account"
     assert (await browser.get("/idp/auth")).path == "/idp/account"
 
 
-async def test_who_is_not_signed_in_is_asked_to(browser: Browser) -> None:
+async def test_a_person_who_is_not_signed_in_is_sent_to_the_sign_in_page(browser: Browser) -> None:
     page = await browser.get("/idp/account")
     assert (page.status, page.path) == (200, "/idp/login")
     assert "Sign in to see this page" in page.text
@@ -267,7 +267,9 @@ async def test_a_disabled_account_has_no_sessions(
     await store.close()
 
 
-async def test_too_many_failures_are_told_with_a_time(browser: Browser, clock: FakeClock) -> None:
+async def test_too_many_failures_are_reported_with_a_time(
+    browser: Browser, clock: FakeClock
+) -> None:
     """A-181: a page for people, JSON for programs; and the right password waits as well."""
     page = await browser.get("/idp/login")
     for _ in range(5):
@@ -288,7 +290,7 @@ async def test_too_many_failures_are_told_with_a_time(browser: Browser, clock: F
     assert (await sign_in(browser)).path == "/idp/account"
 
 
-async def test_what_happens_is_noted_and_what_was_typed_is_not(
+async def test_events_are_recorded_without_what_was_typed(
     browser: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A-183, A-184."""

@@ -159,7 +159,9 @@ async def test_an_upload_that_is_cut_off_leaves_no_resource(
     assert files(settings) == there
 
 
-async def test_altered_content_is_told_on_the_scheme_that_was_used(world: World) -> None:
+async def test_altered_content_is_reported_in_the_challenge_of_the_scheme_used(
+    world: World,
+) -> None:
     """A-8: a password has none of its own."""
     event = world.event(method="PUT", body=b"signed")
     answer = await world.send(basic(event), "PUT", body=b"other!")

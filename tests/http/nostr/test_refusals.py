@@ -115,14 +115,14 @@ async def test_another_id_none_or_a_key_in_upper_case_is_refused(world: World) -
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"null", b"{", b"\xff", b'{"a":1,"a":1}', b"[" * 5000]
 )
-async def test_what_is_no_event_is_refused(world: World, content: bytes) -> None:
+async def test_an_invalid_event_is_refused(world: World, content: bytes) -> None:
     fields = {"Authorization": f"Nostr {base64.b64encode(content).decode() or '='}"}
     answer = await world.send(fields)
     assert_refused(answer, NO_EVENT if content else "Invalid token")
 
 
 @pytest.mark.parametrize("token", ["", " ", "é", "a b", "a,b", '"a"', "{}"])
-async def test_what_can_be_no_token_is_refused(world: World, token: str) -> None:
+async def test_text_that_cannot_be_a_token_is_refused(world: World, token: str) -> None:
     """A-3."""
     assert_refused(await world.send({"Authorization": f"Nostr {token}"}), "Invalid token")
 

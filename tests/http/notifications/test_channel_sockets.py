@@ -100,7 +100,7 @@ async def test_there_is_no_socket_where_there_is_no_channel(server: Server) -> N
         assert refused.value.status == 404
 
 
-async def test_who_asks_for_no_socket_is_told_what_it_is(server: Server) -> None:
+async def test_a_plain_request_to_the_socket_gets_an_explanation(server: Server) -> None:
     made = await channel(server.alice, TYPE, NOTES)
     answer = await server.public.get(path_of(made["receiveFrom"]))
     assert (answer.status, answer.header("upgrade")) == (426, "websocket")
@@ -144,7 +144,9 @@ async def test_a_server_that_stops_says_so(start: Start) -> None:
         await draining
 
 
-async def test_who_takes_nothing_is_let_go(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_reads_nothing_is_disconnected(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """N-31: nobody is told of less than everything without knowing it."""
     monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.01)
     made = await channel(server.alice, TYPE, NOTES)
@@ -184,7 +186,7 @@ async def test_changes_by_other_workers_are_heard(server: Server, settings: Sett
         assert await told(socket, 1) == ["Create"]
 
 
-async def test_a_state_that_has_changed_is_told_when_the_socket_opens(server: Server) -> None:
+async def test_a_changed_state_is_notified_when_the_socket_opens(server: Server) -> None:
     """N-14."""
     await put(server)
     made = await channel(server.alice, TYPE, NOTES, state="another")

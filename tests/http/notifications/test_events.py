@@ -102,7 +102,7 @@ async def test_a_container_tells_of_its_members(server: Server) -> None:
         assert (message["type"], message["target"]) == ("Remove", f"{BASE}/alice/private/")
 
 
-async def test_who_was_away_hears_what_was_missed(server: Server) -> None:
+async def test_a_receiver_that_was_away_gets_what_it_missed(server: Server) -> None:
     """N-23: exactly once, in order, and on to what comes."""
     made = await channel(server.public, TYPE, NOTES)
     async with listening_to(server.public, made) as reader:
@@ -139,7 +139,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return is_free
 
 
-async def test_what_is_deleted_before_it_is_told_goes_by_the_rules_that_it_had(
+async def test_the_rules_of_a_resource_apply_to_its_deletion(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-18: whoever could read it hears all of what it came to, also from a busy worker."""
@@ -162,7 +162,7 @@ async def test_what_is_deleted_before_it_is_told_goes_by_the_rules_that_it_had(
         assert await told(folder_reader, 2) == [("Remove", member), ("Delete", folder)]
 
 
-async def test_who_lost_the_right_hears_nothing_though_the_rules_are_gone_again(
+async def test_revoked_access_stays_revoked_after_the_rules_are_deleted(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-18, N-30: the container's rules, which are all that is left, would grant it."""
@@ -191,7 +191,7 @@ async def test_a_quiet_connection_learns_where_it_is(server: Server) -> None:
         assert await told(reader, 1) == [("Update", NOTES)]
 
 
-async def test_who_was_away_too_long_is_told_so(
+async def test_a_receiver_away_too_long_is_told_so(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-23: the log no longer reaches back; how the resource is now is told instead."""
@@ -210,7 +210,7 @@ async def test_who_was_away_too_long_is_told_so(
         assert await told(reader, 1) == [("Delete", NOTES)]
 
 
-async def test_who_was_away_longer_than_the_log_is_kept_is_told_so(
+async def test_a_receiver_away_longer_than_the_log_is_told_so(
     start: Start, settings: Settings
 ) -> None:
     """N-23: the row of the last event that was heard has left the log."""
@@ -235,7 +235,7 @@ async def test_who_was_away_longer_than_the_log_is_kept_is_told_so(
         assert await told(again, 1) == [("Delete", NOTES)]
 
 
-async def test_who_knows_more_than_the_log_is_told_so(server: Server) -> None:
+async def test_a_receiver_ahead_of_the_log_is_told_so(server: Server) -> None:
     """N-23: as after the data came back from a backup, whose numbers are given again."""
     await put(server.alice, NOTES)
     made = await channel(server.public, TYPE, NOTES)
@@ -264,7 +264,7 @@ async def test_a_channel_that_is_closed_is_listened_to_no_more(server: Server) -
     assert (await server.public.get(path_of(made["receiveFrom"]))).status == 404
 
 
-async def test_revoking_ends_the_stream_before_anything_more_is_told(server: Server) -> None:
+async def test_revoking_ends_the_stream_before_anything_more_is_sent(server: Server) -> None:
     """N-18, N-30: and the receiver that comes back is refused."""
     await put(server.alice, NOTES)
     await server.put_acl(NOTES, ("acl:agent <" + server.bob_web_id + ">", "Read"))
@@ -319,7 +319,7 @@ async def test_a_disabled_account_hears_no_more(start: Start, settings: Settings
         assert await reader.next() is not None
 
 
-async def test_messages_come_in_turtle_if_asked_for(server: Server) -> None:
+async def test_messages_are_in_turtle_on_request(server: Server) -> None:
     """N-15."""
     made = await channel(server.public, TYPE, NOTES, accept=TURTLE)
     async with listening_to(server.public, made) as reader:
@@ -345,7 +345,7 @@ async def test_a_channel_tells_nothing_before_it_starts(server: Server) -> None:
 
 
 @pytest.mark.parametrize("quoted", [True, False])
-async def test_a_state_that_is_still_so_is_not_told(server: Server, quoted: bool) -> None:
+async def test_a_current_state_is_not_notified(server: Server, quoted: bool) -> None:
     """N-14: any entity tag of the resource, as clients have it."""
     await put(server.alice, NOTES)
     etag = (await server.public.get(NOTES, accept=JSON_LD)).header("etag") or ""
@@ -358,7 +358,7 @@ async def test_a_state_that_is_still_so_is_not_told(server: Server, quoted: bool
         assert event.json()["state"] != etag.strip('"')
 
 
-async def test_a_state_that_has_changed_is_told_at_once(server: Server) -> None:
+async def test_a_changed_state_is_notified_at_once(server: Server) -> None:
     """N-14."""
     etag = await put(server.alice, NOTES)
     made = await channel(server.public, TYPE, NOTES, state="another")
@@ -375,7 +375,7 @@ async def test_a_state_that_has_changed_is_told_at_once(server: Server) -> None:
         assert "state" not in event.json()
 
 
-async def test_what_comes_too_fast_is_told_by_its_last(server: Server) -> None:
+async def test_of_changes_above_the_rate_the_last_is_sent(server: Server) -> None:
     """N-13: one message an interval, and never an old state at the end."""
     made = await channel(server.public, TYPE, NOTES, rate="PT0.2S")
     async with listening_to(server.public, made) as reader:

@@ -56,7 +56,7 @@ async def test_a_socket_is_a_channel(server: Server) -> None:
     assert (described.json()["rate"], described.json()["state"]) == ("PT10S", "x")
 
 
-async def test_who_may_not_read_gets_no_socket(server: Server) -> None:
+async def test_agents_without_read_access_get_no_socket(server: Server) -> None:
     """N-30."""
     sent = {"topic": f"{BASE}/alice/private/"}
     for client, status in ((server.public, 401), (server.bob, 403), (server.alice, 200)):

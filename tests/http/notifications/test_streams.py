@@ -80,7 +80,7 @@ async def test_the_first_message_tells_how_the_resource_is(server: Server) -> No
         assert json.loads(chunk)["state"] == etag.strip('"')
 
 
-async def test_the_stream_of_a_resource_is_for_who_may_read_it(server: Server) -> None:
+async def test_the_stream_of_a_resource_requires_read_access(server: Server) -> None:
     """N-22 (b), N-30: checked when it begins, and with each message."""
     private = "/alice/private/x"
     stream_path = f"/.notifications/{TYPE}/{quote(BASE + private, safe='')}"

@@ -172,7 +172,9 @@ async def test_what_cannot_be_processed_is_refused(
 
 
 @pytest.mark.parametrize("channel_type", TYPES)
-async def test_who_may_not_read_may_not_subscribe(server: Server, channel_type: str) -> None:
+async def test_agents_without_read_access_cannot_subscribe(
+    server: Server, channel_type: str
+) -> None:
     """N-11, N-30: 401 or 403 as a GET, whether or not something is there."""
     for topic in ("/alice/private/", "/alice/private/x", "/alice/public/notes.ttl.acl"):
         assert (await subscribe(server.public, channel_type, topic)).status == 401
@@ -196,7 +198,7 @@ async def test_pages_of_any_origin_may_subscribe(server: Server) -> None:
         assert each.header("access-control-allow-origin") == ORIGIN
 
 
-async def test_whoever_has_its_url_looks_at_a_channel_and_closes_it(server: Server) -> None:
+async def test_the_url_of_a_channel_is_enough_to_read_and_close_it(server: Server) -> None:
     """N-10."""
     made = await channel(server.alice, TYPES[0], "/alice/private/")
     url = path_of(made["id"])

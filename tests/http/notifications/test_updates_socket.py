@@ -77,7 +77,7 @@ async def test_the_protocol_is_echoed_if_it_is_offered(
         assert await socket.receive() == "protocol solid-0.1"
 
 
-async def test_a_client_of_other_protocols_is_told_and_closed(server: Server) -> None:
+async def test_a_client_of_other_protocols_gets_an_error_and_is_closed(server: Server) -> None:
     """L-2."""
     async with connected(server.application, protocols=["chat"]) as socket:
         assert socket.protocol is None
@@ -88,7 +88,7 @@ async def test_a_client_of_other_protocols_is_told_and_closed(server: Server) ->
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_who_asks_for_no_websocket_is_told_to(server: Server, method: str) -> None:
+async def test_a_request_without_an_upgrade_is_told_to_upgrade(server: Server, method: str) -> None:
     answer = await server.public.request(method, "/.notifications")
     assert (answer.status, answer.header("upgrade")) == (426, "websocket")
     assert ("WebSocket" in answer.text) is (method == "GET")
@@ -241,7 +241,7 @@ async def test_a_url_is_heard_of_as_it_was_written(server: Server) -> None:
         assert await socket.receive_all(3) == [f"pub {spelling}" for spelling in spellings]
 
 
-async def test_who_unsubscribes_hears_no_more(server: Server) -> None:
+async def test_unsubscribing_ends_notifications(server: Server) -> None:
     """L-8."""
     async with watching(server, DOC, FOLDER) as socket:
         await socket.send(f"unsub {BASE}{FOLDER}")
@@ -249,7 +249,7 @@ async def test_who_unsubscribes_hears_no_more(server: Server) -> None:
         assert await heard(server, socket) == pubs(DOC)
 
 
-async def test_what_is_not_understood_closes_nothing(server: Server) -> None:
+async def test_an_unrecognized_message_does_not_close_the_socket(server: Server) -> None:
     """L-8."""
     async with watching(server, DOC) as socket:
         await socket.send("hello")
@@ -275,7 +275,7 @@ async def test_commits_of_other_processes_are_heard(server: Server, store: Sqlit
 # --- who may hear -------------------------------------------------------------------------------
 
 
-async def test_a_proof_of_possession_tells_who_opens_a_socket(start: Start) -> None:
+async def test_a_proof_of_possession_authenticates_a_socket(start: Start) -> None:
     """A-11: of a GET, and of the address by the scheme of the server."""
     with running_provider() as provider:
         world = await tokens.prepared(start, FakeClock(), provider)
@@ -291,7 +291,7 @@ async def test_a_proof_of_possession_tells_who_opens_a_socket(start: Start) -> N
         assert refused.value.status == 401
 
 
-async def test_a_signed_event_tells_who_opens_a_socket(start: Start) -> None:
+async def test_a_signed_event_authenticates_a_socket(start: Start) -> None:
     """A-140, A-144."""
     world = await nostr_world.prepared(start, FakeClock())
     fields = nostr(world.event(target=UPDATES_PATH))
@@ -305,7 +305,7 @@ async def test_a_signed_event_tells_who_opens_a_socket(start: Start) -> None:
         ]
 
 
-async def test_a_topic_is_granted_to_who_may_read_it(server: Server) -> None:
+async def test_a_topic_is_granted_to_agents_that_may_read_it(server: Server) -> None:
     """L-10."""
     await server.alice.put(PRIVATE, BODY, TURTLE)
     for token_of in (None, "bob"):
@@ -339,7 +339,7 @@ async def test_a_right_that_is_taken_away_ends_the_subscription_at_the_next_even
         assert await socket.receive() == f"pub {BASE}{DOC}"
 
 
-async def test_a_group_that_changes_counts_at_once(server: Server) -> None:
+async def test_a_changed_group_applies_at_once(server: Server) -> None:
     """N-30, W-14."""
     group = "/alice/groups.ttl"
     members = "<#g> <http://www.w3.org/2006/vcard/ns#hasMember> <{}>."
@@ -355,7 +355,7 @@ async def test_a_group_that_changes_counts_at_once(server: Server) -> None:
 
 
 @pytest.mark.parametrize("could_read", [True, False])
-async def test_a_deletion_is_told_to_who_could_read_what_is_gone(
+async def test_agents_that_could_read_a_resource_are_notified_of_its_deletion(
     server: Server, could_read: bool
 ) -> None:
     """N-18: by the rules that went with it, whatever those of its container say."""
@@ -371,7 +371,7 @@ async def test_a_deletion_is_told_to_who_could_read_what_is_gone(
         assert await socket.receive() == expected
 
 
-async def test_what_comes_after_a_deletion_goes_by_the_rules_of_then(server: Server) -> None:
+async def test_after_a_deletion_the_rules_in_force_then_apply(server: Server) -> None:
     """N-18."""
     await server.alice.put(PRIVATE, BODY, TURTLE)
     await server.put_acl(PRIVATE, (PUBLIC, "Read"))
@@ -382,7 +382,7 @@ async def test_what_comes_after_a_deletion_goes_by_the_rules_of_then(server: Ser
         assert await socket.receive() == f"err {BASE}{PRIVATE} forbidden"
 
 
-async def test_deleted_access_rules_are_told_to_who_had_control(server: Server) -> None:
+async def test_agents_that_had_control_are_notified_of_deleted_access_rules(server: Server) -> None:
     """N-18, L-12."""
     await server.alice.put(DOC, BODY, TURTLE)
     turtle = acl_turtle(DOC, (f"acl:agent <{server.bob_web_id}>", "Control"))
@@ -392,7 +392,7 @@ async def test_deleted_access_rules_are_told_to_who_had_control(server: Server) 
         assert await socket.receive() == f"pub {BASE}{DOC}.acl"
 
 
-async def test_a_pod_that_goes_is_told_of_by_the_rules_that_it_had(
+async def test_the_removal_of_a_pod_is_notified_by_the_rules_that_it_had(
     server: Server, store: SqliteStore
 ) -> None:
     """N-18: whatever is inherited in it is gone as well."""
@@ -472,7 +472,9 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> Decisions:
     return Decisions(monkeypatch)
 
 
-async def test_a_subscription_counts_from_its_arrival(server: Server, decisions: Decisions) -> None:
+async def test_a_subscription_is_effective_from_its_arrival(
+    server: Server, decisions: Decisions
+) -> None:
     """A client writes without waiting for the answer."""
     await server.alice.put(DOC, BODY, TURTLE)
     async with watching(server) as socket:
@@ -485,7 +487,7 @@ async def test_a_subscription_counts_from_its_arrival(server: Server, decisions:
         assert await heard(server, socket) == []
 
 
-async def test_a_subscription_counts_from_its_arrival_though_others_are_before_it(
+async def test_a_subscription_is_effective_from_its_arrival_even_behind_others(
     server: Server, decisions: Decisions
 ) -> None:
     async with watching(server) as socket:
@@ -501,7 +503,7 @@ async def test_a_subscription_counts_from_its_arrival_though_others_are_before_i
         assert await heard(server, socket) == []
 
 
-async def test_what_was_missed_is_told_to_who_may_read_it_alone(
+async def test_missed_notifications_require_read_access(
     server: Server, decisions: Decisions
 ) -> None:
     """The rules are those at the time of the telling, as for all notices."""
@@ -549,7 +551,7 @@ async def test_a_proof_of_another_resource_or_an_earlier_use_is_refused(start: S
             assert await socket.receive() == f"err {BASE}{tokens.DOC}#again forbidden"
 
 
-async def test_a_credential_counts_for_one_subscription(server: Server) -> None:
+async def test_a_credential_is_valid_for_one_subscription(server: Server) -> None:
     async with watching(server, token_of=None) as socket:
         await socket.send(f"auth {server.alice.authorization}")
         for answer in ("ack /alice/private/", "err /alice/private/a forbidden"):
@@ -660,7 +662,7 @@ async def test_subscriptions_of_one_socket_are_limited(server: Server) -> None:
         assert await socket.receive() == "ack /alice/public/more"
 
 
-async def test_who_takes_nothing_is_closed_and_others_hear_on(
+async def test_a_receiver_that_reads_nothing_is_closed_and_others_continue(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-31."""
@@ -683,7 +685,7 @@ async def read_to_end(socket: Socket) -> None:
         await socket.receive()
 
 
-async def test_who_is_behind_by_too_much_is_closed(server: Server) -> None:
+async def test_a_receiver_that_is_too_far_behind_is_closed(server: Server) -> None:
     """N-31."""
     async with watching(server) as socket:
         socket.stalled = True
@@ -705,7 +707,7 @@ async def test_an_idle_socket_hears_that_it_lives(
         assert await socket.receive() == "ping"
 
 
-async def test_listeners_are_told_when_the_server_stops(server: Server) -> None:
+async def test_listeners_are_closed_when_the_server_stops(server: Server) -> None:
     async with watching(server, DOC) as socket, watching(server, token_of=None) as idle:
         await server.application.drain()
         for each in (socket, idle):

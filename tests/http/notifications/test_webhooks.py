@@ -85,7 +85,7 @@ async def test_messages_can_be_turtle(server: Server, receiver: Receiver) -> Non
 
 
 @pytest.mark.parametrize("idp", [False, True])
-async def test_whoever_verifies_solid_tokens_can_verify_the_sender(
+async def test_verifiers_of_solid_tokens_can_verify_the_sender(
     start: Start, receiver: Receiver, idp: bool
 ) -> None:
     """N-21: from the sender's document to the keys, with and without an identity provider."""
@@ -132,7 +132,7 @@ async def test_there_are_no_keys_before_something_is_sent(server: Server) -> Non
     [500, 404, 302, 102, closing, sending_nonsense],
     ids=["500", "404", "302", "102", "closes", "nonsense"],
 )
-async def test_what_is_not_taken_is_sent_again(
+async def test_messages_that_are_not_accepted_are_sent_again(
     server: Server, receiver: Receiver, answer: int | Misbehaviour
 ) -> None:
     """N-21: the same message, and what comes after it waits."""
@@ -242,7 +242,7 @@ async def test_one_worker_sends(server: Server, settings: Settings, receiver: Re
     assert receiver.is_quiet
 
 
-async def test_a_receiver_that_is_gone_is_left_alone_and_that_is_shown(
+async def test_a_receiver_that_is_gone_gets_nothing_more_and_the_description_says_so(
     server: Server, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     """N-21: 410; in the channel's description, and in the log."""

@@ -100,7 +100,7 @@ async def test_the_profile_names_the_provider_and_only_where_there_is_one(
         ({"name": "alice", "email": "alice@example.com"}, 409, "Pod already exists"),
     ],
 )
-async def test_one_reason_is_told_and_nothing_is_made(
+async def test_one_reason_is_given_and_nothing_is_created(
     provider: Provider, sent: dict[str, object], status: int, error: str
 ) -> None:
     """A-90, A-92, A-93: in the words that clients know."""

@@ -71,7 +71,7 @@ async def test_a_code_of_another_client_or_one_that_is_over_is_not_noted_as_used
     assert noted(caplog) == []
 
 
-def test_keys_that_are_made_and_removed_are_noted_by_who_does_it(
+def test_created_and_removed_keys_are_recorded_with_their_actor(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = FakeClock()

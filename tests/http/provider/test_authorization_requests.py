@@ -50,7 +50,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changes", "error"), REFUSED.values(), ids=REFUSED)
-async def test_what_is_wrong_is_told_to_the_client(
+async def test_the_client_gets_the_reason_of_an_error(
     provider: Provider, app: App, changes: dict[str, Any], error: str
 ) -> None:
     """A-53"""
@@ -70,7 +70,7 @@ async def test_what_is_wrong_is_told_to_the_client(
     assert await provider.count(INTERACTIONS) == 0
 
 
-async def test_pkce_is_asked_for_in_words_that_clients_know(provider: Provider, app: App) -> None:
+async def test_pkce_is_required_in_words_that_clients_know(provider: Provider, app: App) -> None:
     """A-53"""
     reply = await provider.begin(app, code_challenge_method="plain")
     assert isinstance(reply, AuthorizationReply)
@@ -121,7 +121,7 @@ async def test_client_and_redirect_are_named_once(provider: Provider, app: App, 
 
 
 @pytest.mark.parametrize("mode", ["query", "fragment", "form_post"])
-async def test_the_answer_names_the_issuer_in_the_mode_asked_for(
+async def test_the_response_names_the_issuer_in_the_requested_mode(
     provider: Provider, app: App, mode: str
 ) -> None:
     """A-54; RFC 9207"""
@@ -189,7 +189,7 @@ async def test_an_account_keeps_so_many_consents_and_those_in_use(
     assert ["code" in each for each in told] == [True, False, True]
 
 
-async def test_consent_that_is_taken_back_is_asked_for_again(provider: Provider, app: App) -> None:
+async def test_revoked_consent_is_requested_again(provider: Provider, app: App) -> None:
     """A-56"""
     await provider.code(app)
     (consent,) = await CONSENTS.page(provider.store, now_ms=provider.clock.now_ms())
@@ -260,7 +260,7 @@ async def test_a_finished_interaction_gives_nothing_more(provider: Provider, app
     assert (await provider.count(CODES), await provider.count(GRANTS)) == (1, 1)
 
 
-async def test_whoever_declines_sends_the_client_away(provider: Provider, app: App) -> None:
+async def test_declining_sends_the_client_away(provider: Provider, app: App) -> None:
     """A-59"""
     uid = await begun(provider, app)
     pending = await provider.authorizations.pending(uid, browser="browser-1")

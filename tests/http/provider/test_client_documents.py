@@ -277,7 +277,9 @@ async def test_a_redirect_leads_nowhere_else(provider: Provider, peer: Peer) -> 
         await other.stop()
 
 
-async def test_what_can_be_no_document_is_not_asked_for(provider: Provider, peer: Peer) -> None:
+async def test_a_url_that_cannot_be_a_document_is_not_fetched(
+    provider: Provider, peer: Peer
+) -> None:
     serve(peer)
     for client_id in (
         f"{peer.url('/app')}#id",
@@ -305,7 +307,7 @@ async def test_a_document_is_believed_for_five_minutes(provider: Provider, peer:
     assert not await is_known(provider, client_id)
 
 
-async def test_what_could_not_be_read_is_not_asked_for_again_at_once(
+async def test_a_document_that_could_not_be_read_is_not_fetched_again_at_once(
     provider: Provider, peer: Peer
 ) -> None:
     """A-51: for half a minute"""

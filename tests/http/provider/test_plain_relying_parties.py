@@ -56,7 +56,7 @@ async def test_a_relying_party_learns_who_signed_in(provider: Provider, app: App
     assert (answer.status, answer.json()) == (200, {"sub": identity["sub"], **PERSONAL})
 
 
-async def test_a_key_gives_no_access_to_whom_profile_or_email_was_all_that_was_shown(
+async def test_a_key_gives_no_access_to_a_client_with_consent_for_profile_or_email_alone(
     provider: Provider, app: App
 ) -> None:
     """The page of consent spoke of no access, so a DPoP proof at the token endpoint adds none."""
@@ -69,7 +69,7 @@ async def test_a_key_gives_no_access_to_whom_profile_or_email_was_all_that_was_s
     assert (await userinfo(provider, tokens["access_token"], Signer.new())).status == 401
 
 
-async def test_a_solid_client_that_asks_for_openid_alone_binds_its_tokens(
+async def test_a_solid_client_that_requests_openid_alone_gets_bound_tokens(
     provider: Provider, app: App
 ) -> None:
     """Solid clients older than the scope, and the harness of the conformance suite, ask for

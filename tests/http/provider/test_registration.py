@@ -67,7 +67,7 @@ AS_SENT = {
 
 
 @pytest.mark.parametrize("sent", AS_SENT.values(), ids=AS_SENT)
-async def test_clients_get_what_they_asked_for_and_what_they_left_out(
+async def test_clients_get_what_they_requested_and_defaults_for_the_rest(
     provider: Provider, sent: dict[str, Any]
 ) -> None:
     """A-47, A-48; RFC 7591 section 3.2.1"""
@@ -164,7 +164,7 @@ async def test_metadata_that_cannot_be_used_is_refused(
 
 
 @pytest.mark.parametrize("body", ["", "{", '{"redirect_uris": [], "redirect_uris": []}', "\x00"])
-async def test_what_is_no_json_is_refused(provider: Provider, body: str) -> None:
+async def test_invalid_json_is_refused(provider: Provider, body: str) -> None:
     answer = await provider.public.post("/idp/reg", body, "application/json")
     assert_refused(answer, "invalid_client_metadata")
 

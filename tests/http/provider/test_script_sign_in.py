@@ -140,9 +140,7 @@ async def test_a_token_speaks_for_its_owner_alone(provider: Provider) -> None:
         {"username": "a" * 5000, "password": "a" * 5000},
     ],
 )
-async def test_whoever_does_not_know_the_password_learns_nothing(
-    provider: Provider, body: object
-) -> None:
+async def test_without_the_password_nothing_is_revealed(provider: Provider, body: object) -> None:
     """A-80, A-182: the same answer, whether there is such an account or not."""
     answer = await ask(provider, body)
     assert_refused(answer, "invalid_grant", 401)
@@ -216,7 +214,9 @@ async def test_a_proof_serves_once(provider: Provider) -> None:
     assert_refused(answer, "invalid_dpop_proof")
 
 
-async def test_an_authorization_header_is_not_asked_for_nor_in_the_way(provider: Provider) -> None:
+async def test_an_authorization_header_is_neither_required_nor_an_obstacle(
+    provider: Provider,
+) -> None:
     """A-80: the request has credentials of its own."""
     answer = await provider.public.request(
         "POST",

@@ -219,7 +219,7 @@ async def test_a_code_is_of_one_client(provider: Provider, app: App, public_app:
     assert_refused(await provider.redeem(thief, code), "invalid_grant")
 
 
-async def test_a_code_asked_for_with_a_key_is_of_that_key(provider: Provider, app: App) -> None:
+async def test_a_code_requested_with_a_key_is_bound_to_it(provider: Provider, app: App) -> None:
     """RFC 9449 section 10"""
     code = await provider.code(app, dpop_jkt=app.key.thumbprint)
     assert_refused(await provider.redeem(app.with_key(Signer.new()), code), "invalid_grant")
@@ -426,7 +426,7 @@ async def test_a_refresh_token_lasts_a_fortnight_and_its_family_ninety_days(
 @pytest.mark.parametrize(
     "change", [{"disabled": True}, {"valid_after_s": 1_900_000_000}], ids=["disabled", "changed"]
 )
-async def test_an_account_that_counts_no_more_gets_and_uses_no_tokens(
+async def test_an_account_that_is_no_longer_valid_gets_and_uses_no_tokens(
     provider: Provider, app: App, change: dict[str, object]
 ) -> None:
     """A-76"""
@@ -539,7 +539,7 @@ async def test_header_and_form_must_name_the_same_client(
     assert_refused(answer, "invalid_client", status=401)
 
 
-async def test_a_client_without_a_secret_shows_none(provider: Provider, public_app: App) -> None:
+async def test_a_public_client_sends_no_secret(provider: Provider, public_app: App) -> None:
     code = await provider.code(public_app)
     answer = await provider.redeem(public_app, code, client_secret="x")
     assert_refused(answer, "invalid_client", status=401)
@@ -571,7 +571,7 @@ async def test_a_script_gets_a_token_of_its_owner(
     assert await provider.get(tokens["access_token"], key) == 200
 
 
-async def test_a_script_that_asks_for_openid_gets_an_id_token(provider: Provider) -> None:
+async def test_a_script_that_requests_openid_gets_an_id_token(provider: Provider) -> None:
     """A-67"""
     credential_id = await provider.add_credential("secret-1")
     form = {"grant_type": "client_credentials", "scope": "openid offline_access webid"}

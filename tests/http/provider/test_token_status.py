@@ -80,7 +80,7 @@ async def test_of_any_other_token_it_learns_nothing(
 
 
 @pytest.mark.parametrize("change", [{"disabled": True}, {"valid_after_s": 1_900_000_000}])
-async def test_tokens_of_an_account_that_counts_no_more_are_not_active(
+async def test_tokens_of_an_account_that_is_no_longer_valid_are_not_active(
     provider: Provider, app: App, change: Json
 ) -> None:
     tokens = await provider.tokens(app)

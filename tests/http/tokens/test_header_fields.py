@@ -51,7 +51,7 @@ async def test_a_credential_of_more_than_16_kibibytes_is_too_large(world: World)
 
 
 @pytest.mark.parametrize("token", ["", " ", "é.é.é", "a b", "a,b", "=a", '"a"', "a==b"])
-async def test_what_can_be_no_token_is_refused(world: World, token: str) -> None:
+async def test_text_that_cannot_be_a_token_is_refused(world: World, token: str) -> None:
     """A-3: by its characters alone."""
     fields = {**world.app().fields("GET", URL), "Authorization": f"DPoP {token}"}
     assert_refused(await world.send(fields), "Invalid token")

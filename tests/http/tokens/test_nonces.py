@@ -78,7 +78,7 @@ async def test_the_next_nonce_comes_with_an_answer_before_the_old_one_is_over(
     assert (await strict.get(strict.app(), set_to("nonce", new))).status == 200
 
 
-async def test_a_proof_with_another_fault_is_told_of_that(strict: World) -> None:
+async def test_a_proof_with_another_fault_gets_that_error(strict: World) -> None:
     app = strict.app()
     nonce = await nonce_of(strict, app)
     answer = await strict.get(app, set_to("htm", "PUT"), set_to("nonce", nonce))

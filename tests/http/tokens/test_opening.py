@@ -79,7 +79,7 @@ async def test_a_proof_may_name_the_token(world: World) -> None:
     )
 
 
-async def test_that_a_proof_names_the_token_may_be_asked_for(
+async def test_the_hash_of_the_token_in_a_proof_can_be_required(
     start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     """A-105."""
@@ -140,7 +140,7 @@ async def test_a_scheme_in_any_case_and_spaces_are_read(world: World) -> None:
         assert (await world.send(fields)).status == 200
 
 
-async def test_another_name_of_this_machine_counts_in_proofs_and_not_in_webids(
+async def test_another_name_of_this_machine_is_valid_in_proofs_but_not_in_webids(
     world: World,
 ) -> None:
     """A-11, A-190."""

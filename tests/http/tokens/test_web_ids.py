@@ -17,7 +17,7 @@ from tests.support.provider import Page, Provider
 from tests.support.rdf import TURTLE
 
 
-async def test_a_webid_elsewhere_counts_if_it_names_the_provider(
+async def test_a_webid_elsewhere_is_accepted_if_it_names_the_provider(
     world: World, elsewhere: Provider
 ) -> None:
     """A-109."""

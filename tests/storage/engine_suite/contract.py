@@ -197,7 +197,7 @@ class ContractSuite:
         after = await read_present(store, CONTAINER)
         assert (after.members_version, after.members_modified_ms) == (replaced, NOW_MS + 1)
 
-    async def test_a_new_time_of_a_container_shows_in_the_listing_above(
+    async def test_a_new_time_of_a_container_appears_in_its_parents_listing(
         self, engine: Engine
     ) -> None:
         """C-24: a listing shows when each member container last changed."""
@@ -265,7 +265,7 @@ class ContractSuite:
             await read_present(store, "/alice/c/b/"),
         ]
 
-    async def test_what_is_no_container_has_no_members(self, engine: Engine) -> None:
+    async def test_documents_have_no_members(self, engine: Engine) -> None:
         store = await engine.open_store()
         assert list(await store.list_members(CONTAINER, limit=10)) == []
 
@@ -326,7 +326,7 @@ class ContractSuite:
 
     # --- life cycle ---------------------------------------------------------------------------
 
-    async def test_closing_finishes_what_was_asked_for(self, engine: Engine) -> None:
+    async def test_closing_finishes_the_requested_work(self, engine: Engine) -> None:
         store = await engine.open_store()
         await plant(store)
         writes = [write(put(f"/alice/c/{number}")) for number in range(10)]

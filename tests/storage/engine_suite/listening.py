@@ -38,9 +38,7 @@ class ListeningSuite:
 
     # --- listening ----------------------------------------------------------------------------
 
-    async def test_whoever_listens_hears_of_the_changes_of_every_store(
-        self, engine: Engine
-    ) -> None:
+    async def test_listeners_get_the_changes_of_every_store(self, engine: Engine) -> None:
         store, other = await engine.open_store(), await engine.open_store()
         await plant(store)
         signal = store.listen()
@@ -51,7 +49,7 @@ class ListeningSuite:
                 await signal.wait()
         signal.close()
 
-    async def test_what_came_while_nobody_waited_is_told(self, engine: Engine) -> None:
+    async def test_items_that_arrive_while_nobody_waits_are_delivered(self, engine: Engine) -> None:
         store, other = await engine.open_store(), await engine.open_store()
         await plant(store)
         signal = store.listen()
@@ -94,7 +92,7 @@ class ListeningSuite:
         assert await _deleted(other, deleting, "/alice/.acl") == {}
         assert await _deleted(other, rules.version, _ACL) == {}
 
-    async def test_rules_of_two_deletions_are_told_apart(self, engine: Engine) -> None:
+    async def test_rules_of_two_deletions_are_distinguished(self, engine: Engine) -> None:
         store = await engine.open_store()
         await plant(store)
         deletions = []

@@ -31,7 +31,7 @@ class _SweptStore:
         self.swept.set()
 
 
-async def test_sweeping_goes_on_after_trouble(
+async def test_sweeping_continues_after_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A store that is busy or broken for a while is swept again when it is not."""

@@ -46,7 +46,7 @@ async def test_two_hashes_of_one_password_differ() -> None:
     )
 
 
-async def test_every_character_counts_however_long_the_password() -> None:
+async def test_every_character_matters_however_long_the_password() -> None:
     """A-93, W-15: bcrypt forgets what is behind 72 bytes."""
     hasher = Argon2Passwords(CHEAP)
     encoded = await hasher.hash("a" * 1023 + "b", network=ALICE)
@@ -148,7 +148,7 @@ async def test_one_address_has_half_the_places_to_wait_in(made: list[Held]) -> N
     assert await slots.hasher.verify(None, "x", network=MALLORY) is PasswordCheck.WRONG
 
 
-async def test_who_waits_for_too_long_is_refused(made: list[Held]) -> None:
+async def test_a_requester_that_waits_too_long_is_refused(made: list[Held]) -> None:
     slots = held(made)
     waiting = slots.ask(MALLORY)
     await slots.wait_for_a_beginning()

@@ -69,7 +69,7 @@ def test_files_that_say_the_same_again_are_no_renewal(files: Files) -> None:
     assert files.adopted == []
 
 
-def test_a_change_counts_once_it_has_lasted_from_one_look_to_the_next(files: Files) -> None:
+def test_a_change_applies_once_it_has_lasted_from_one_check_to_the_next(files: Files) -> None:
     renewal = files.renewal()
     new = holder(key=rsa_key(1))
     files.write(new)
@@ -81,7 +81,7 @@ def test_a_change_counts_once_it_has_lasted_from_one_look_to_the_next(files: Fil
     assert len(files.adopted) == 1
 
 
-def test_a_change_counts_at_once_if_the_operator_says_so(files: Files) -> None:
+def test_a_change_applies_at_once_if_the_operator_requests_it(files: Files) -> None:
     renewal = files.renewal()
     files.write(holder(key=rsa_key(1)))
     renewal.look(at_once=True)
@@ -153,7 +153,7 @@ class Finished(Exception):
     """The thread would look for ever."""
 
 
-def test_the_files_are_looked_at_every_minute_without_being_told(files: Files) -> None:
+def test_the_files_are_checked_every_minute_without_a_signal(files: Files) -> None:
     renewal, asked = files.renewal(), Waits(2)
     new = holder(key=rsa_key(1))
     files.write(new)

@@ -25,7 +25,7 @@ async def test_nobody_has_more_than_half(most: int, of_one: int) -> None:
         await slots.take("third")
 
 
-async def test_who_waits_comes_when_a_slot_is_given_back() -> None:
+async def test_a_waiting_requester_gets_a_returned_slot() -> None:
     slots = Slots(2, wait_s=1000, refusal="Too many")
     await slots.take("a")
     waiting = asyncio.create_task(slots.take("a"))
@@ -38,7 +38,7 @@ async def test_who_waits_comes_when_a_slot_is_given_back() -> None:
     await slots.take("c")
 
 
-async def test_who_gives_up_leaves_nothing_behind() -> None:
+async def test_cancelled_waiters_leave_nothing_behind() -> None:
     """Whether it is refused or cancelled, for a slot of its own share or of all."""
     slots = Slots(2, wait_s=1000, refusal="Too many")
     await slots.take("a")

@@ -42,7 +42,7 @@ def test_a_nonce_of_a_time_to_come_is_not_taken() -> None:
     assert not nonces(clock).accepts(later)
 
 
-def test_who_shares_the_secret_knows_the_nonces_and_nobody_else() -> None:
+def test_nonces_are_valid_with_the_same_secret_only() -> None:
     clock = FakeClock()
     given_out = nonces(clock).current()
     assert nonces(clock).accepts(given_out)
@@ -61,7 +61,7 @@ def test_a_nonce_is_made_of_the_characters_that_the_field_takes() -> None:
     assert re.fullmatch(r"[\x21\x23-\x5B\x5D-\x7E]+", nonces(FakeClock()).current())
 
 
-def test_it_is_given_to_whom_sends_proofs_without_it() -> None:
+def test_clients_that_send_proofs_without_a_nonce_get_one() -> None:
     """RFC 9449 section 8.2."""
     clock = FakeClock()
     known = nonces(clock)

@@ -202,7 +202,7 @@ BAD: dict[str, tuple[list[Change], Json, str]] = {
 
 
 @pytest.mark.parametrize(("changes", "header", "phrase"), BAD.values(), ids=BAD)
-async def test_what_is_no_access_token_of_ours_is_no_bearer_token(
+async def test_tokens_that_are_not_access_tokens_of_this_server_are_not_bearer_tokens(
     changes: list[Change], header: Json, phrase: str
 ) -> None:
     """A-76, W-6."""
@@ -222,7 +222,7 @@ async def test_a_token_that_we_did_not_sign_is_refused() -> None:
     assert world.own.checked == 0
 
 
-async def test_what_the_provider_says_counts_with_every_request() -> None:
+async def test_the_decision_of_the_provider_applies_to_every_request() -> None:
     """A-76: a token that was verified is revoked at once."""
     world, key = World(), Signer.new("ES256")
     token, bound = world.token(), world.token(set_to("cnf", {"jkt": key.thumbprint}))

@@ -52,7 +52,7 @@ def test_a_token_ends_on_its_second(now_s: int, valid: bool) -> None:
             verify_token(made(), keys=[KEY], now_s=now_s)
 
 
-def test_the_key_before_the_current_one_counts_and_no_other() -> None:
+def test_the_previous_key_is_valid_and_no_other() -> None:
     """A-32."""
     assert verify_token(made(OTHER), keys=[KEY, OTHER], now_s=NOW_S).token_id == "00"
     for keys in ([KEY], []):

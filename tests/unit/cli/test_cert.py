@@ -103,7 +103,7 @@ def test_no_file_is_overwritten(made: Made, name: str) -> None:
     assert made.files == {name}
 
 
-def test_a_folder_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
+def test_a_missing_folder_is_reported_in_a_sentence(made: Made) -> None:
     result = made.run("--key", str(made.folder / "missing" / "key.pem"))
     assert result.exit_code == 1
     assert "key.pem: No such file or directory." in result.stderr
@@ -126,7 +126,7 @@ def test_a_folder_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
         "",
     ],
 )
-def test_what_cannot_be_a_webid_is_refused(made: Made, web_id: str) -> None:
+def test_an_iri_that_cannot_be_a_webid_is_refused(made: Made, web_id: str) -> None:
     result = made.run(web_id=web_id)
     assert result.exit_code == 1
     assert "cannot be used as a WebID" in result.stderr
@@ -209,7 +209,7 @@ def test_with_a_token_the_statements_are_added(made: Made, document: Document) -
         (302, "see the documentation of that server"),
     ],
 )
-def test_a_refusal_is_told_in_a_sentence_and_the_statements_are_printed(
+def test_a_refusal_is_reported_in_a_sentence_and_the_statements_are_printed(
     made: Made, document: Document, status: int, reason: str
 ) -> None:
     """The files are there already: what is left can be done by hand."""
@@ -223,7 +223,7 @@ def test_a_refusal_is_told_in_a_sentence_and_the_statements_are_printed(
     assert "the token\n" not in result.output
 
 
-def test_a_server_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
+def test_an_unreachable_server_is_reported_in_a_sentence(made: Made) -> None:
     with served() as gone:
         pass
     result = made.run(web_id=f"{gone.url}#me", token="the token")

@@ -32,7 +32,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments, prog_name="podstead")
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_reported() -> None:
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"podstead {__version__}\n")
 

@@ -57,7 +57,7 @@ def test_stolen_keys_are_replaced_at_once(root: Path) -> None:
     assert before.isdisjoint(root.rglob("*.json"))
 
 
-def test_a_root_without_a_provider_is_told_so(tmp_path: Path) -> None:
+def test_a_root_without_a_provider_is_reported(tmp_path: Path) -> None:
     for command in (["list"], ["rotate"]):
         result = run("keys", *command, "--root", str(tmp_path))
         assert result.exit_code == 2

@@ -53,7 +53,7 @@ def test_what_no_token_can_be_is_refused_before_anything_is_sent(token: str) -> 
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "many"])
-def test_what_is_no_count_is_refused(count: str) -> None:
+def test_an_invalid_count_is_refused(count: str) -> None:
     assert refusal("http://localhost:1/x", "--count", count)[0] == 2
 
 

@@ -70,7 +70,7 @@ def test_the_file_may_be_named_by_a_variable(toml: Toml) -> None:
     assert read(environment={"PODSTEAD_CONFIG": str(file["config"])}).port == 4001
 
 
-def test_an_empty_variable_counts_as_not_given() -> None:
+def test_an_empty_variable_is_treated_as_unset() -> None:
     assert read(environment={"PODSTEAD_PORT": "", "PODSTEAD_BASE_URL": " "}).port == 3000
 
 

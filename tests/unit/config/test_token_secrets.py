@@ -46,7 +46,7 @@ def test_a_token_secret_is_hexadecimal_or_base64(encode: Callable[[bytes], str])
 @pytest.mark.parametrize(
     "text", [bytes(range(31)).hex(), "ab" * 32, "password" * 8, "not base64!", "00" * 32]
 )
-def test_a_secret_of_less_than_32_random_bytes_is_refused_and_not_shown(text: str) -> None:
+def test_a_secret_of_less_than_32_random_bytes_is_refused_and_not_printed(text: str) -> None:
     """A-32"""
     message = refusal(environment={"PODSTEAD_TOKEN_SECRET": text})
     assert message.startswith("PODSTEAD_TOKEN_SECRET is not valid: it must be at least 32 random")

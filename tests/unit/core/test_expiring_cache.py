@@ -50,7 +50,7 @@ def test_the_least_recently_used_entry_goes_first() -> None:
     assert [cache.get(key, 0) for key in "abc"] == [1, None, 3]
 
 
-def test_an_entry_too_heavy_for_the_cache_replaces_nothing_but_its_predecessor() -> None:
+def test_an_entry_too_large_for_the_cache_only_replaces_its_predecessor() -> None:
     """One huge document does not sweep the cache."""
     cache: ExpiringCache[str, int] = ExpiringCache(max_weight=10)
     cache.put("a", 1, expires_at_ms=9)

@@ -42,5 +42,5 @@ def test_every_form_of_a_date_is_in_utc(zone: str, form: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "now", "784111777", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37"]
 )
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_an_invalid_date_is_none(text: str) -> None:
     assert parse_http_date(text) is None

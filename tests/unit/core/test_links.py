@@ -80,7 +80,7 @@ def test_a_type_link_is_found_in_any_spelling(header: str) -> None:
         f"garbage, <{CONTAINER}>; rel=type",
     ],
 )
-def test_what_is_no_type_link_is_none(header: str) -> None:
+def test_other_links_are_not_type_links(header: str) -> None:
     """Other relations, other contexts (RFC 8288 section 3.2), and malformed links."""
     assert type_links([header]) == ()
 
@@ -95,7 +95,7 @@ def test_a_malformed_header_does_not_spoil_the_others() -> None:
     assert type_links(["<a", "<c>; rel=type"]) == ("c",)
 
 
-def test_relations_are_told_apart() -> None:
+def test_relations_are_distinguished() -> None:
     """RFC 8288 section 2.1: registered types compare without case, extension types are IRIs."""
     assert parse_links(['<a>; rel="ACL http://Example/#X"; anchor="#y"']) == (
         Link("a", ("acl", "http://Example/#X"), anchored=True),

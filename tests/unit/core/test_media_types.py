@@ -58,7 +58,7 @@ def test_a_media_type_is_read(value: str, expected: MediaType) -> None:
         "*/*;q=ä",
     ],
 )
-def test_what_is_no_media_type_is_refused(value: str) -> None:
+def test_an_invalid_media_type_is_refused(value: str) -> None:
     with pytest.raises(BadRequest):
         parse_media_type(value)
 

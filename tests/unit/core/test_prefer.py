@@ -72,7 +72,7 @@ def test_spelling_order_and_what_is_not_known_make_no_difference(header: str) ->
     assert parse_prefer(header % MINIMAL) == representation((MINIMAL,))
 
 
-def test_of_a_preference_given_twice_the_first_counts() -> None:
+def test_of_a_repeated_preference_the_first_applies() -> None:
     """RFC 7240 section 2: also where the second stands in a field of its own."""
     header = (
         f'return=representation; include="{MINIMAL}", return=representation; omit="{MEMBERSHIP}"'
@@ -109,7 +109,7 @@ def test_what_is_malformed_or_unknown_or_too_long_is_no_preference(header: str |
     assert parse_prefer(header) == NO_PREFERENCES
 
 
-def test_the_longest_header_counts() -> None:
+def test_the_longest_accepted_header_is_parsed() -> None:
     header = "return=minimal"
     assert parse_prefer(header.ljust(MAX_PREFER_CHARS)) == Preferences(Return.MINIMAL)
 

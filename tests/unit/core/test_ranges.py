@@ -105,7 +105,7 @@ def test_a_range_knows_its_size_and_header() -> None:
         ("Sat, 21 Nov 2026 04:35:59 GMT", False),
     ],
 )
-def test_a_range_counts_only_for_the_state_that_if_range_names(
+def test_a_range_applies_only_to_the_state_that_if_range_names(
     header: str | None, *, holds: bool
 ) -> None:
     """RFC 9110 section 13.1.5: strong comparison, and exact match of dates."""

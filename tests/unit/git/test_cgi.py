@@ -48,7 +48,7 @@ def test_compressed_content_comes_inflated_and_without_its_length() -> None:
     assert not said.keys() & {"CONTENT_LENGTH", "HTTP_CONTENT_ENCODING"}
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_unknown_values_are_omitted() -> None:
     """Without a length, content is read to its end."""
     said = variables(PUSH, Transfer(PUSHED), directory="/g/1.git", agent=None, client_address="::1")
     absent = ("CONTENT_LENGTH", "HTTP_CONTENT_ENCODING", "GIT_PROTOCOL", "REMOTE_USER")

@@ -68,7 +68,7 @@ async def test_a_repository_is_there_as_a_whole(directories: Directories) -> Non
     await directories.sync(ONE)
 
 
-async def test_what_cannot_be_made_leaves_nothing(directories: Directories, tmp_path: Path) -> None:
+async def test_a_failed_creation_leaves_nothing(directories: Directories, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="It fails"):
         await directories.make(ONE, PLACE, fail)
     assert list((tmp_path / "git").iterdir()) == []
@@ -103,7 +103,7 @@ LEFT_OVER = (
 ITS_OWN = ("refs/heads/main", "objects/pack/pack-1.pack", "objects/12/345", "packed-refs")
 
 
-async def test_who_comes_alone_clears_what_a_crash_left_over(directories: Directories) -> None:
+async def test_the_only_process_removes_what_a_crash_left(directories: Directories) -> None:
     path = await make(directories)
     for name in (*LEFT_OVER, *ITS_OWN):
         (path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -132,7 +132,7 @@ def test_openid_alone_is_shown_as_access_and_does_not_follow_from_less() -> None
 
 
 @pytest.mark.parametrize(("prompts", "consents", "here", "agreed"), CASES)
-def test_lasting_access_needs_a_page_that_asked_for_it(
+def test_lasting_access_requires_a_page_that_requested_it(
     prompts: tuple[str, ...], consents: str, here: bool, agreed: bool
 ) -> None:
     """A-56: it is dropped, never an error"""
@@ -143,13 +143,13 @@ def test_lasting_access_needs_a_page_that_asked_for_it(
     assert granted == (ASKED if lasting else ("openid", "webid"))
 
 
-def test_scopes_that_were_not_asked_for_are_not_given() -> None:
+def test_scopes_that_were_not_requested_are_not_granted() -> None:
     asked = Interaction(request(scopes=("openid",)), "b", NOW_S, account_id="alice", consented=True)
     assert granted_scopes(asked, consent(CONSENTS["all"])) == ("openid",)
 
 
 @pytest.mark.parametrize("prompts", PROMPTS, ids=" ".join)
-def test_a_session_is_taken_unless_a_fresh_sign_in_is_asked_for(prompts: tuple[str, ...]) -> None:
+def test_a_session_is_used_unless_a_fresh_sign_in_is_requested(prompts: tuple[str, ...]) -> None:
     """OpenID Connect Core section 3.1.2.1"""
     new = begun(request(prompts=prompts), session(), browser_hash="b", now_s=NOW_S)
     taken = FRESH.isdisjoint(prompts)

@@ -64,5 +64,5 @@ def test_what_may_be_chosen_can_be_presented_however_it_is_typed(password: str) 
 
 
 @pytest.mark.parametrize("password", ["a" * 1025, "\ud800" * 8])
-def test_what_no_account_can_have_is_not_compared(password: str) -> None:
+def test_a_password_that_no_account_can_have_is_not_compared(password: str) -> None:
     assert presented(password) is None

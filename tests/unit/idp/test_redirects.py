@@ -76,7 +76,7 @@ def test_plain_http_to_other_hosts_is_for_development(uri: str) -> None:
 
 
 @pytest.mark.parametrize("uri", NEVER.values(), ids=NEVER)
-def test_what_could_lead_elsewhere_is_never_taken(uri: str) -> None:
+def test_a_path_that_could_lead_elsewhere_is_never_accepted(uri: str) -> None:
     """Open redirects, headers, and policies that a name is put into"""
     for application_type in ("web", "native"):
         assert not is_usable_redirect(uri, application_type=application_type, allow_http=True)

@@ -56,7 +56,7 @@ def test_what_else_a_key_says_is_not_looked_at() -> None:
 
 @pytest.mark.parametrize("member", ["d", "p", "q", "dp", "dq", "qi", "oth", "k"])
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256", "EdDSA"])
-def test_a_key_that_shows_something_private_is_refused(algorithm: str, member: str) -> None:
+def test_a_key_with_private_members_is_refused(algorithm: str, member: str) -> None:
     """A-101."""
     jwk = Signer.new(algorithm).jwk
     for ring in (import_public_key, PublicKeyCache().import_key):

@@ -131,7 +131,7 @@ def test_the_query_of_the_request_does_not_count() -> None:
     assert check(SIGNER.proof(claims()), url=f"{URL}?x=y").thumbprint == SIGNER.thumbprint
 
 
-def test_ath_may_be_asked_for() -> None:
+def test_ath_can_be_required() -> None:
     """A-105."""
     named = SIGNER.proof(claims(set_to("ath", token_hash(TOKEN))))
     assert check(named, ath=True).thumbprint == SIGNER.thumbprint
@@ -139,7 +139,7 @@ def test_ath_may_be_asked_for() -> None:
         check(SIGNER.proof(claims()), ath=True)
 
 
-def test_ath_where_no_token_is_shown_is_refused() -> None:
+def test_ath_without_a_token_is_refused() -> None:
     """A-63: a proof for the provider's token endpoint names no token."""
     with pytest.raises(InvalidJose, match="another access token"):
         check(SIGNER.proof(claims(set_to("ath", token_hash("")))), token=None)

@@ -65,7 +65,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_what_is_no_token_of_ours_is_refused(text: str) -> None:
+def test_tokens_of_others_are_refused(text: str) -> None:
     """A-75."""
     with pytest.raises(InvalidJose, match=r"^Invalid token$"):
         read_token(text, max_characters=4096)

@@ -91,6 +91,6 @@ def test_a_key_that_was_kept_signs_as_before(algorithm: SigningAlgorithm) -> Non
         json.dumps({"kty": "EC", "alg": "ES256"}).encode(),
     ],
 )
-def test_what_is_no_private_key_is_refused(content: bytes) -> None:
+def test_an_invalid_private_key_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidJose):
         SigningKeyPair.load(content)

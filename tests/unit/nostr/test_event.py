@@ -111,7 +111,7 @@ def test_bits_that_stand_for_nothing_are_refused() -> None:
     "content",
     [b"", b"{", b"[]", b'"a"', b"1", b"null", b"\xff{}", b'{"a":NaN}', b'{"a":1}{}', b"[" * 9999],
 )
-def test_what_is_no_json_object_in_utf_8_is_refused(content: bytes) -> None:
+def test_anything_but_a_json_object_in_utf_8_is_refused(content: bytes) -> None:
     refused(base64.b64encode(content).decode(), "base64 of a JSON object")
 
 

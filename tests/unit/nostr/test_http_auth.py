@@ -165,7 +165,7 @@ def test_content_is_to_have_the_hash_that_the_event_says() -> None:
         assert proven.content_digest == bytes.fromhex(SOME)
 
 
-def test_content_that_is_not_named_is_taken_unless_that_is_asked_for() -> None:
+def test_content_without_a_hash_is_accepted_unless_the_hash_is_required() -> None:
     """A-145."""
     assert check(content=True).content_digest is None
     refused("has no payload tag", content=True, require=True)

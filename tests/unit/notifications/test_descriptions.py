@@ -94,7 +94,7 @@ def test_a_service_is_described_alike_in_both_forms(channel_type: ChannelType) -
     assert description.json["id"] == str(service)
 
 
-def test_types_and_features_are_the_same_to_who_does_not_know_the_context() -> None:
+def test_types_and_features_are_the_same_without_the_context() -> None:
     """N-3: every name is a whole IRI already."""
     for member in services_json(ChannelType, base_url=BASE):
         features = member["feature"]

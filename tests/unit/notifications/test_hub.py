@@ -277,7 +277,7 @@ async def test_a_closed_watch_hears_nothing_and_others_go_on(world: World) -> No
 # --- who may hear ------------------------------------------------------------------------------
 
 
-async def test_who_may_not_read_may_not_watch(world: World) -> None:
+async def test_agents_without_read_access_cannot_watch(world: World) -> None:
     """N-30."""
     for _ in range(200):  # which does not count against the limit
         with pytest.raises(AccessDenied):
@@ -379,7 +379,7 @@ async def test_trouble_with_the_log_delays_and_loses_nothing(world: World) -> No
     assert [await sequence_of(queue), await sequence_of(queue)] == [1, 2]
 
 
-async def test_a_log_that_cannot_be_read_is_told_to_who_wants_to_watch(world: World) -> None:
+async def test_an_unreadable_log_is_reported_to_subscribers(world: World) -> None:
     world.log.broken = True
     with pytest.raises(StorageError):
         await world.watch(X)
@@ -389,7 +389,7 @@ async def test_a_log_that_cannot_be_read_is_told_to_who_wants_to_watch(world: Wo
     assert await sequence_of(queue) == added
 
 
-async def test_who_does_not_keep_up_is_closed_and_others_go_on(world: World) -> None:
+async def test_a_slow_receiver_is_closed_and_others_continue(world: World) -> None:
     """N-31."""
     watch, slow = await world.watch(X, capacity=2)
     _, other = await world.watch(X, BOB)

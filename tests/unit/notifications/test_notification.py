@@ -55,7 +55,7 @@ def logged(activity: records.ChangeType, path: str) -> LoggedChange:
 
 
 @pytest.mark.parametrize(("activity", "path", "expected"), EXPECTED)
-def test_who_hears_what(
+def test_each_subscriber_gets_what_it_may_read(
     activity: records.ChangeType, path: str, expected: set[tuple[str, Activity]]
 ) -> None:
     """N-17, L-6, L-7, L-12."""

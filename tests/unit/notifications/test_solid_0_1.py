@@ -119,7 +119,7 @@ def test_a_notice_is_one_line_for_each_url_of_its_topic() -> None:
     assert spoken.publish(notification("/alice/z")) == []
 
 
-def test_one_request_is_told_once_for_each_url() -> None:
+def test_one_request_is_notified_once_for_each_url() -> None:
     """L-7: a container hears that it was created and that it has a member, of one request."""
     spoken = conversation()
     accepted(spoken, "/alice/")
@@ -161,7 +161,7 @@ def test_a_subscription_is_given_up_without_an_answer() -> None:
         ("a\tb\x0bc", "a b c"),
     ],
 )
-def test_what_is_not_understood_is_warned_of(line: str, shown: str) -> None:
+def test_an_unrecognized_message_gets_a_warning(line: str, shown: str) -> None:
     """L-8: never a reason to close."""
     assert conversation().read(line) == Say(f"warning Unrecognized message {shown}")
 

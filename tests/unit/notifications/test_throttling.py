@@ -39,7 +39,9 @@ def sent(gaps_ms: list[int], rate_ms: int | None) -> list[tuple[int, int]]:
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=30), st.integers(1, 40))
-def test_the_rate_is_kept_and_the_last_is_told_in_time(gaps_ms: list[int], rate_ms: int) -> None:
+def test_the_rate_is_kept_and_the_last_change_is_sent_in_time(
+    gaps_ms: list[int], rate_ms: int
+) -> None:
     out = sent(gaps_ms, rate_ms)
     times = [at_ms for at_ms, _ in out]
     numbers = [number for _, number in out]

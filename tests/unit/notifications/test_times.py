@@ -84,6 +84,6 @@ def test_durations_are_read_in_any_case(text: str, expected_ms: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "P", "PT", "10S", "-PT1S", "PT1.S", "P1S", "PT1H2", "PT\u0661S"]
 )
-def test_what_is_no_duration_is_none(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="No duration"):
         read_duration(text)

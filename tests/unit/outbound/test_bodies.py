@@ -115,7 +115,7 @@ async def test_a_damaged_gzip_body_is_no_body(damage: str, chunk: int) -> None:
 
 
 @pytest.mark.parametrize("coding", ["br", "zstd", "deflate", "compress", "gzip, gzip", "gzip;q=1"])
-async def test_a_coding_that_was_not_asked_for_is_refused(coding: str) -> None:
+async def test_a_coding_that_was_not_requested_is_refused(coding: str) -> None:
     """RFC 9110 section 12.5.3: only gzip is offered."""
     with pytest.raises(WrongType):
         await read(b"x", coding=coding)

@@ -59,7 +59,7 @@ async def test_a_context_comes_from_a_listed_origin(
     assert context == FetchedDocument(b"{}", media_type, peer.url("/v1"))
 
 
-async def test_a_context_of_an_unlisted_origin_is_not_asked_for(
+async def test_a_context_of_an_unlisted_origin_is_not_fetched(
     deployment: Deployment, peer: Peer, other_peer: Peer
 ) -> None:
     """R-11: only origins listed by the operator, redirects included; by default there are none."""
@@ -153,7 +153,7 @@ async def test_the_two_kinds_do_not_share_what_they_keep(
         await remote.fetch(peer.url(), CONTEXT)
 
 
-async def test_what_is_kept_in_memory_is_bounded(deployment: Deployment, peer: Peer) -> None:
+async def test_documents_kept_in_memory_are_bounded(deployment: Deployment, peer: Peer) -> None:
     """The least recently used document makes room."""
     for name in "abc":
         peer.replies[f"/{name}"] = answer(body=b" " * 30_000)

@@ -132,7 +132,7 @@ async def test_any_other_status_than_200_is_no_document(
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "", "text/turtlex", "application/json", ";"])
-async def test_a_media_type_that_was_not_asked_for_is_refused(
+async def test_a_media_type_that_was_not_requested_is_refused(
     deployment: Deployment, peer: Peer, content_type: str
 ) -> None:
     """A-189, content-type checked."""

@@ -71,7 +71,7 @@ async def test_fetches_under_different_policies_are_not_shared(
     assert (await fitting).media_type == "text/turtle"
 
 
-async def test_a_caller_who_leaves_does_not_end_the_fetch_of_the_others(
+async def test_a_cancelled_caller_does_not_end_the_fetch_for_the_others(
     deployment: Deployment, peer: Peer
 ) -> None:
     """A cancelled request must not fail its neighbours."""
@@ -190,7 +190,7 @@ async def test_a_failed_fetch_is_answered_from_memory_for_a_while(
     assert (await fetcher.fetch(peer.url(), PATIENT)).media_type == "text/turtle"
 
 
-async def test_a_remembered_failure_tells_what_the_first_one_told(
+async def test_a_cached_failure_has_the_message_of_the_first_one(
     deployment: Deployment, peer: Peer
 ) -> None:
     """A-191: status and sentence come back with it."""

@@ -242,7 +242,7 @@ async def test_a_redirect_from_http_to_https_is_followed(
 @pytest.mark.parametrize(
     "status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"]
 )
-async def test_a_redirect_is_followed_and_the_final_url_told(
+async def test_a_redirect_is_followed_and_the_final_url_returned(
     deployment: Deployment, peer: Peer, other_peer: Peer, status: str
 ) -> None:
     """A-189; the final URL is the base of relative references."""

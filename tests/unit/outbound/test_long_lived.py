@@ -51,6 +51,6 @@ async def test_what_does_not_open_is_given_up(monkeypatch: pytest.MonkeyPatch) -
         ("https://pods.example/ws://x", "https://pods.example/ws://x"),
     ],
 )
-def test_a_web_socket_is_asked_for_by_http(url: str, form: str) -> None:
+def test_the_http_response_requires_a_web_socket(url: str, form: str) -> None:
     """RFC 6455 section 3."""
     assert http_form(url) == form

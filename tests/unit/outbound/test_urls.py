@@ -205,7 +205,7 @@ def test_loopback_is_refused_in_a_strict_deployment_and_open_in_a_loopback_one(
 @pytest.mark.parametrize(
     "host", ["10.0.0.1", "[::ffff:127.0.0.1]", "[::]", "0.0.0.0", "localhost.x"]
 )
-def test_a_loopback_deployment_opens_nothing_but_loopback(host: str) -> None:
+def test_a_loopback_deployment_listens_on_loopback_only(host: str) -> None:
     """A-190: everything else has the rules, and the reach, of the public network."""
     assert refusal(LOOPBACK, f"http://{host}/") is Refusal.SCHEME
     assert LOOPBACK.admit(f"https://{host}/").reach is AddressScope.PUBLIC

@@ -55,7 +55,7 @@ IDENTITY = [
 
 
 @pytest.mark.parametrize("statement", IDENTITY)
-def test_a_statement_of_identity_counts(statement: str) -> None:
+def test_a_statement_of_identity_is_valid(statement: str) -> None:
     assert len(stated(statement)) == 1
 
 
@@ -146,7 +146,7 @@ def test_a_change_deep_in_a_keys_node_shows() -> None:
         "<#me> cert:key" + " [ <#p>" * 30 + " 1" + " ]" * 30 + " .",
     ],
 )
-def test_what_cannot_be_compared_counts_as_changed(content: str) -> None:
+def test_a_state_that_cannot_be_compared_is_treated_as_changed(content: str) -> None:
     """Fail closed: whoever writes such a thing needs Control."""
     assert stated(content)
     assert stated(content) != stated(content)
@@ -209,7 +209,7 @@ def test_what_lets_somebody_act_as_a_webid_makes_a_profile(content: str) -> None
 
 
 @pytest.mark.parametrize("content", LINKS)
-def test_in_a_profile_every_name_counts(content: str) -> None:
+def test_every_name_in_a_profile_is_valid(content: str) -> None:
     """So an application cannot add one beside a provider."""
     profile = "<#me> solid:oidcIssuer <https://issuer.example/> ."
     assert stated_by_profile(stated(profile + content)) > stated_by_profile(stated(profile))

@@ -109,7 +109,7 @@ def test_contexts_name_contexts() -> None:
     same(document, sources(one=NAME, two={"@import": URL}), plain)
 
 
-def test_the_later_context_counts() -> None:
+def test_the_later_context_applies() -> None:
     contexts = sources(one=NAME, two={"name": "http://later.example/name"})
     same(
         {"@context": [URL, OTHER], "@id": "#a", "name": "x"},

@@ -210,7 +210,7 @@ def test_turtle_is_the_default() -> None:
     assert LISTING_TYPES[0] == TURTLE
 
 
-def test_a_container_is_had_as_every_type_that_documents_are() -> None:
+def test_a_container_is_available_in_every_type_of_documents() -> None:
     """R-2, R-6."""
     assert LISTING_TYPES == RDF_TYPES
 

@@ -117,7 +117,7 @@ def test_prefixes_of_the_patch_are_kept() -> None:
     }
 
 
-def test_variables_are_told_from_text_that_looks_like_them() -> None:
+def test_variables_are_distinguished_from_text_that_looks_like_them() -> None:
     text = (
         "<#p> a solid:InsertDeletePatch; # ?comment { {\n"
         'solid:where { ?x <#p?q=?no> \'?no { \\\' ?no\', """?no " {\n?no"""@en } ;\n'
@@ -231,7 +231,7 @@ def test_an_empty_body_is_malformed(text: str) -> None:
         (f"{TYPE} <#patch> solid:where {{ <<( <#a> <#b> <#c> )>> <#q> 'x' }} .", 2),
     ],
 )
-def test_what_is_no_n3_is_malformed(text: str, line: int | None) -> None:
+def test_invalid_n3_is_malformed(text: str, line: int | None) -> None:
     """X-2: a syntax error is 400, and its line is told where the parser knows it."""
     with pytest.raises(MalformedRdf) as caught:
         read_patch(text)
@@ -253,7 +253,7 @@ def test_a_term_that_stands_alone_in_a_formula_is_malformed(formula: str, bracke
     assert caught.value.line == 3 + formula.count("\n")
 
 
-def test_what_is_no_utf_8_is_malformed() -> None:
+def test_invalid_utf_8_is_malformed() -> None:
     """R-13."""
     with pytest.raises(MalformedRdf, match="line 2: it is not UTF-8"):
         parse_n3_patch(b"# a\n# \xff", base_iri=BASE)

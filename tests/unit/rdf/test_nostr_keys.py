@@ -58,7 +58,7 @@ MULTIKEY = f'sec:publicKeyMultibase "fe70102{KEY}"'
         f"<#me> sec:authenticationMethod [ sec:publicKeyJwk '{jwk()}'^^rdf:JSON ] .",
     ],
 )
-def test_a_key_of_the_webid_counts(turtle: str) -> None:
+def test_a_key_of_the_webid_is_valid(turtle: str) -> None:
     assert keys(turtle) == {KEY}
 
 
@@ -142,7 +142,7 @@ def test_too_many_keys_are_none() -> None:
     assert keys(naming(MAX_KEYS + 1)) == frozenset()
 
 
-def test_a_document_in_the_words_of_controlled_identifiers_counts() -> None:
+def test_a_document_in_the_vocabulary_of_controlled_identifiers_is_accepted() -> None:
     """CID 1.0, with the context of the specification."""
     profile = {
         "@context": "https://www.w3.org/ns/cid/v1",

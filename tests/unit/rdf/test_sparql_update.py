@@ -240,7 +240,7 @@ GROUP = "DELETE {{ ?s ?p ?o }}\nWHERE {{ ?s ?p ?o .\n{} }}"
         ("\nDELETE { [] <#b> ?c } WHERE { <#a> <#b> ?c }", "DELETE block has a blank node", 2),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(text: str, reason: str, line: int) -> None:
+def test_unsupported_features_are_refused_by_name(text: str, reason: str, line: int) -> None:
     """X-34: 422, saying which word and where."""
     with pytest.raises(PatchRefused, match=reason) as caught:
         read_update(text)
@@ -292,7 +292,7 @@ def test_what_is_not_supported_is_refused_by_name(text: str, reason: str, line: 
         ("<#patch> a <#Patch> .", 1),
     ],
 )
-def test_what_is_no_update_is_malformed(text: str, line: int | None) -> None:
+def test_an_invalid_update_is_malformed(text: str, line: int | None) -> None:
     """X-35: 400, on the line of the text that was sent."""
     with pytest.raises(MalformedRdf) as caught:
         read_update(text)

@@ -147,7 +147,7 @@ async def test_writers_of_one_document_go_on_from_one_another(store: WatchedStor
     assert [row.version for row in changes] == versions
 
 
-async def test_access_rules_are_in_force_before_anybody_goes_on_from_them(
+async def test_access_rules_are_in_force_before_the_next_step(
     store: WatchedStore,
 ) -> None:
     writers = Writers(store)

@@ -38,7 +38,7 @@ def test_the_memory_taken_stays_within_what_it_may_be(size_bytes: int) -> None:
     assert renderings.get(key(0)) is None
 
 
-def test_what_was_asked_for_lately_stays() -> None:
+def test_recently_used_entries_stay() -> None:
     renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
     renderings.put(key(0), b"often asked for")
     for number in range(1, 5000):

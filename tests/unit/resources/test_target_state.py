@@ -47,7 +47,7 @@ def state(target: str, *existing: str) -> TargetState:
         ("/alice/.aclx/y", []),
     ],
 )
-def test_there_is_room_where_nothing_stands_in_the_way(target: str, existing: list[str]) -> None:
+def test_a_path_is_free_if_nothing_is_in_the_way(target: str, existing: list[str]) -> None:
     state(target, *existing).check_creatable()
 
 
@@ -70,7 +70,7 @@ def test_there_is_room_where_nothing_stands_in_the_way(target: str, existing: li
         ("/alice/x.meta.acl", ["/alice/x", "/alice/x.meta"]),
     ],
 )
-def test_there_is_no_room_where_something_stands_or_may_come_to(
+def test_a_path_is_not_free_if_something_exists_or_may_be_created_there(
     target: str, existing: list[str]
 ) -> None:
     with pytest.raises(Conflict):

@@ -74,7 +74,7 @@ def left(version: str) -> Metadata:
     return Metadata(ONE, ResourceKind.DOCUMENT, Version(version), "text/plain", 0, 0, 0)
 
 
-async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> None:
+async def test_the_next_write_gets_the_result_of_the_pending_one() -> None:
     locks = WriteLocks()
     async with locks.of(ONE) as first:
         assert first.expected is None
@@ -93,7 +93,7 @@ async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> Non
         assert later.expected is None, "nothing is under way, so the store tells"
 
 
-async def test_nobody_goes_on_from_a_write_that_failed() -> None:
+async def test_no_write_builds_on_a_failed_one() -> None:
     locks = WriteLocks()
     async with locks.of(ONE) as first:
         first.release_early(left("1"))

@@ -83,9 +83,7 @@ def test_an_authorization_may_be_a_blank_node() -> None:
         pytest.param(f"acl:agent <{BOB}>;", "ex:agent foaf:Agent;", id="foreign predicate"),
     ],
 )
-def test_an_authorization_that_lacks_a_part_counts_for_nothing(
-    left_out: str, replacement: str
-) -> None:
+def test_an_incomplete_authorization_is_ignored(left_out: str, replacement: str) -> None:
     """W-12, W-16"""
     assert left_out in VALID
     assert len(read(VALID).authorizations) == 1

@@ -171,7 +171,7 @@ async def test_a_path_that_was_not_looked_at_is_not_taken_as_absent() -> None:
         await world.gate.grant(None, None, path("/pod/doc"), snapshot)
 
 
-async def test_a_written_acl_counts_for_the_very_next_request() -> None:
+async def test_a_written_acl_applies_to_the_next_request() -> None:
     """W-5"""
     world = pod()
     for modes, expected in (("R", "read"), ("RA", "read append"), ("", "")):

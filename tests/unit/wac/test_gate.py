@@ -33,12 +33,12 @@ async def refusal(world: World, name: str, agent: Identity | None) -> Exception:
     return caught.value
 
 
-async def test_who_holds_what_is_required_passes() -> None:
+async def test_the_required_modes_suffice() -> None:
     world = readable()
     assert await world.status("/pod/doc", identity(BOB), modes.for_read(path("/pod/doc"))) == 200
 
 
-async def test_without_credentials_a_refusal_asks_for_them() -> None:
+async def test_a_refusal_without_credentials_has_a_challenge() -> None:
     """W-60"""
     error = await refusal(readable(), "/pod/doc", None)
     assert isinstance(error, NotAuthenticated)
@@ -142,7 +142,7 @@ async def test_for_the_public_both_groups_are_the_same() -> None:
     assert (await world.grant("/pod/doc", None)).wac_allow == 'user="read",public="read"'
 
 
-async def test_a_grant_is_told_to_those_who_are_refused_too() -> None:
+async def test_refused_agents_also_learn_what_they_are_granted() -> None:
     """W-50: for WAC-Allow on 401 and 403"""
     world = readable()
     assert (await world.grant("/pod/doc", None)).wac_allow == 'user="",public=""'
@@ -176,7 +176,7 @@ async def test_on_an_acl_control_is_everything_and_all_else_nothing() -> None:
     assert public.wac_allow == f'user="{everything}",public="{everything}"'
 
 
-async def test_an_acl_is_not_ruled_by_what_stands_at_an_acl_of_it() -> None:
+async def test_an_acl_is_not_governed_by_an_acl_of_its_own() -> None:
     """W-1: there is none."""
     world = readable()
     world.acl("/pod/doc.acl", rule(PUBLIC, "RWC", "doc.acl"))
@@ -211,7 +211,7 @@ async def test_the_owner_of_one_storage_is_nobody_in_another() -> None:
     assert await world.held("/doc", identity(OWNER)) == ""
 
 
-async def test_who_holds_control_anyway_is_not_looked_up_as_the_owner() -> None:
+async def test_an_agent_with_control_is_not_looked_up_as_the_owner() -> None:
     """W-18: owning adds nothing but Control."""
     world = pod()
     await world.grant("/pod/doc", identity(OWNER))
@@ -235,7 +235,7 @@ async def test_a_grant_lasts_only_if_all_that_it_took_lasts() -> None:
     assert not (await world.gate.authorize(bob, None, target, required, snapshot)).lasting
 
 
-async def test_an_owner_who_changes_is_owner_no_longer_at_once() -> None:
+async def test_a_replaced_owner_loses_ownership_at_once() -> None:
     """W-18: ACLs are cached, ownership is not."""
     world = pod()
     world.store("/pod/.acl", "")

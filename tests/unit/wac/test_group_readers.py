@@ -48,7 +48,7 @@ async def test_the_members_of_a_private_group_do_not_show_in_the_rules_of_others
         (f"acl:agent <{BOB}>", "RW", ""),
     ],
 )
-async def test_a_group_elsewhere_counts_if_the_owner_of_the_rules_may_read_it(
+async def test_a_group_elsewhere_applies_if_the_owner_of_the_rules_may_read_it(
     who: str, modes: str, expected: str
 ) -> None:
     world = two_pods()
@@ -56,7 +56,7 @@ async def test_a_group_elsewhere_counts_if_the_owner_of_the_rules_may_read_it(
     assert await world.held(PROBE, identity(BOB)) == expected
 
 
-async def test_a_group_in_another_pod_of_the_same_owner_counts() -> None:
+async def test_a_group_in_another_pod_of_the_same_owner_applies() -> None:
     world = two_pods(owner=OWNER)
     assert await world.held(PROBE, identity(BOB)) == "read"
 
@@ -128,7 +128,7 @@ async def test_a_decision_relies_on_the_rules_of_a_group_document_elsewhere() ->
     assert AtVersion(document.path, document.version) in after
 
 
-async def test_a_change_of_its_rules_counts_for_the_very_next_request() -> None:
+async def test_a_change_of_its_rules_applies_to_the_next_request() -> None:
     world = two_pods()
     for who, expected in ((MALLORY, "read"), (BOB, ""), (MALLORY, "read")):
         world.acl(DOCUMENT, rule(f"acl:agent <{who}>", "R", "team"))

@@ -41,7 +41,7 @@ async def test_a_member_of_a_local_group_holds_its_modes() -> None:
     assert await world.held("/pod/doc", None) == ""
 
 
-async def test_every_name_of_an_identity_counts_for_membership() -> None:
+async def test_every_name_of_an_identity_matters_for_membership() -> None:
     """A-4, A-150"""
     world = grouped("team#a")
     world.store("/pod/team", MEMBERS)
@@ -120,7 +120,7 @@ async def test_a_document_is_read_up_to_the_limit_only(too_long_by: int, expecte
     assert await world.held("/pod/doc", identity(BOB)) == expected
 
 
-async def test_a_changed_group_counts_for_the_very_next_request() -> None:
+async def test_a_changed_group_applies_to_the_next_request() -> None:
     """W-5"""
     world = grouped("team#a")
     assert await world.held("/pod/doc", identity(BOB)) == ""
@@ -231,7 +231,7 @@ async def test_relative_members_resolve_against_where_the_document_was_found() -
     assert await world.held("/pod/doc", identity(BOB)) == ""
 
 
-async def test_a_foreign_group_counts_for_a_few_seconds() -> None:
+async def test_a_foreign_group_is_cached_for_a_few_seconds() -> None:
     """W-14"""
     world = grouped(f"{REMOTE}#a")
     world.serve(REMOTE, MEMBERS)

@@ -98,7 +98,7 @@ def test_creating_by_put_requires_append_on_the_container_and_write_on_the_new_r
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_each_container_made_on_the_way_counts_as_a_creation(method: str) -> None:
+def test_each_intermediate_container_counts_as_a_creation(method: str) -> None:
     """W-37"""
     target = ResourcePath("/pod/c/d/e/doc.ttl")
     state = snapshot(target, "/pod/", "/pod/c/")

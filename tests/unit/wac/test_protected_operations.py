@@ -58,7 +58,7 @@ def given(access: Access, who: str, target: str, *, exists: bool = True) -> Worl
 @pytest.mark.parametrize(
     "case", [each for each in distinct_cases() if each.request not in UNGUARDED], ids=str
 )
-async def test_the_gate_lets_pass_whom_the_matrix_names(case: Case, subject: str) -> None:
+async def test_the_gate_permits_what_the_matrix_permits(case: Case, subject: str) -> None:
     """W-30 to W-45: by rules about all agents, about Bob and about everybody. Whoever is refused
     cannot tell what exists from what does not."""
     world = given(case.access, SUBJECTS[subject], case.target, exists=case.exists)

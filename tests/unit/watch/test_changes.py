@@ -124,7 +124,7 @@ def test_a_stream_of_json_may_be_cut_anywhere(indent: int | None) -> None:
         assert rest == b""
 
 
-def test_pub_tells_that_something_happened_and_not_what() -> None:
+def test_pub_says_that_something_changed_but_not_what() -> None:
     """L-5."""
     change = read_pub(NOTE, now_ms=1795262025799)
     assert (change.activity, change.resource) == ("Activity", NOTE)

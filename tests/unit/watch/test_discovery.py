@@ -74,7 +74,7 @@ def test_a_link_to_nowhere_is_passed_over(target: str) -> None:
     assert read_links(fields, url=URL).descriptions == ("https://pods.example/d",)
 
 
-def test_a_page_of_no_solid_server_is_told_apart() -> None:
+def test_a_page_of_another_kind_of_server_is_recognized() -> None:
     fields = [("link", '</style.css>; rel="preload"'), ("content-type", "text/html")]
     assert not read_links(fields, url=URL).is_solid
     assert read_links([("link", '<.acl>; rel="acl"')], url=URL).is_solid

@@ -52,7 +52,7 @@ def test_the_name_of_an_event_holds_for_that_event_only() -> None:
     assert events_of(content) == [ServerSentEvent("x", "lost"), ServerSentEvent("y")]
 
 
-def test_an_id_counts_when_its_event_is_complete_and_stays() -> None:
+def test_an_event_id_applies_when_its_event_is_complete_and_persists() -> None:
     stream = EventStream("7")
     stream.feed(b"id: 8\ndata: x\n")
     assert stream.last_id == "7"

@@ -65,7 +65,7 @@ async def test_more_than_the_limit_is_refused_as_soon_as_it_arrives() -> None:
 
 
 @pytest.mark.parametrize("arriving", [[], [part(b"ab")], [part(b"")]])
-async def test_what_stops_arriving_is_given_up(arriving: list[Message]) -> None:
+async def test_a_body_that_stops_arriving_is_aborted(arriving: list[Message]) -> None:
     """The client is still there, so this is no early end."""
     with pytest.raises(BodyTimeout):
         await body(arriving, length="4").read(limit_bytes=10)
@@ -96,7 +96,7 @@ def test_a_length_is_a_number_that_can_be(length: str) -> None:
     ("length", "chunked", "announced"),
     [(None, False, False), ("0", False, False), ("1", False, True), (None, True, True)],
 )
-def test_whether_content_is_announced_is_told_by_the_headers(
+def test_the_headers_say_whether_content_follows(
     length: str | None, chunked: bool, announced: bool
 ) -> None:
     """P-7: a request without a length and without chunks has no content."""

@@ -46,7 +46,7 @@ def test_what_is_no_secret_of_ours_is_none(line: str) -> None:
     assert Cookies(secure=False).session(_request(line)) is None
 
 
-def test_over_https_only_the_name_that_is_bound_to_the_host_counts() -> None:
+def test_over_https_only_the_cookie_name_bound_to_the_host_is_valid() -> None:
     """A-61."""
     cookies = Cookies(secure=True)
     request = _request(f"podstead-session={OTHER}; __Host-podstead-session={SECRET}")

@@ -65,7 +65,7 @@ async def test_stopping_waits_until_every_listener_has_gone() -> None:
         await draining
 
 
-async def test_who_comes_while_the_server_stops_is_told_at_once() -> None:
+async def test_a_client_that_connects_while_the_server_stops_is_closed_at_once() -> None:
     opened = sockets()
     await opened.drain()
     with opened.admit("192.0.2.1", None) as queue:

@@ -92,7 +92,7 @@ def test_a_page_loads_nothing_and_runs_nothing(page: str) -> None:
 @pytest.mark.parametrize(
     "hostile", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;<b>", "</p>"]
 )
-def test_what_a_page_is_told_stands_there_as_text(hostile: str) -> None:
+def test_values_in_a_page_are_escaped(hostile: str) -> None:
     expected = len(Outline(error_page(status=400, reason="R", message="x").decode()).elements)
     for page in (
         error_page(status=400, reason="R", message=hostile),

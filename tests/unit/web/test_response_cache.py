@@ -126,7 +126,7 @@ def test_what_was_made_while_something_was_committed_is_not_kept(world: World) -
     assert world.kept(scope()) is None
 
 
-def test_nothing_is_kept_where_changes_cannot_be_told(world: World) -> None:
+def test_nothing_is_cached_if_changes_cannot_be_detected(world: World) -> None:
     world.store.mark = None
     assert world.answers.key(scope()) is None
 
@@ -159,7 +159,7 @@ def test_refusals_and_what_is_still_to_be_sent_are_not_kept(world: World) -> Non
     assert world.kept(scope()) is None
 
 
-def test_what_is_kept_has_a_bound_and_the_oldest_goes_first(world: World) -> None:
+def test_stored_events_are_limited_and_the_oldest_is_removed_first(world: World) -> None:
     size_bytes = CAPACITY_BYTES // 16
     for number in range(40):
         world.keep(scope(query_string=b"%d" % number), response(b"x" * size_bytes))

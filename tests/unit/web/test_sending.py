@@ -52,7 +52,7 @@ class Client:
         await asyncio.sleep(0)
 
 
-async def test_every_piece_is_sent_and_the_end_told() -> None:
+async def test_every_piece_and_the_end_are_sent() -> None:
     pieces, client = Pieces(), Client()
     await send_response(Response(200, [], pieces.make()), SCOPE, client.receive, client.send)
     start, *body, end = client.taken
@@ -65,7 +65,7 @@ async def test_every_piece_is_sent_and_the_end_told() -> None:
 
 
 @pytest.mark.parametrize("leaves_at", [2, 5])
-async def test_nothing_is_made_for_who_has_left_and_what_was_open_is_closed(
+async def test_nothing_is_created_for_a_disconnected_client_and_open_files_are_closed(
     leaves_at: int,
 ) -> None:
     pieces, client = Pieces(), Client(leaves_at=leaves_at)
@@ -142,7 +142,7 @@ async def test_a_connection_that_breaks_closes_what_was_open_too() -> None:
     assert (pieces.made, pieces.closed) == (2, True)
 
 
-async def test_who_takes_nothing_is_given_up_like_who_has_left() -> None:
+async def test_a_client_that_reads_nothing_is_treated_as_disconnected() -> None:
     class Stalled(Client):
         async def send(self, message: Message) -> None:
             await super().send(message)
