@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cryptography import x509
 from OpenSSL import SSL, crypto
 
 from podstead.app.process.certificate import CertificatePair
+from podstead.core.bounded_cache import BoundedCache
 
 _PIECE_BYTES = 64 * 1024
 _RECORD_BYTES = 16 * 1024
 _RECORD_OVERHEAD_BYTES = 256
 """More than what TLS adds to a record (RFC 8446 section 5.2, RFC 5246 section 6.2.3)."""
+_NAME_CACHE_CHARACTERS = 1024 * 1024
+"""Of the certificates whose names are kept, and of the names."""
 _SESSION_CONTEXT = b"podstead"
 _PARTIAL_WRITE = 0x1
 """SSL_MODE_ENABLE_PARTIAL_WRITE: pyOpenSSL sets it, and a call would write one record only."""
@@ -74,20 +78,43 @@ class ServerContext:
         # The certificate of a context can only be read from a connection.
         own = SSL.Connection(self._context, None).get_certificate()
         self._certificate = None if own is None else _pem(own)
+        self._names = BoundedCache[str, str](_NAME_CACHE_CHARACTERS)
 
     def connection(self) -> TlsConnection:
         """The server's side of a new connection."""
-        return TlsConnection(SSL.Connection(self._context, None), self._certificate)
+        return TlsConnection(SSL.Connection(self._context, None), self)
+
+    def handshake(self, connection: SSL.Connection) -> Handshake:
+        """The result of a handshake: the client's certificate, and the protection of the
+        connection."""
+        chain = tuple(map(_pem, _chain(connection)))
+        return Handshake(
+            chain=chain,
+            name=self._name(chain[0]) if chain else None,
+            version=connection.get_protocol_version(),
+            cipher=_CIPHER_NUMBERS.get(connection.get_cipher_name() or ""),
+            server_certificate=self._certificate,
+        )
+
+    def _name(self, pem: str) -> str | None:
+        # Clients present the same certificate with each connection, and parsing it takes as long
+        # as all the rest of introducing them.
+        name = self._names.get(pem)
+        if name is None:
+            name = _name(pem)
+            if name is not None:
+                self._names.put(pem, name, weight=len(pem) + len(name))
+        return name
 
 
 class TlsConnection:
     """One connection. :meth:`feed` takes received bytes; :meth:`taken` returns bytes to send."""
 
-    __slots__ = ("_connection", "_server_certificate", "ended")
+    __slots__ = ("_connection", "_context", "ended")
 
-    def __init__(self, connection: SSL.Connection, server_certificate: str | None) -> None:
+    def __init__(self, connection: SSL.Connection, context: ServerContext) -> None:
         self._connection = connection
-        self._server_certificate = server_certificate
+        self._context = context
         self.ended = False
         """Whether the client has ended its side (close_notify)."""
         connection.set_accept_state()
@@ -162,15 +189,7 @@ class TlsConnection:
     def handshake(self) -> Handshake:
         """The result of the handshake: the client's certificate, and the protection of the
         connection."""
-        connection = self._connection
-        certificate = connection.get_peer_certificate()
-        return Handshake(
-            chain=() if certificate is None else _chain(certificate, connection),
-            name=None if certificate is None else _name(certificate),
-            version=connection.get_protocol_version(),
-            cipher=_CIPHER_NUMBERS.get(connection.get_cipher_name() or ""),
-            server_certificate=self._server_certificate,
-        )
+        return self._context.handshake(self._connection)
 
 
 def _make_context(pair: CertificatePair) -> SSL.Context:
@@ -210,19 +229,19 @@ def _choose_protocol(_connection: SSL.Connection, offered: list[bytes]) -> bytes
     raise TlsFailed("The client speaks no version of HTTP that the server does")  # RFC 7301, 3.2
 
 
-def _chain(certificate: crypto.X509, connection: SSL.Connection) -> tuple[str, ...]:
+def _chain(connection: SSL.Connection) -> list[crypto.X509]:
     # On the server's side, the chain of OpenSSL lacks the client's own certificate.
-    others = connection.get_peer_cert_chain() or []
-    return tuple(_pem(each) for each in (certificate, *others))
+    certificate = connection.get_peer_certificate()
+    return [] if certificate is None else [certificate, *(connection.get_peer_cert_chain() or ())]
 
 
 def _pem(certificate: crypto.X509) -> str:
     return crypto.dump_certificate(crypto.FILETYPE_PEM, certificate).decode("ascii")
 
 
-def _name(certificate: crypto.X509) -> str | None:
+def _name(pem: str) -> str | None:
     try:
-        return certificate.to_cryptography().subject.rfc4514_string()
+        return x509.load_pem_x509_certificate(pem.encode("ascii")).subject.rfc4514_string()
     except Exception:  # noqa: BLE001 - strangers' certificates can fail to parse in any way
         return None  # the connection does not depend on it; authentication checks the certificate
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,11 @@ from podstead.config import StartRefused
 if TYPE_CHECKING:
     from podstead.app.process.tls.engine import ServerContext
 
+_MEMORY = "/dev/shm"  # noqa: S108 - the folder in it is private
+"""Where Linux keeps files in memory. A socket is named and its name removed for each connection,
+which takes ten times as long on a disk."""
+
+_PREFIX = "podstead-"
 _MAX_BYTES = 70
 """The maximum length of the folder's path. It leaves room for two more names in the address of a
 Unix socket, which can have at least 104 bytes."""
@@ -39,7 +44,7 @@ class Front:
 def private_folder() -> Iterator[Path]:
     """A folder that no other user can read. Raises StartRefused."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix="podstead-"))  # with mode 0700
+        folder = _create_folder()
     except OSError as error:
         raise StartRefused(
             f"webid-tls requires a folder for temporary files, which cannot be created "
@@ -54,6 +59,15 @@ def private_folder() -> Iterator[Path]:
         yield folder
     finally:
         remove_folder(folder)
+
+
+def _create_folder() -> Path:
+    """A new folder with mode 0700, in memory if possible unless the operator has chosen a place.
+    Raises OSError."""
+    if "TMPDIR" not in os.environ:
+        with suppress(OSError):
+            return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_MEMORY))
+    return Path(tempfile.mkdtemp(prefix=_PREFIX))
 
 
 def remove_folder(folder: Path) -> None:
