@@ -100,7 +100,7 @@ def test_bytes_that_no_target_may_hold_are_refused(owner: Owner, byte: int) -> N
         assert answer.status == 400
 
 
-def test_query_and_fragment_are_no_part_of_the_name(owner: Owner) -> None:
+def test_query_and_fragment_are_not_part_of_the_name(owner: Owner) -> None:
     """P-51."""
     owner.exchange(owner.compose("PUT", f"{owner.root}a?b=c/d", TEXT, b"content"))
     assert owner.root + "a" in owner.client.members(owner.root)

@@ -75,7 +75,7 @@ def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
     assert len(set(titles.values())) >= 13
 
 
-def test_no_page_asks_anybody_else_or_breaks_its_policy(
+def test_no_page_requests_another_origin_or_breaks_its_policy(
     context: BrowserContext, provider: ServerProcess, app: App, person: Account
 ) -> None:
     """A-45."""

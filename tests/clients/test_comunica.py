@@ -107,7 +107,7 @@ def test_a_profile_is_queried_by_its_webid(comunica: ClientProcess, home: Home) 
 
 
 @pytest.mark.parametrize(("name", "there"), [("Alice", True), ("Zed", False)])
-def test_a_document_is_asked(
+def test_a_document_is_queried(
     comunica: ClientProcess, home: Home, people: str, name: str, there: bool
 ) -> None:
     query = f'{PREFIXES} ASK {{ ?s foaf:name "{name}" }}'

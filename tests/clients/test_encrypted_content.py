@@ -138,7 +138,7 @@ def test_the_library_reads_what_another_implementation_encrypted(
 
 
 @FORMS
-def test_the_server_has_exactly_the_bytes_whoever_asks_and_after_a_restart(
+def test_the_server_returns_exactly_the_bytes_to_everyone_and_after_a_restart(
     form: str, client: ClientProcess, tmp_path: Path
 ) -> None:
     """A-152: the sender's signature is over the hash of what is stored."""

@@ -54,9 +54,7 @@ def kinds(page: Page, count: int) -> list[str]:
     return heard
 
 
-def test_a_page_hears_every_change_though_the_server_restarts(
-    server: ServerProcess, page: Page
-) -> None:
+def test_a_page_gets_every_change_despite_a_restart(server: ServerProcess, page: Page) -> None:
     """N-23: the browser comes back by itself, and says what it heard last."""
     pod = create_pod(server)
     path = f"{pod.root}private/notes.ttl"

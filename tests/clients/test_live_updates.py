@@ -54,7 +54,9 @@ def test_an_application_shows_what_somebody_else_changed(
     assert len(report.sent("GET")) == 2
 
 
-def test_a_program_hears_of_a_document_and_its_container(client: ClientProcess, home: Home) -> None:
+def test_a_program_is_notified_of_a_document_and_its_container(
+    client: ClientProcess, home: Home
+) -> None:
     """L-1 to L-6."""
     url = f"{home.url}new.ttl"
     report = client.run(

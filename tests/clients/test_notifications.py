@@ -30,7 +30,7 @@ def of_container(container: str, url: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_application_hears_of_a_resource(
+def test_an_application_is_notified_of_a_resource(
     application: ClientProcess, home: Home, way: str
 ) -> None:
     """N-2, N-20, N-22, N-25: found, subscribed to and heard, all by the library."""
@@ -40,7 +40,7 @@ def test_an_application_hears_of_a_resource(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_application_hears_of_a_container(
+def test_an_application_is_notified_of_a_container(
     application: ClientProcess, home: Home, way: str
 ) -> None:
     """N-17."""
@@ -61,7 +61,7 @@ def test_a_channel_is_as_the_library_expects_it(application: ClientProcess, home
     assert (subscribed.status, subscribed.headers["content-type"]) == (200, "text/turtle")
 
 
-def test_a_server_hears_and_knows_who_tells_it(application: ClientProcess, home: Home) -> None:
+def test_a_receiving_server_can_verify_the_sender(application: ClientProcess, home: Home) -> None:
     """N-21: the verifier of other Solid servers accepts the sender's token and proof."""
     url = home.put("notes.ttl", "")
     report = application.run("hearsAsAServer", home.agent, topic=url, changed=url, count=3)

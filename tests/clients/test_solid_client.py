@@ -86,9 +86,7 @@ def test_a_saved_dataset_is_changed_again_without_being_read(
     assert nick == set(nicks)
 
 
-def test_a_change_to_what_is_no_longer_there_still_adds(
-    solid_client: ClientProcess, home: Home
-) -> None:
+def test_a_change_to_missing_triples_still_adds(solid_client: ClientProcess, home: Home) -> None:
     """As SPARQL has it, DELETE DATA of an absent triple is no error."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice".')
     report = solid_client.run("changeOutdatedDataset", home.agent, url=url)

@@ -154,7 +154,7 @@ def test_rules_for_what_a_container_holds_do_not_open_the_container(
     assert status(home.pod.server, home.agent, "GET", home.path) == 200
 
 
-def test_a_group_is_let_in(access: ClientProcess, home: Home, other: Agent) -> None:
+def test_a_group_gets_access(access: ClientProcess, home: Home, other: Agent) -> None:
     """``acl:agentGroup`` with the members that a document of the pod lists."""
     url = home.put("it", "<> a <#it>.")
     group = home.put(
@@ -180,7 +180,7 @@ def test_rules_are_deleted_and_those_above_hold_again(access: ClientProcess, hom
     assert status(home.pod.server, None, "GET", home.path + "it") == 401
 
 
-def test_an_agent_is_let_in_by_the_universal_interface(
+def test_the_universal_interface_grants_an_agent_access(
     access: ClientProcess, home: Home, other: Agent
 ) -> None:
     """Which first asks for an ACR, the other kind of access control, and finds none."""
@@ -203,7 +203,7 @@ def test_an_agent_is_let_in_by_the_universal_interface(
     assert status(home.pod.server, other, "DELETE", home.path + "it") == 403
 
 
-def test_everybody_is_let_in_and_out_by_the_universal_interface(
+def test_the_universal_interface_grants_and_revokes_public_access(
     access: ClientProcess, home: Home
 ) -> None:
     url = home.put("it", "<> a <#it>.")

@@ -70,7 +70,7 @@ def test_a_whole_acl_is_put_and_put_again(solidos: ClientProcess, home: Home, ot
         ("http://xmlns.com/foaf/0.1/Agent", [200, 200, 200]),
     ],
 )
-def test_classes_of_agents_are_let_in(
+def test_classes_of_agents_get_access(
     solidos: ClientProcess, home: Home, other: Agent, whom: str, expected: list[int]
 ) -> None:
     """Everybody who signs in, and everybody."""

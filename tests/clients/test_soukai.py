@@ -317,7 +317,7 @@ def test_a_container_is_renamed_and_its_members_stay(soukai: ClientProcess, home
     assert (URIRef(url), LDP.contains, URIRef(url + "a")) in said
 
 
-def test_a_container_tells_of_its_members(soukai: ClientProcess, home: Home) -> None:
+def test_a_container_notifies_of_its_members(soukai: ClientProcess, home: Home) -> None:
     """C-24: documents by their media types, and when they changed; the films among them."""
     url = home.put("films/", "")
     film = soukai.run("addToContainer", home.agent, url=url, name="Ran").value.partition("#")[0]

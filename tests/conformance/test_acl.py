@@ -221,7 +221,7 @@ def test_w_6_an_acl_takes_all_methods_of_a_document(
         (JSON_LD, '{"@context": "https://unknown.example/context"}', 400),
     ],
 )
-def test_w_6_what_is_no_valid_rdf_does_not_become_an_acl(
+def test_w_6_invalid_rdf_does_not_become_an_acl(
     alice: Agent, container: str, content_type: str, content: str, status: int
 ) -> None:
     path = alice.create(f"{container}doc.ttl")

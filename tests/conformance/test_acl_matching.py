@@ -263,7 +263,7 @@ def test_w_13_members_of_a_group(
     assert bob.get(document).status == 403
 
 
-def test_w_14_groups_in_the_same_pod_are_read_whoever_asks(
+def test_w_14_groups_in_the_same_pod_are_read_for_every_agent(
     alice: Agent, bob: Agent, document: str
 ) -> None:
     group = document.replace("doc.ttl", "group")
@@ -355,7 +355,7 @@ def test_w_14_foreign_groups_are_fetched(
 
 
 @pytest.mark.parametrize("content", [None, b"this is no Turtle", b""])
-def test_w_14_what_cannot_be_had_has_no_members(
+def test_w_14_an_unavailable_group_has_no_members(
     alice: Agent, bob: Agent, container: str, foreign: ForeignServer, content: bytes | None
 ) -> None:
     foreign.content = content

@@ -112,7 +112,7 @@ def test_c_12_put_on_a_container_replaces_its_description_and_keeps_its_members(
     assert alice.get(member).text == "x"
 
 
-def test_c_12_put_without_content_asks_for_no_change(alice: Agent, container: str) -> None:
+def test_c_12_put_without_content_changes_nothing(alice: Agent, container: str) -> None:
     assert alice.put(container, f"<> <{TITLE}> 'mine'.").status == 204
     member = alice.create(f"{container}x.txt", "x", TEXT)
     link = TYPE_LINK.format(LDP, "BasicContainer")

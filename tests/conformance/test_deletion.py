@@ -101,9 +101,7 @@ def test_c_20_acl_and_description_go_with_their_subject(
     assert bob.get(target).status == 403
 
 
-def test_c_20_a_container_with_nothing_but_auxiliaries_is_empty(
-    alice: Agent, container: str
-) -> None:
+def test_c_20_a_container_with_only_auxiliaries_is_empty(alice: Agent, container: str) -> None:
     alice.grant(container)
     assert alice.put(f"{container}.meta", "<> <http://example.org/b> 1.").status in WRITTEN
     assert alice.read(container).members == []
@@ -134,7 +132,7 @@ def test_c_21_only_readers_learn_that_there_is_nothing_to_delete(
     assert alice.delete(container + name).status == 404
 
 
-def test_c_21_whoever_has_no_access_cannot_tell_what_was_deleted(
+def test_c_21_agents_without_access_cannot_tell_what_was_deleted(
     alice: Agent, bob: Agent, public: Agent, container: str
 ) -> None:
     target = alice.create(f"{container}x.txt", "x", TEXT)

@@ -27,7 +27,7 @@ INSERT = {
 
 
 @pytest.mark.parametrize("name", ["put-dahut", "x.ttl", "x.txt", "x/", "x.unknown", "a%20b.ttl"])
-def test_c_1_put_on_a_new_url_is_201_and_tells_where_and_what_it_is(
+def test_c_1_put_on_a_new_url_is_201_with_location_and_type(
     alice: Agent, container: str, name: str
 ) -> None:
     target = container + name

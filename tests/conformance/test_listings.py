@@ -217,7 +217,7 @@ def test_c_27_html_is_given_only_to_those_who_prefer_it(
 
 
 @pytest.mark.parametrize("accept", [None, BROWSER, "text/html"])
-def test_c_28_an_index_document_is_no_representation_of_its_container(
+def test_c_28_an_index_document_is_not_a_representation_of_its_container(
     alice: Agent, container: str, accept: str | None
 ) -> None:
     index = alice.create(f"{container}index.html", "<p>of the index", "text/html")

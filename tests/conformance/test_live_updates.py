@@ -220,7 +220,7 @@ async def test_l_7_failed_writes_are_not_notified(alice: Agent, bob: Agent, cont
         assert await heard(alice, socket) == Counter()
 
 
-async def test_l_12_auxiliary_resources_tell_of_themselves(alice: Agent, container: str) -> None:
+async def test_l_12_auxiliary_resources_notify_of_themselves(alice: Agent, container: str) -> None:
     path = alice.create(f"{container}x.ttl", STATEMENT)
     auxiliaries = (f"{path}.acl", f"{path}.meta")
     topics = (path, container, *auxiliaries)
@@ -256,7 +256,7 @@ async def test_l_8_nothing_that_is_said_closes_the_socket(
         await socket.subscribe(alice.url(container))
 
 
-async def test_l_9_an_idle_socket_hears_a_sign_of_life(talkative: ServerProcess) -> None:
+async def test_l_9_an_idle_socket_gets_a_heartbeat(talkative: ServerProcess) -> None:
     async with socket_to(talkative) as socket:
         for _ in range(2):
             assert await socket.receive() == "ping"
@@ -320,7 +320,9 @@ async def test_l_10_an_invalid_credential_opens_no_socket(server: ServerProcess)
         assert "DPoP" in refused.value.headers["WWW-Authenticate"]
 
 
-async def test_l_10_the_operator_may_let_everybody_hear(talkative: ServerProcess) -> None:
+async def test_l_10_the_operator_can_permit_everybody_to_subscribe(
+    talkative: ServerProcess,
+) -> None:
     owner = create_agent(talkative)
     path = f"{owner.pod}private/x.ttl"
     async with socket_to(talkative, path) as socket:

@@ -128,7 +128,7 @@ def test_x_1_n3_patch_is_offered(alice: Agent, document: str, container: str) ->
         "INSERT DATA { <#a> <#p> 1 }",
     ],
 )
-def test_x_2_what_is_no_n3_is_400(alice: Agent, document: str, text: str) -> None:
+def test_x_2_invalid_n3_is_400(alice: Agent, document: str, text: str) -> None:
     assert_refused(alice, document, text, 400)
 
 
@@ -246,7 +246,7 @@ def test_x_5_a_patch_without_clauses_changes_nothing_and_needs_more_than_read(
         "solid:inserts { <#c> ex:p 1 }; ex:other { <#d> ex:p 1 }",
     ],
 )
-def test_x_6_a_clause_that_is_no_plain_formula_is_422(
+def test_x_6_a_clause_that_is_not_a_plain_formula_is_422(
     alice: Agent, document: str, clauses: str
 ) -> None:
     assert_refused(alice, document, f"{PREFIXES}<#patch> {TYPE}; {clauses} .", 422)
@@ -444,7 +444,7 @@ def test_x_14_what_comes_to_no_triple_is_409_or_422(alice: Agent, document: str,
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "image/png", "application/json"])
-def test_x_15_what_is_no_rdf_is_409_to_a_patch(
+def test_x_15_a_patch_of_something_other_than_rdf_is_409(
     alice: Agent, container: str, content_type: str
 ) -> None:
     path = alice.create(f"{container}doc.bin", "<#a> <#p> 1 .", content_type)

@@ -133,7 +133,7 @@ def test_r_4_without_accept_what_the_server_makes_is_turtle(
     ["image/png", "text/html", "application/json", "*/*;q=0", f"{TURTLE};q=0, {TEXT}", "text/css"],
 )
 @pytest.mark.parametrize("name", ["doc", "", ".meta", "doc.meta"])
-def test_r_5_rdf_that_is_not_to_be_had_as_asked_is_406(
+def test_r_5_rdf_that_is_not_available_as_requested_is_406(
     alice: Agent, container: str, accept: str, name: str
 ) -> None:
     stored(alice, container, TURTLE)

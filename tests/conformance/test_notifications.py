@@ -267,7 +267,7 @@ def test_n_10_a_channel_lasts_two_weeks_at_most(alice: Agent, topic: str) -> Non
         assert latest - timedelta(minutes=10) < end_at < latest
 
 
-def test_n_10_whoever_knows_its_url_closes_a_channel(
+def test_n_10_the_url_of_a_channel_is_enough_to_close_it(
     alice: Agent, public: Agent, topic: str
 ) -> None:
     made = channel(alice, SOCKET, topic)
@@ -344,7 +344,9 @@ async def test_n_15_messages_are_in_turtle_on_request(alice: Agent, topic: str) 
 # --- messages -------------------------------------------------------------------------------------
 
 
-async def test_n_16_a_message_tells_what_when_and_how_it_is(alice: Agent, topic: str) -> None:
+async def test_n_16_a_message_says_what_changed_when_and_the_state(
+    alice: Agent, topic: str
+) -> None:
     async with heard(alice, topic) as events, heard(alice, topic) as others:
         written = alice.put(topic, "<> a <#Changed>.")
         message = await events.next() or {}
@@ -360,7 +362,7 @@ async def test_n_16_a_message_tells_what_when_and_how_it_is(alice: Agent, topic:
     }
 
 
-async def test_n_17_a_container_tells_of_its_members(alice: Agent, container: str) -> None:
+async def test_n_17_a_container_notifies_of_its_members(alice: Agent, container: str) -> None:
     async with heard(alice, container) as events:
         path = alice.create(f"{container}a", "<> a <#A>.")
         alice.put(path, "<> a <#B>.")
@@ -375,7 +377,7 @@ async def test_n_17_a_container_tells_of_its_members(alice: Agent, container: st
     assert {each["target"] for each in told} == {alice.url(container)}
 
 
-async def test_n_17_access_rules_tell_of_themselves_only(
+async def test_n_17_access_rules_notify_of_themselves_only(
     alice: Agent, container: str, topic: str
 ) -> None:
     async with heard(alice, f"{topic}.acl") as rules, heard(alice, topic) as resource:

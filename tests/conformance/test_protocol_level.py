@@ -407,7 +407,7 @@ def test_p_13_options_is_204_for_everybody(
 @pytest.mark.parametrize(
     ("there", "not_there"), [("rdf", "missing"), ("container", "missing container")]
 )
-def test_p_13_options_tells_nothing_of_what_exists(
+def test_p_13_options_reveals_nothing_about_what_exists(
     public: Agent, places: dict[str, str], there: str, not_there: str
 ) -> None:
     known, unknown = (

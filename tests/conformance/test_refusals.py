@@ -164,7 +164,7 @@ def test_w_62_another_scheme_is_401(
         assert response.values("WWW-Authenticate")
 
 
-def test_w_62_a_token_that_is_no_longer_whole_is_refused(alice: Agent, private: str) -> None:
+def test_w_62_an_altered_token_is_refused(alice: Agent, private: str) -> None:
     assert alice.token is not None
     for token in (alice.token[:-1], alice.token[1:], alice.token.swapcase(), f"{alice.token}."):
         assert replace(alice, token=token).get(f"{private}doc.ttl").status == 401

@@ -297,9 +297,7 @@ def test_s_10_nothing_changes_in_a_container_that_exists(
     assert alice.get(f"{pod}full/").header("ETag") == before.header("ETag")
 
 
-def test_s_10_a_container_link_does_not_stand_for_the_type_of_content(
-    alice: Agent, pod: str
-) -> None:
+def test_s_10_a_container_link_does_not_replace_the_content_type(alice: Agent, pod: str) -> None:
     response = alice.request("PUT", f"{pod}new/", "<> <#a> <#b>.", CONTAINER_LINK)
     assert response.status == 400
     assert alice.get(f"{pod}new/").status == 404

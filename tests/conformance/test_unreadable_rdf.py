@@ -141,7 +141,7 @@ def test_r_11_common_contexts_come_with_the_server(
     assert {str(p) for _, p, _ in alice.read(target, TURTLE).triples} == {expected}
 
 
-def test_r_11_only_origins_that_the_operator_listed_are_asked(
+def test_r_11_only_origins_that_the_operator_listed_get_requests(
     tmp_path: Path, foreign: ContextServer
 ) -> None:
     options = (*OPTIONS, "--context-origin", foreign.origin)

@@ -190,7 +190,7 @@ def test_p_50_all_spellings_of_a_name_are_one(
         assert raw("DELETE", f"{container}{canonical}".encode()).status == 204
 
 
-def test_p_50_an_escaped_slash_is_no_slash(
+def test_p_50_an_escaped_slash_is_not_a_slash(
     raw: Callable[[str, bytes], WireAnswer], alice: Agent, container: str
 ) -> None:
     assert raw("PUT", f"{container}a%2Fb".encode()).status == 201
@@ -243,7 +243,7 @@ def test_p_50_the_host_header_names_nothing(
 
 
 @pytest.mark.parametrize("query", ["?", "?a=b", "?ext=acl", "?/x/", "?x.acl"])
-def test_p_51_a_query_is_no_part_of_the_name(alice: Agent, container: str, query: str) -> None:
+def test_p_51_a_query_is_not_part_of_the_name(alice: Agent, container: str, query: str) -> None:
     created = alice.put(f"{container}x.txt{query}", "one", "text/plain")
     assert created.status == 201
     assert alice.read(container).members == [alice.url(f"{container}x.txt")]

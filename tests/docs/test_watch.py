@@ -95,7 +95,7 @@ def test_the_command_prints_what_the_page_shows(
 
 
 @pytest.mark.parametrize("watch", ["watch", "watchBySocket"])
-def test_the_example_hears_of_changes(
+def test_the_example_receives_changes(
     watch: str, server: ServerProcess, token: str, tmp_path: Path
 ) -> None:
     (tmp_path / "example.mjs").write_text("\n".join(EXAMPLES))

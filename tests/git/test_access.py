@@ -198,7 +198,9 @@ def test_making_the_container_takes_what_put_takes(
     assert git.cloned(url, "clone").tip() == work.tip()
 
 
-def test_where_a_document_is_no_container_is_made(owner: Git, pod: Pod, work: Git) -> None:
+def test_a_container_is_not_created_where_a_document_exists(
+    owner: Git, pod: Pod, work: Git
+) -> None:
     with pod.owner() as client:
         client.put(f"{pod.root}private/doc", "a document")
         mine = Git(work.place, owner.settings)
@@ -210,7 +212,7 @@ def test_where_a_document_is_no_container_is_made(owner: Git, pod: Pod, work: Gi
 
 @pytest.mark.parametrize("target", [FETCH, PUSH])
 @pytest.mark.parametrize("place", ["private/", "private/missing/", "missing/private/"])
-def test_a_refusal_tells_nothing_of_what_is_there(
+def test_a_refusal_reveals_nothing_about_what_is_there(
     pod: Pod, server: ServerProcess, target: str, place: str
 ) -> None:
     """W-60, W-64."""

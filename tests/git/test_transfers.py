@@ -163,7 +163,7 @@ def test_a_history_of_many_commits_survives_the_round_trip(owner: Git, url: str)
     assert clone("log", "--format=%H %T") == work("log", "--format=%H %T")
 
 
-def test_nothing_to_push_is_no_error(work: Git) -> None:
+def test_nothing_to_push_is_not_an_error(work: Git) -> None:
     assert "up-to-date" in work.ends("push").errors
     assert work.ends("push").code == 0
 

@@ -211,7 +211,7 @@ def test_a_push_is_as_large_as_any_body_may_be(start: Start, git: Git) -> None:
     assert Git(repository).tip("refs/heads/main") == work.tip()
 
 
-def test_what_is_inflated_counts(start: Start, git: Git) -> None:
+def test_the_inflated_size_is_limited(start: Start, git: Git) -> None:
     server = start("--max-body-bytes", str(MIB))
     pod = create_pod(server)
     url = url_of(pod, "private/notes")

@@ -50,7 +50,7 @@ async def test_no_response_reveals_a_triple_without_read_access(
     assert (await server.alice.head(PATH)).header("etag") == guess.header("etag")
 
 
-async def test_notifications_do_not_tell_whether_a_triple_was_there(
+async def test_notifications_do_not_reveal_whether_a_triple_existed(
     server: Server, store: SqliteStore
 ) -> None:
     """What the change log says is all that subscribers can hear."""
@@ -73,7 +73,7 @@ async def test_an_empty_patch_is_tagged_as_any_other_where_its_sender_may_not_re
     assert (await patch(server.bob, PATH, n3())).header("etag") != before.header("etag")
 
 
-async def test_a_precondition_does_not_tell_whether_a_triple_was_there(server: Server) -> None:
+async def test_a_precondition_does_not_reveal_whether_a_triple_existed(server: Server) -> None:
     """A former entity tag no longer matches after a write, whatever it has changed."""
     await given(server)
     tag = (await patch(server.bob, PATH, n3(inserts=NEW))).header("etag") or ""

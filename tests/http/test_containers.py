@@ -95,7 +95,7 @@ async def test_an_unsupported_type_is_answered_with_those_that_would_do(server: 
     assert "PUT" in (refused.header("allow") or "")
 
 
-async def test_a_redirect_to_the_other_slash_form_is_asked_again_each_time(
+async def test_a_redirect_to_the_other_slash_form_is_not_cached(
     server: Server,
 ) -> None:
     """P-47, P-28: else a browser keeps it for ever, also when something else is there."""

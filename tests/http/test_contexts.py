@@ -93,7 +93,7 @@ async def test_a_context_of_a_listed_origin_is_fetched_once(start: Start, peer: 
     assert "authorization" not in peer.requests[0].headers
 
 
-async def test_a_context_that_cannot_be_had_at_present_is_to_be_tried_again(
+async def test_a_context_that_is_temporarily_unavailable_can_be_tried_again(
     start: Start, peer: Peer
 ) -> None:
     """Nothing is wrong with the document, so it is no 400, 406 or 409 that one gets."""
@@ -140,7 +140,7 @@ async def test_a_listed_origin_that_fails_leaves_the_document_as_it_is(
     assert {request.path for request in peer.requests} == {"/missing", "/broken", "/elsewhere"}
 
 
-async def test_a_listed_origin_in_this_machine_is_not_asked_by_a_public_server(
+async def test_a_listed_origin_on_this_machine_gets_no_request_from_a_public_server(
     start: Start, peer: Peer
 ) -> None:
     """A-187, A-190: listing an origin does not switch the guard off."""

@@ -112,7 +112,7 @@ async def test_requests_without_an_origin_get_no_cors_headers_and_the_same_vary(
     assert_vary(answer)
 
 
-async def test_trouble_of_ours_may_be_read_too(settings: Settings, server: Server) -> None:
+async def test_server_errors_can_be_read_too(settings: Settings, server: Server) -> None:
     """P-39: 5xx."""
     await server.alice.put("/alice/private/large", b"x" * 100_000, "text/plain")
     shutil.rmtree(settings.root / "blobs")
@@ -201,7 +201,7 @@ async def test_credentials_of_any_kind_change_nothing_of_a_preflight(server: Ser
     assert len({str(answer.headers) for answer in answers}) == 1
 
 
-async def test_a_cookie_is_no_credential(server: Server) -> None:
+async def test_a_cookie_is_not_a_credential(server: Server) -> None:
     """P-45, A-2: answers with credentials may be read by any page, so none comes by itself."""
     token = server.alice.authorization.removeprefix("Bearer ")
     answer = await server.public.get(

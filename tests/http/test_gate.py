@@ -146,7 +146,7 @@ def test_the_application_knows_the_methods_that_are_walked() -> None:
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-async def test_behind_a_gate_that_denies_nothing_is_told_and_nothing_is_written(
+async def test_denied_requests_reveal_and_change_nothing(
     settings: Settings, server: Server, noted: Noted, method: str
 ) -> None:
     """One gate through which every route passes. Everything here exists or not, is public

@@ -47,7 +47,7 @@ async def test_the_root_links_to_its_owner_by_both_names(
 
 
 @pytest.mark.parametrize("target", ["/alice/public/", "/alice/profile/card", "/alice/.meta", "/"])
-async def test_only_the_root_tells(start: Start, target: str) -> None:
+async def test_only_the_root_links_to_the_owner(start: Start, target: str) -> None:
     server = await start(advertise_owners=True)
     assert owners(await server.alice.get(target)) == {}
 

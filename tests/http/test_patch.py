@@ -145,7 +145,7 @@ async def test_json_ld_stays_json_ld(server: Server) -> None:
     assert len(await graph(server.alice, path)) == 2
 
 
-async def test_sparql_changes_of_absent_triples_are_no_errors(server: Server) -> None:
+async def test_sparql_changes_of_absent_triples_are_not_errors(server: Server) -> None:
     """X-31, X-35, X-33: several operations, with a trailing semicolon."""
     path = "/alice/private/a.ttl"
     await server.alice.put(path, "<#a> <#b> 1.", TURTLE)

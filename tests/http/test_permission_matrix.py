@@ -58,7 +58,7 @@ async def arrange(server: Server, container: str, case: Case) -> str:
 
 
 @pytest.mark.parametrize("access", BY_ACCESS, ids=lambda access: str(access).replace(" ", "-"))
-async def test_the_answer_follows_the_access_and_a_refusal_tells_nothing(
+async def test_the_response_follows_the_access_and_a_refusal_reveals_nothing(
     server: Server, access: Access
 ) -> None:
     for number, case in enumerate(BY_ACCESS[access]):

@@ -328,7 +328,7 @@ async def test_a_head_has_the_headers_of_an_error_and_no_body(server: Server) ->
             assert (head.status, head.headers, head.body) == (get.status, get.headers, b"")
 
 
-async def test_what_was_sent_stands_escaped_in_the_page_of_an_error(server: Server) -> None:
+async def test_error_pages_escape_what_was_sent(server: Server) -> None:
     """A-192: a message may name what was sent, and a page must not run it."""
     script = "<script>alert(1)</script>"
     document = f'{{"@context": "http://evil.example/{script}"}}'

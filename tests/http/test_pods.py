@@ -130,7 +130,7 @@ async def test_a_name_has_letters_digits_dashes_and_underscores(
         "IDP", "Admin", "LocalHost", "wWw", "x" * 65, "x" * 1000,
     ],
 )  # fmt: skip
-async def test_reserved_and_overlong_names_are_no_pods(server: Server, name: str) -> None:
+async def test_reserved_and_overlong_names_are_not_pods(server: Server, name: str) -> None:
     """A-90, A-91: in any case of letters."""
     answer = await create(server.public, name)
     assert answer.status == 400

@@ -65,7 +65,9 @@ async def test_a_document_of_any_rdf_type_is_available_in_every_other(
 
 
 @pytest.mark.parametrize("sent", FORMATS)
-async def test_a_container_is_sent_and_had_in_every_type(server: Server, sent: str) -> None:
+async def test_a_container_is_accepted_and_available_in_every_type(
+    server: Server, sent: str
+) -> None:
     """R-2, R-6, C-9."""
     path = "/alice/private/c/"
     own = triples("<> <http://purl.org/dc/terms/title> 'T'; <#b> [ <#c> 1 ].", TURTLE, url(path))
@@ -99,7 +101,7 @@ async def test_the_direction_of_a_text_is_kept_in_json_ld_only(server: Server, p
         assert (b"rtl" in answer.body) == (asked == JSON_LD)
 
 
-async def test_a_container_that_xml_cannot_describe_is_not_had_as_xml(server: Server) -> None:
+async def test_a_container_that_xml_cannot_describe_is_not_available_as_xml(server: Server) -> None:
     """R-5, P-15: a HEAD says the same as a GET, also where only the making tells."""
     path = "/alice/private/c/"
     await server.alice.put(path, f"<> <{EX}1> 'one'.", TURTLE)
@@ -109,7 +111,9 @@ async def test_a_container_that_xml_cannot_describe_is_not_had_as_xml(server: Se
 
 
 @pytest.mark.parametrize("sent", [TURTLE, JSON_LD, N_TRIPLES])
-async def test_an_acl_is_sent_had_and_honoured_in_every_type(server: Server, sent: str) -> None:
+async def test_an_acl_is_accepted_available_and_applied_in_every_type(
+    server: Server, sent: str
+) -> None:
     """R-2, W-2, W-6."""
     path = "/alice/private/doc"
     await server.alice.put(path, "hello", "text/plain")
@@ -124,7 +128,9 @@ async def test_an_acl_is_sent_had_and_honoured_in_every_type(server: Server, sen
 
 
 @pytest.mark.parametrize("sent", [TURTLE, JSON_LD, N_TRIPLES])
-async def test_a_description_is_sent_and_had_in_every_type(server: Server, sent: str) -> None:
+async def test_a_description_is_accepted_and_available_in_every_type(
+    server: Server, sent: str
+) -> None:
     """R-2, C-14."""
     path = "/alice/private/photo.jpg"
     await server.alice.put(path, b"\xff\xd8", "image/jpeg")
@@ -427,7 +433,7 @@ async def test_named_graphs_survive_where_the_format_has_them(server: Server) ->
 
 
 @pytest.mark.parametrize("asked", [TURTLE, N_TRIPLES, N3, RDF_XML])
-async def test_of_named_graphs_only_the_default_one_is_had_where_there_are_none(
+async def test_formats_without_named_graphs_have_the_default_graph_only(
     server: Server, asked: str
 ) -> None:
     """R-10."""

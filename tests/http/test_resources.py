@@ -111,7 +111,7 @@ async def test_post_to_nothing_is_404_and_creates_nothing(server: Server, path: 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
 @pytest.mark.parametrize("path", ["missing.ttl", "missing/", "missing.ttl.acl"])
-async def test_404_tells_how_to_make_what_is_missing(
+async def test_404_says_how_to_create_a_missing_resource(
     server: Server, method: str, path: str
 ) -> None:
     """P-11, P-12: rdflib and Comunica decide by it whether they can write there. It says what

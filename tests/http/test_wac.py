@@ -271,7 +271,7 @@ async def test_members_of_a_foreign_group(start: Start, peer: Peer) -> None:
     assert (await server.bob.get(DOC)).status == 403
 
 
-async def test_a_foreign_group_in_this_machine_is_no_group_of_a_public_server(
+async def test_a_foreign_group_in_this_machine_is_not_a_group_of_a_public_server(
     start: Start, peer: Peer
 ) -> None:
     """W-14, A-187: rules must not make the server ask its own network."""

@@ -72,7 +72,7 @@ async def test_a_name_that_leads_nowhere_is_refused_like_a_wrong_password(
     assert await outcome(desk, password_of("alice"), login=login) == "wrong"
 
 
-async def test_a_password_is_hashed_anew_when_hashes_have_become_dearer(tmp_path: Path) -> None:
+async def test_a_password_is_rehashed_when_the_cost_has_increased(tmp_path: Path) -> None:
     """A-93"""
     async with office(tmp_path / "root") as desk:
         before = (await desk.new_account()).value.password_hash

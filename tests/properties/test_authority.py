@@ -30,7 +30,7 @@ def fields(**headers: str) -> HeaderFields:
 
 
 @given(header_text)
-def test_a_host_is_one_of_ours_or_refused(host: str) -> None:
+def test_a_host_is_a_known_one_or_refused(host: str) -> None:
     ours = Authorities(HOSTS)
     try:
         ours.check_host(fields(host=host), peer="192.0.2.1")
@@ -56,7 +56,7 @@ def test_forwarding_headers_of_untrusted_peers_are_ignored(
 
 
 @given(st.lists(header_text, max_size=3), OUTSIDE, st.lists(INSIDE, max_size=3), INSIDE)
-def test_behind_proxies_the_client_is_the_last_address_that_is_no_proxy(
+def test_behind_proxies_the_client_is_the_last_address_that_is_not_a_proxy(
     claimed: list[str],
     client: IPv4Address | IPv6Address,
     between: list[IPv4Address | IPv6Address],

@@ -136,6 +136,6 @@ def _at(worker: Application, server: Server) -> Server:
 
 @settings(max_examples=25)
 @given(st.lists(steps, min_size=1, max_size=25))
-def test_each_listener_hears_what_the_model_says(drawn: list[Step]) -> None:
+def test_each_listener_gets_what_the_model_predicts(drawn: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(compare(Path(directory), drawn))

@@ -99,7 +99,7 @@ def test_fields_of_one_name_are_joined_in_order(sent: list[tuple[str, str]]) -> 
 
 
 @given(st.none() | values.map(str.encode), st.none() | values.map(str.encode), st.booleans())
-def test_cors_repeats_exactly_what_was_asked(
+def test_cors_repeats_exactly_the_requested_values(
     origin: bytes | None, requested: bytes | None, preflight: bool
 ) -> None:
     """P-39, P-41."""

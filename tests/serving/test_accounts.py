@@ -125,7 +125,7 @@ def test_a_removed_account_is_gone_with_its_pod(server: ServerProcess, alice: st
     assert run(server.root, "free-name", "alice").exit_code == 1
 
 
-def test_removing_asks_first(server: ServerProcess, alice: str) -> None:
+def test_removing_requires_confirmation(server: ServerProcess, alice: str) -> None:
     refused = run(server.root, "delete", "alice", typed="n\n")
     assert refused.exit_code == 1
     assert "Permanently delete the account" in refused.output

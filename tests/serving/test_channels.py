@@ -89,7 +89,7 @@ def test_a_server_that_stops_ends_every_stream(server: ServerProcess, pod: Pod) 
     assert server.errors == ""
 
 
-def test_listeners_on_every_worker_hear_the_writes_of_each(server: ServerProcess, pod: Pod) -> None:
+def test_listeners_on_every_worker_get_the_writes_of_each(server: ServerProcess, pod: Pod) -> None:
     """N-19."""
     path = f"{pod.root}private/notes.ttl"
     with pod.owner() as owner, ExitStack() as open_streams:

@@ -150,7 +150,7 @@ BAD: dict[str, Callable[[str], Holder]] = {
 
 @pytest.mark.needs("curl")
 @pytest.mark.parametrize("case", BAD)
-def test_certificates_that_are_no_proof_are_refused(pod: Pod, tmp_path: Path, case: str) -> None:
+def test_certificates_that_prove_nothing_are_refused(pod: Pod, tmp_path: Path, case: str) -> None:
     """Everywhere."""
     state(pod, key_turtle(rsa_key()))
     files = BAD[case](pod.web_id).write(tmp_path)

@@ -111,7 +111,7 @@ def test_a_client_that_says_nothing_after_its_handshake_is_hung_up_on(
 
 
 @pytest.mark.parametrize("size_bytes", [1, len(http2.PREFACE) // 2, len(http2.PREFACE) - 1])
-def test_half_a_preface_is_no_request(server: ServerProcess, size_bytes: int) -> None:
+def test_half_a_preface_is_not_a_request(server: ServerProcess, size_bytes: int) -> None:
     """RFC 9113 section 3.4."""
     with encrypted(server, connect(server), protocol="h2") as connection:
         connection.sendall(http2.PREFACE[:size_bytes])

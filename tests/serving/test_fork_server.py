@@ -112,7 +112,7 @@ def test_what_an_interpreter_reads_at_its_start_gets_one(name: str) -> None:
     process.communicate()
 
 
-def test_a_command_that_runs_to_its_end_is_told_as_subprocess_tells_it(tmp_path: Path) -> None:
+def test_a_finished_command_is_reported_as_by_subprocess(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "podstead.cli", "start", "--port", "x"]
     environment = clean_environment()
     told = run_process(command, folder=tmp_path, environment=environment, timeout_s=DEADLINE_S)

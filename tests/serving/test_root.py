@@ -46,7 +46,7 @@ def test_a_database_that_is_none_stops_the_start(server: ServerProcess) -> None:
     assert str(server.root) in refused(server)
 
 
-def test_a_root_that_is_no_folder_stops_the_start(tmp_path: Path) -> None:
+def test_a_root_that_is_not_a_folder_stops_the_start(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "root", options=("--port", "0"))
     server.root.symlink_to(tmp_path / "missing" / "elsewhere")
     assert str(server.root) in refused(server)

@@ -197,7 +197,7 @@ def numbers(found: list[WatchEvent]) -> list[int | type]:
     ]
 
 
-async def test_a_socket_tells_changes_and_the_state_that_was_known_is_sent_when_it_comes_back(
+async def test_a_socket_sends_changes_and_a_reconnect_compares_the_known_state(
     other: OtherServer,
 ) -> None:
     """N-14, N-20; and what no message is, is not taken for one."""
@@ -269,7 +269,7 @@ async def test_lost_events_are_reported(other: OtherServer) -> None:
     assert numbers(await told(other, 3)) == [WatchStarted, Missed, 1]
 
 
-async def test_the_stream_of_a_resource_tells_how_it_is_now_and_that_is_no_change(
+async def test_the_first_message_of_a_resource_stream_is_not_a_change(
     other: OtherServer,
 ) -> None:
     """N-22: the first message is news only if the state is another than the one that was known."""
@@ -606,7 +606,7 @@ async def test_a_server_that_is_away_at_the_beginning_is_named(other: OtherServe
         await told(other, 1, url="http://localhost:1/notes/")
 
 
-def test_waits_grow_up_to_a_limit_and_begin_anew_after_a_good_connection() -> None:
+def test_waits_grow_up_to_a_limit_and_restart_after_a_good_connection() -> None:
     patience = ReconnectDelay(first_s=2.0)
     waits = [patience.next_s() for _ in range(12)]
     for expected, wait in zip([2, 4, 8, 16, *[30] * 8], waits, strict=True):

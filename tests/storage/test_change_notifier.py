@@ -151,7 +151,9 @@ async def test_the_pipe_of_a_process_that_dies_later_is_removed_too(folder: Path
     bells.close()
 
 
-async def test_without_a_folder_listeners_still_hear_of_their_own_process(tmp_path: Path) -> None:
+async def test_without_a_folder_listeners_still_get_changes_of_their_own_process(
+    tmp_path: Path,
+) -> None:
     bells = ChangeNotifier(tmp_path / "none")
     listener = bells.listen()
     bells.notify()

@@ -69,7 +69,7 @@ async def test_a_resource_is_charged_for_at_least_what_it_takes(
     assert charged < 12 * taken  # the price of a long path does not depend on its container
 
 
-async def test_a_database_of_an_earlier_version_is_charged_anew(tmp_path: Path) -> None:
+async def test_a_database_of_an_earlier_version_is_charged_again(tmp_path: Path) -> None:
     """By the same rule; what was counted before does not matter."""
     layout = prepare_root(tmp_path / "data")
     store = SqliteStore(layout.root)

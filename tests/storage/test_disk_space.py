@@ -98,7 +98,7 @@ def test_new_content_needs_a_floor_of_free_space(
     DiskSpace(tmp_path, min_free_bytes=0).check()
 
 
-def test_the_system_is_asked_now_and_then_only(
+def test_free_space_is_measured_at_intervals_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = FakeClock()
@@ -115,7 +115,7 @@ def test_the_system_is_asked_now_and_then_only(
     space.check()
 
 
-def test_the_system_is_asked_anew_when_much_was_stored_meanwhile(
+def test_free_space_is_measured_again_after_much_was_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fast disk could otherwise be filled within the time that a reading is good for."""

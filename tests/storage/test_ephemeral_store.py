@@ -41,7 +41,7 @@ def test_notes_outlive_the_server(database: Path, boot: Path) -> None:
     assert not use(database, b"a")
 
 
-def test_notes_are_made_anew_after_a_start_of_the_machine(database: Path, boot: Path) -> None:
+def test_notes_are_recreated_after_a_start_of_the_machine(database: Path, boot: Path) -> None:
     prepare_ephemeral_store(database, boot=boot)
     assert use(database, b"a")
     boot.write_text("second")
@@ -50,7 +50,7 @@ def test_notes_are_made_anew_after_a_start_of_the_machine(database: Path, boot: 
 
 
 @pytest.mark.parametrize("boots", [True, False])
-def test_a_damaged_file_is_made_anew(database: Path, boot: Path, boots: bool) -> None:
+def test_a_damaged_file_is_recreated(database: Path, boot: Path, boots: bool) -> None:
     database.write_bytes(b"no database at all" * 1000)
     prepare_ephemeral_store(database, boot=boot if boots else boot.with_name("none"))
     assert use(database, b"a")
@@ -96,7 +96,7 @@ def test_a_full_store_refuses_and_forgets_nothing(
     notes.close()
 
 
-async def test_a_note_is_no_change_of_the_store(tmp_path: Path) -> None:
+async def test_a_note_is_not_a_change_of_the_store(tmp_path: Path) -> None:
     """What is kept while nothing changes must outlive what every request notes."""
     store = SqliteStore(prepare_root(tmp_path).root)
     await store.open()

@@ -53,7 +53,7 @@ async def test_a_conflict_changes_none_of_the_records(records: RecordStore) -> N
     assert [await value_of(records, key) for key in "ab"] == [2, 2]
 
 
-async def test_nothing_to_write_is_no_conflict(records: RecordStore) -> None:
+async def test_nothing_to_write_is_not_a_conflict(records: RecordStore) -> None:
     await put(records, "a", 1)
     assert await records.try_commit([], [COUNTERS.absent("a")])
 

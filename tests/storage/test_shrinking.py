@@ -167,7 +167,7 @@ def old_database(database: Path) -> None:
 
 
 @pytest.mark.parametrize(("free_bytes", "mode"), [(1024 * MIB, 2), (0, 0)])
-def test_a_database_of_an_earlier_version_is_written_anew_where_there_is_room(
+def test_a_database_of_an_earlier_version_is_rewritten_if_there_is_room(
     tmp_path: Path, free_bytes: int, mode: int
 ) -> None:
     database = tmp_path / "old.db"

@@ -174,7 +174,7 @@ async def test_more_writes_than_may_wait_are_refused_at_once(layout: RootLayout)
 # --- Damaged files ----------------------------------------------------------------------------
 
 
-async def test_a_file_that_is_no_database_is_trouble(layout: RootLayout) -> None:
+async def test_a_file_that_is_not_a_database_is_an_error(layout: RootLayout) -> None:
     layout.database.write_bytes(b"This is no database. " * 500)
     with pytest.raises(StorageError):
         await SqliteStore(layout.root).open()

@@ -284,7 +284,7 @@ def test_a_batch_that_was_undone_is_not_taken_for_another_of_the_same_count(
 
 
 @pytest.mark.parametrize("table", ["resources", "pods", "tokens"])
-def test_the_database_counts_every_change_of_a_row_whoever_makes_it(
+def test_the_database_counts_every_change_of_a_row_by_any_process(
     database: Path, table: str
 ) -> None:
     connection = apsw.Connection(str(database))

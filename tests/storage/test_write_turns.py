@@ -50,7 +50,7 @@ def close_all(turns: Iterable[WriteTurns]) -> None:
         each.close()
 
 
-def test_writers_come_in_the_order_in_which_they_asked(turns: list[WriteTurns]) -> None:
+def test_writers_get_the_lock_in_order(turns: list[WriteTurns]) -> None:
     first, second, third, _ = turns
     assert first.has_come()
     assert not second.has_come()
@@ -66,7 +66,7 @@ def test_writers_come_in_the_order_in_which_they_asked(turns: list[WriteTurns]) 
     assert first.has_come()
 
 
-def test_whoever_is_alone_need_not_wait(turns: list[WriteTurns]) -> None:
+def test_a_single_writer_does_not_wait(turns: list[WriteTurns]) -> None:
     for _ in range(3):
         for each in turns:
             assert each.has_come()

@@ -113,7 +113,7 @@ async def _signers(root: Path) -> AsyncIterator[Signers]:
         yield signers
 
 
-async def test_w_27_nobody_is_asked_about_who_signs(
+async def test_w_27_no_fetch_is_needed_to_know_who_signs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A-127: neither about requests nor about signing in."""

@@ -102,7 +102,7 @@ def test_w_15_a_password_has_eight_characters_or_more(
     assert server.get("/weak/").status == 401
 
 
-def test_w_15_answers_do_not_tell_which_accounts_exist(alice: Person) -> None:
+def test_w_15_responses_do_not_reveal_which_accounts_exist(alice: Person) -> None:
     """A-182"""
     provider = alice.account.provider
     known = sign_in_script(provider, alice.account.name, "a wrong password")

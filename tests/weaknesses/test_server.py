@@ -174,7 +174,7 @@ INSIDE = re.compile(
 )
 
 
-def test_w_28_errors_tell_nothing_of_the_inside_and_all_answers_are_guarded(
+def test_w_28_errors_reveal_no_internals_and_all_responses_have_security_headers(
     alice: Person,
 ) -> None:
     """A-186, A-192"""

@@ -46,7 +46,7 @@ def test_w_3_a_token_of_a_provider_that_the_web_id_does_not_name_is_refused(
     assert _ask(alice.account, stranger.app(other)).status == 403
 
 
-def test_w_6_a_token_bound_to_a_key_and_an_id_token_are_no_bearer_tokens(alice: Person) -> None:
+def test_w_6_a_token_bound_to_a_key_and_an_id_token_are_not_bearer_tokens(alice: Person) -> None:
     """A-76"""
     app = register(alice.account.provider)
     tokens = app.tokens(alice)
@@ -133,7 +133,7 @@ def test_w_20_client_credentials_act_as_the_person_who_created_them(alice: Perso
     assert _bearer(alice.account, token).status == 200
 
 
-def test_w_20_a_client_that_registered_itself_is_no_agent(alice: Person) -> None:
+def test_w_20_a_client_that_registered_itself_is_not_an_agent(alice: Person) -> None:
     """A-67: only what a person made on their account page gets tokens by itself."""
     app = register(alice.account.provider, grant_types=["client_credentials"])
     answer = app.ask("/idp/token", {"grant_type": "client_credentials"})

@@ -116,7 +116,7 @@ def test_the_answer_comes_by_a_form(openid: ClientProcess, person: Person) -> No
     assert tokens["claims"]["webid"] == person.account.web_id
 
 
-def test_a_code_is_of_no_use_without_the_key_it_was_asked_with(
+def test_a_code_is_useless_without_the_key_it_was_requested_with(
     openid: ClientProcess, person: Person
 ) -> None:
     """A-53: RFC 9449 section 10."""
@@ -198,7 +198,7 @@ def test_the_provider_tells_an_application_about_its_own_tokens(
     assert do(openid, "gets", person, url=person.account.pod_url + "private/") == 200
 
 
-def test_an_application_asks_who_it_is(openid: ClientProcess, person: Person) -> None:
+def test_an_application_can_ask_for_its_identity(openid: ClientProcess, person: Person) -> None:
     """A-82: the library compares the subject with the ID token's."""
     tokens = sign_in(openid, person)
     told = do(openid, "asksWhoItIs", person)

@@ -46,7 +46,7 @@ async def test_a_certificate_that_only_expires_meanwhile_is_good_for_it(world: W
     assert (await world.server.alice.get(NEW)).text == "first second"
 
 
-async def test_a_second_name_that_has_the_key_still_does_not_stand_in_for_the_first(
+async def test_a_second_webid_with_the_key_does_not_replace_the_first(
     world: World,
 ) -> None:
     """A-162: the request is the first one's. Who stole a key can make such a certificate."""

@@ -31,7 +31,7 @@ from tests.support.rdf import JSON_LD, TURTLE
 CERT = "http://www.w3.org/ns/auth/cert#"
 
 
-async def test_the_owner_of_a_key_is_let_in_and_others_are_not(world: World) -> None:
+async def test_the_owner_of_a_key_gets_access_and_others_do_not(world: World) -> None:
     """A-163 (a)."""
     answer = await world.send()
     assert (answer.status, answer.text) == (200, "text")
@@ -46,7 +46,7 @@ async def test_the_owner_of_a_key_is_let_in_and_others_are_not(world: World) -> 
     assert (await world.send(shown, target="/bob/private/")).status == 200
 
 
-async def test_every_method_is_let_in(world: World) -> None:
+async def test_every_method_gets_access(world: World) -> None:
     new = "/alice/private/new"
     for method, target, body, status in (
         ("PUT", new, b"text", 201),
@@ -73,7 +73,7 @@ async def test_a_key_that_was_just_added_or_removed_takes_effect_at_once(world: 
         assert (await world.send()).status == 200
 
 
-async def test_a_name_without_its_fragment_stands_for_who_has_the_key(world: World) -> None:
+async def test_a_webid_without_its_fragment_means_the_holder_of_the_key(world: World) -> None:
     """A-163 (b): the common recipe loses the fragment."""
     shown = world.holder(f"{BASE}/alice/")
     assert (await world.send(shown)).status == 200
@@ -125,7 +125,7 @@ async def test_a_certificate_without_a_webid_is_the_public(world: World) -> None
     assert_public(await world.server.public.get(PRIVATE))
 
 
-async def test_no_names_at_all_are_no_claim(world: World) -> None:
+async def test_an_empty_list_of_names_is_not_a_claim(world: World) -> None:
     shown = world.holder("urn:x", names=())
     assert (await world.send(shown, target=PUBLIC)).status == 200
 

@@ -89,7 +89,7 @@ async def test_a_document_may_be_json_ld_and_may_have_moved(
     assert_refused(await world.send(world.holder(f"{elsewhere.issuer}/dave#me")), NO_KEY)
 
 
-async def test_a_document_that_cannot_be_had_at_present_makes_no_certificate_invalid(
+async def test_a_document_that_is_temporarily_unavailable_makes_no_certificate_invalid(
     world: World, elsewhere: Provider
 ) -> None:
     """503 with Retry-After, and never a 401."""
@@ -104,7 +104,9 @@ async def test_a_document_that_cannot_be_had_at_present_makes_no_certificate_inv
     assert (await world.send(shown, target=PUBLIC)).status == 200
 
 
-async def test_documents_that_cannot_be_had_are_refused(world: World, elsewhere: Provider) -> None:
+async def test_documents_that_are_unavailable_are_refused(
+    world: World, elsewhere: Provider
+) -> None:
     """A-167, A-169, A-187, A-189."""
     web_id = f"{elsewhere.issuer}/carol#me"
     shown = world.holder(web_id)
@@ -137,14 +139,14 @@ async def test_this_server_goes_by_one_name(world: World) -> None:
     assert_refused(await world.send(shown, target=PUBLIC), MISNAMED)
 
 
-async def test_private_networks_are_not_asked(world: World) -> None:
+async def test_private_networks_get_no_requests(world: World) -> None:
     """A-188."""
     for host in ("10.0.0.1", "169.254.169.254", "[fd00:ec2::254]", "192.168.1.1"):
         shown = world.holder(f"https://{host}/carol#me")
         assert_refused(await world.send(shown, target=PUBLIC), NO_DOCUMENT)
 
 
-async def test_a_document_that_is_no_good_is_not_fetched_with_every_request(
+async def test_an_invalid_document_is_not_fetched_with_every_request(
     world: World, elsewhere: Provider
 ) -> None:
     """A-191."""
@@ -225,7 +227,7 @@ async def test_a_document_may_be_a_page_with_data_islands(
         world.clock.advance(301)
 
 
-async def test_a_page_of_this_server_is_no_profile(world: World) -> None:
+async def test_a_page_of_this_server_is_not_a_profile(world: World) -> None:
     """Whoever may write a page here need not have Control, which statements of identity need."""
     cert = "http://www.w3.org/ns/auth/cert#"
     numbered = {f"{cert}modulus": modulus_hex(world.key), f"{cert}exponent": 65537}

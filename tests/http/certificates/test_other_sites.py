@@ -77,7 +77,7 @@ async def test_a_websocket_is_the_publics(world: World) -> None:
         assert await s.receive() == f"ack {BASE}{PUBLIC}"
 
 
-async def test_an_application_may_be_let_use_the_certificates_of_its_visitors(
+async def test_an_application_can_be_allowed_to_use_the_certificates_of_its_visitors(
     start: Start, clock: FakeClock
 ) -> None:
     """A-170: the list is the operator's."""

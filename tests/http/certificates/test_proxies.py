@@ -130,7 +130,9 @@ async def test_an_invalid_certificate_is_refused(start: Start, clock: FakeClock)
 
 
 @pytest.mark.parametrize("form", WRITTEN)
-async def test_an_empty_field_is_no_certificate(start: Start, clock: FakeClock, form: str) -> None:
+async def test_an_empty_field_is_not_a_certificate(
+    start: Start, clock: FakeClock, form: str
+) -> None:
     """Proxies send it for clients that have none."""
     world = await behind(start, clock, form)
     for value in ("", " "):

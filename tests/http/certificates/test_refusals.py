@@ -62,7 +62,7 @@ BAD: dict[str, tuple[Make, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-async def test_a_certificate_that_is_no_proof_is_refused(world: World, case: str) -> None:
+async def test_a_certificate_that_proves_nothing_is_refused(world: World, case: str) -> None:
     """A-162, A-165, A-166, A-169: on public resources as well."""
     make, reason = BAD[case]
     assert (await world.send()).status == 200
@@ -70,7 +70,7 @@ async def test_a_certificate_that_is_no_proof_is_refused(world: World, case: str
         assert_refused(await world.send(make(world), target=target), reason)
 
 
-async def test_nothing_is_stored_for_a_certificate_that_is_no_proof(world: World) -> None:
+async def test_nothing_is_stored_for_a_certificate_that_proves_nothing(world: World) -> None:
     """A-5."""
     shown = world.holder(ends_s=-1000)
     assert_refused(await world.send(shown, "PUT", "/alice/private/new", body=b"x"), EXPIRED)
@@ -132,7 +132,7 @@ async def test_a_key_of_other_numbers_is_another_key(world: World) -> None:
     assert (await world.send()).status == 200
 
 
-async def test_documents_that_are_no_good_are_refused(world: World) -> None:
+async def test_invalid_documents_are_refused(world: World) -> None:
     """A-111."""
     key = key_turtle(world.key)
     many = "".join(f"<#a> <#b> {each}." for each in range(10_000))
@@ -179,7 +179,7 @@ async def test_refused_certificates_count_to_the_limit_of_their_address(
         assert_public(await world.send(unnamed, peer="192.0.2.3"))
 
 
-async def test_a_profile_that_is_no_longer_there_takes_its_certificates_along(
+async def test_a_deleted_profile_invalidates_its_certificates(
     world: World,
 ) -> None:
     card = "/alice/public/card"

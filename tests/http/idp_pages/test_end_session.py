@@ -64,7 +64,9 @@ async def test_without_a_hint_the_person_is_asked(browser: Browser, hint: str) -
     assert await _is_signed_out(browser)
 
 
-async def test_who_is_asked_is_sent_on_as_well(browser: Browser, app: App, hint: str) -> None:
+async def test_a_person_who_is_asked_is_redirected_as_well(
+    browser: Browser, app: App, hint: str
+) -> None:
     page = await browser.get(
         _end(client_id=app.client_id, post_logout_redirect_uri=AFTERWARDS, state="s")
     )
@@ -84,7 +86,7 @@ async def test_the_address_is_checked_again_when_the_form_comes(
     assert "You are signed out" in page.text
 
 
-async def test_a_hint_that_is_none_of_this_session_only_asks(
+async def test_a_hint_of_another_session_only_leads_to_a_question(
     server: Server, browser: Browser, app: App, hint: str
 ) -> None:
     """A-84: another's session, another person's, an access token, a changed one, another client's
@@ -152,7 +154,9 @@ async def test_a_person_who_is_not_signed_in_learns_where_to_sign_in(
     assert "You are signed out" in page.text
 
 
-async def test_signing_out_is_no_open_redirect(server: Server, browser: Browser, hint: str) -> None:
+async def test_signing_out_is_not_an_open_redirect(
+    server: Server, browser: Browser, hint: str
+) -> None:
     """RFC 9700 section 4.11.2: without an ID token of the session that ends, a page names the host;
     also with an ID token that somebody got for themselves."""
     evil = await register(

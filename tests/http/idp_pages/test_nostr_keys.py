@@ -108,7 +108,7 @@ async def unlink(browser: Browser, account: Page, key: NostrKey) -> Answer:
 # --- challenges ---------------------------------------------------------------------------------
 
 
-async def test_what_an_event_is_asked_to_say(browser: Browser, account: Page) -> None:
+async def test_the_required_content_of_an_event(browser: Browser, account: Page) -> None:
     """A-126"""
     members = await asked(browser)
     assert len(bytes.fromhex(members.pop("challenge"))) == 32
@@ -481,7 +481,7 @@ async def test_nobody_unlinks_the_key_of_somebody_else(
     assert len(await keys(browser)) == 1
 
 
-async def test_a_key_that_the_profile_goes_on_to_name_is_told(
+async def test_a_key_that_the_profile_still_names_is_reported(
     server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """Here in a way that is its owner's."""

@@ -226,7 +226,7 @@ async def test_an_event_that_another_key_signed_signs_nobody_in(
     assert await account_of(browser) is None
 
 
-async def test_nothing_but_an_event_signs_anybody_in(
+async def test_only_an_event_signs_anybody_in(
     browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     event = await signed(browser, clock, linked, purpose="sign-in")
@@ -354,7 +354,7 @@ async def test_an_application_gets_tokens_by_a_linked_key(
     assert await account_of(browser) == f"{BASE}/alice/#me"
 
 
-async def test_an_application_that_asks_later_learns_of_the_key(
+async def test_a_later_request_of_an_application_sees_the_key(
     browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """RFC 8176"""
@@ -506,7 +506,7 @@ async def test_a_key_that_only_the_profile_names_signs_nobody_in(
     assert await account_of(browser) is None
 
 
-async def test_a_key_that_the_profile_names_still_proves_who_asks_for_a_resource(
+async def test_a_key_that_the_profile_names_still_authenticates_requests(
     server: Server, clock: FakeClock, key: NostrKey
 ) -> None:
     """NIP-98, and nothing more."""

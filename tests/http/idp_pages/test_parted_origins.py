@@ -131,7 +131,7 @@ async def test_a_challenge_leads_to_the_provider(server: Server) -> None:
             assert f'as_uri="{PROVIDER}"' in challenge
 
 
-async def test_who_signs_in_at_the_provider_is_let_in_at_the_pods(
+async def test_a_sign_in_at_the_provider_gives_access_at_the_pods(
     server: Server, browser: Browser, app: App
 ) -> None:
     page = await browser.get(app.request())

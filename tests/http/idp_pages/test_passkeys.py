@@ -96,7 +96,7 @@ async def _changed_account(store: SqliteStore, clock: FakeClock, **changes: obje
 # --- the shapes that clients know ---------------------------------------------------------------
 
 
-async def test_what_is_asked_to_make_a_passkey(browser: Browser, account: Page) -> None:
+async def test_the_options_for_creating_a_passkey(browser: Browser, account: Page) -> None:
     """A-116, A-120, A-123"""
     asked = await options(browser, "register")
     assert set(asked) == {
@@ -116,7 +116,7 @@ async def test_what_is_asked_to_make_a_passkey(browser: Browser, account: Page) 
     assert len(asked["challenge"]) == 43
 
 
-async def test_what_is_asked_to_sign_in_is_the_same_for_everybody(
+async def test_the_options_for_signing_in_are_the_same_for_everybody(
     browser: Browser, new_browser: NewBrowser, account: Page, key: SoftAuthenticator
 ) -> None:
     """A-120, A-182: with a passkey, without one, and without an account."""
@@ -435,7 +435,7 @@ async def test_another_authenticator_signs_nobody_in(
     ("before", "now", "follows"),
     [(0, 0, True), (0, 1, True), (1, 2, True), (1, 1, False), (2, 1, False), (1, 0, False)],
 )
-def test_what_counts_may_follow(before: int, now: int, follows: bool) -> None:
+def test_which_signature_counts_may_follow(before: int, now: int, follows: bool) -> None:
     """A-122, WebAuthn Level 3, 6.1.1"""
     assert counts_up(before, now) is follows
 
@@ -519,7 +519,7 @@ async def test_an_application_gets_tokens_by_a_passkey(
 
 
 @pytest.mark.parametrize(("flags", "kind"), [(0, "hwk"), (SYNCED, "swk")])
-async def test_tokens_tell_how_the_person_signed_in(
+async def test_tokens_say_how_the_person_signed_in(
     browser: Browser,
     new_browser: NewBrowser,
     account: Page,
@@ -544,7 +544,7 @@ async def test_tokens_tell_how_the_person_signed_in(
     assert await _methods(app, page) == ["pwd"]
 
 
-async def test_tokens_tell_of_a_passkey_that_was_used_before_the_application_asked(
+async def test_tokens_mention_a_passkey_that_was_used_before_the_request(
     browser: Browser, new_browser: NewBrowser, account: Page, app: App, key: SoftAuthenticator
 ) -> None:
     """A-118: and then an application."""

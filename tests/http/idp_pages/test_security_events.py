@@ -61,7 +61,7 @@ async def change_password(browser: Browser) -> Page:
     return await post(browser, "password", current=password_of("alice"), new=NEW, confirm=NEW)
 
 
-async def test_a_new_account_has_nothing_to_tell(owner: Browser) -> None:
+async def test_a_new_account_has_no_events(owner: Browser) -> None:
     assert await events(owner) == []
     assert "Nothing has changed yet" in (await owner.get("/idp/account")).text
 
@@ -193,7 +193,7 @@ async def test_acts_of_the_operator_are_listed_as_theirs(
     assert "by the operator of this server" in (await owner.get("/idp/account")).text
 
 
-async def test_a_key_that_an_application_names_in_the_profile_is_told(
+async def test_a_key_that_an_application_adds_to_the_profile_is_reported(
     server: Server, owner: Browser
 ) -> None:
     """It signs nobody in, yet requests signed with it act as the owner."""
@@ -219,7 +219,7 @@ async def test_a_key_that_an_application_names_in_the_profile_is_told(
     assert "by a change of the profile" in page.text
 
 
-async def test_a_linked_key_that_is_published_is_told_once(
+async def test_a_linked_and_published_key_is_reported_once(
     owner: Browser, clock: FakeClock
 ) -> None:
     key = NostrKey.new()

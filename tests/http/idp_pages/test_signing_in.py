@@ -148,7 +148,7 @@ async def test_signing_in_makes_a_new_session_and_ends_the_one_before(browser: B
     assert (await old.get("/idp/account")).path == "/idp/login"
 
 
-async def test_a_secret_that_a_browser_invents_is_no_session(browser: Browser) -> None:
+async def test_a_secret_that_a_browser_invents_is_not_a_session(browser: Browser) -> None:
     for invented in ("0" * 64, "x", "", "../", "a" * 5000):
         browser.cookies["podstead-session"] = invented
         assert (await browser.get("/idp/account")).path == "/idp/login"

@@ -23,7 +23,7 @@ from tests.support.nostr import (
 from tests.support.rdf import TURTLE
 
 
-async def test_a_key_that_a_rule_names_is_let_in_and_another_is_not(world: World) -> None:
+async def test_a_key_that_a_rule_names_gets_access_and_another_does_not(world: World) -> None:
     answer = await world.get()
     assert (answer.status, answer.text) == (200, "text")
     assert answer.header("cache-control") == "private, no-cache"
@@ -229,7 +229,7 @@ async def test_the_operator_may_refuse_passwords(start: Start, clock: FakeClock)
     assert (await world.get()).status == 200
 
 
-async def test_a_password_of_somebody_else_is_no_credential(world: World) -> None:
+async def test_a_password_of_somebody_else_is_not_a_credential(world: World) -> None:
     """A-3: the user-id is `nostr`, and no other has a password."""
     shown = [basic(world.event(), name=name) for name in ("alice", "", "Nostr", "nostr:nostr")]
     rubbish = ["", "*", "a", "abc", "nostr:"]

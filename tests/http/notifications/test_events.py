@@ -86,7 +86,7 @@ async def test_a_page_of_any_origin_may_listen(server: Server) -> None:
         assert stream.headers["access-control-allow-origin"] == ORIGIN
 
 
-async def test_a_container_tells_of_its_members(server: Server) -> None:
+async def test_a_container_notifies_of_its_members(server: Server) -> None:
     """N-17: of what comes and goes, not of what becomes of it, and no deeper."""
     made = await channel(server.alice, TYPE, "/alice/private/")
     async with listening_to(server.public, made) as reader:
@@ -295,7 +295,9 @@ async def test_a_revoked_token_ends_what_was_begun_with_it(
     assert (await server.public.get(path_of(made["receiveFrom"]))).status == 401
 
 
-async def test_a_disabled_account_hears_no_more(start: Start, settings: Settings) -> None:
+async def test_a_disabled_account_gets_no_more_notifications(
+    start: Start, settings: Settings
+) -> None:
     """N-30: until it is enabled, its channels tell nothing."""
     server = await start(idp=True)
     topic = "/bob/public/notes.ttl"
@@ -330,7 +332,7 @@ async def test_messages_are_in_turtle_on_request(server: Server) -> None:
         assert ("https://www.w3.org/ns/activitystreams#object", BASE + NOTES) in said
 
 
-async def test_a_channel_tells_nothing_before_it_starts(server: Server) -> None:
+async def test_a_channel_sends_nothing_before_it_starts(server: Server) -> None:
     """N-12."""
     start_at = write_time(SystemClock().now_ms() + 300)
     made = await channel(server.public, TYPE, NOTES, startAt=start_at)

@@ -36,7 +36,7 @@ async def test_descriptions_name_the_gateway(server: Server, document: str) -> N
     assert [o for _, p, o in graph if p == PREDICATE] == [rdflib.URIRef(BASE + GATEWAY)]
 
 
-async def test_the_gateway_tells_what_there_is(server: Server) -> None:
+async def test_the_gateway_lists_the_protocols(server: Server) -> None:
     asked = {"protocols": ["ws", "carrier-pigeon"], "features": ["filter", "rate", "state"]}
     answer = await post(server.public, GATEWAY, asked)
     assert (answer.status, answer.header("content-type")) == (200, JSON)

@@ -67,7 +67,7 @@ async def test_every_resource_names_its_stream(server: Server, path: str) -> Non
             assert await next_type(stream, TURTLE) == "Delete"
 
 
-async def test_the_first_message_tells_how_the_resource_is(server: Server) -> None:
+async def test_the_first_message_has_the_current_state(server: Server) -> None:
     """N-22 (b), N-14."""
     stream_path = f"/.notifications/{TYPE}/{quote(BASE + NOTES, safe='')}"
     async with opened(server.public, stream_path, {"Accept": JSON_LD}) as stream:
@@ -96,7 +96,7 @@ async def test_the_stream_of_a_resource_requires_read_access(server: Server) -> 
 
 
 @pytest.mark.parametrize("topic", ["https://elsewhere.example/", f"{BASE}/alice/x#y", "x:"])
-async def test_what_is_no_resource_of_ours_has_no_stream(server: Server, topic: str) -> None:
+async def test_urls_of_other_servers_have_no_stream(server: Server, topic: str) -> None:
     answer = await server.alice.get(f"/.notifications/{TYPE}/{quote(topic, safe='')}")
     assert answer.status == 422
 

@@ -95,7 +95,7 @@ async def test_a_request_without_an_upgrade_is_told_to_upgrade(server: Server, m
 
 
 @pytest.mark.parametrize("path", ["/alice/", "/.pods", "/", "/.notifications/none"])
-async def test_there_is_no_socket_elsewhere(server: Server, path: str) -> None:
+async def test_there_is_no_socket_at_other_urls(server: Server, path: str) -> None:
     with pytest.raises(Refused) as refused:
         async with connected(server.application, path):
             pass
@@ -424,7 +424,7 @@ async def test_rules_that_name_origins_hold_for_sockets(server: Server) -> None:
             assert (await socket.receive()).startswith(answer)
 
 
-async def test_the_operator_may_let_everybody_hear(start: Start) -> None:
+async def test_the_operator_can_permit_everybody_to_subscribe(start: Start) -> None:
     """L-10: legacy-notifications-open."""
     server = await start(legacy_notifications_open=True)
     async with watching(server, PRIVATE, "/alice/private/", token_of=None) as socket:
@@ -520,7 +520,7 @@ async def test_missed_notifications_require_read_access(
 # --- credentials on the socket -------------------------------------------------------------------
 
 
-async def test_a_browser_hears_of_private_resources_by_lines(start: Start) -> None:
+async def test_a_browser_watches_private_resources_by_lines(start: Start) -> None:
     """The fields of a GET of the resource (RFC 9449 section 7.1), which a page cannot set."""
     with running_provider() as provider:
         world = await tokens.prepared(start, FakeClock(), provider)
@@ -698,7 +698,7 @@ async def test_a_receiver_that_is_too_far_behind_is_closed(server: Server) -> No
         assert closed.value.code == 1013
 
 
-async def test_an_idle_socket_hears_that_it_lives(
+async def test_an_idle_socket_gets_a_heartbeat(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """L-9."""

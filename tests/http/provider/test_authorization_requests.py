@@ -155,7 +155,7 @@ async def test_without_a_session_nobody_signs_in_silently(provider: Provider, ap
     assert reply.parameters["error"] == "login_required"
 
 
-async def test_a_session_is_no_consent(provider: Provider, app: App) -> None:
+async def test_a_session_is_not_consent(provider: Provider, app: App) -> None:
     """A-56: nor is the consent to another client, or at another address of it"""
     assert (await silent(provider, app))["error"] == "consent_required"
     await provider.code(app)

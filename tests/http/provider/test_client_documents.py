@@ -137,7 +137,7 @@ async def test_what_is_no_document_is_none(provider: Provider, peer: Peer, reply
     [answer("500 Internal Server Error"), answer("429 Too Many Requests"), raw(b"")],
     ids=["a failure", "too many requests", "nothing"],
 )
-async def test_a_document_that_cannot_be_had_at_present_makes_no_client_unknown(
+async def test_a_document_that_is_temporarily_unavailable_makes_no_client_unknown(
     provider: Provider, peer: Peer, reply: Reply
 ) -> None:
     """Nobody is told that the application does not exist, and it is asked for again soon."""
@@ -320,7 +320,7 @@ async def test_a_document_that_could_not_be_read_is_not_fetched_again_at_once(
     assert await is_known(provider, client_id)
 
 
-async def test_no_origin_is_asked_without_end_by_one_requester(
+async def test_one_requester_cannot_cause_endless_requests_to_an_origin(
     provider: Provider, peer: Peer
 ) -> None:
     """A-191: anybody may name any document; spelling the origin in other ways helps nobody."""
@@ -369,7 +369,7 @@ async def test_one_requester_has_no_end_of_documents_fetched_from_ever_new_origi
     assert (await ask(provider, client_id, peer="192.0.2.9")).status == 303
 
 
-async def test_many_requesters_do_not_have_one_origin_asked_without_end(
+async def test_many_requesters_cannot_cause_endless_requests_to_one_origin(
     provider: Provider, peer: Peer
 ) -> None:
     for number in range(DOCUMENTS_PER_ORIGIN + 10):

@@ -33,7 +33,7 @@ HEADERS = st.fixed_dictionaries(
 
 @ONE_PROVIDER
 @given(path=st.sampled_from(PATHS), content_type=st.sampled_from(TYPES), body=BODIES, more=HEADERS)
-async def test_no_body_is_a_failure_of_ours(
+async def test_no_body_causes_a_server_error(
     provider: Provider, path: str, content_type: str, body: bytes, more: dict[str, str]
 ) -> None:
     """A-68, A-186"""

@@ -142,7 +142,7 @@ async def test_without_a_proof_tokens_are_bound_to_no_key(provider: Provider, ap
     assert await provider.get(answer.json()["access_token"], None) == 200
 
 
-async def test_a_bound_token_and_an_id_token_are_no_bearer_tokens(
+async def test_a_bound_token_and_an_id_token_are_not_bearer_tokens(
     provider: Provider, app: App
 ) -> None:
     tokens = await provider.tokens(app)
@@ -155,7 +155,7 @@ async def test_a_bound_token_and_an_id_token_are_no_bearer_tokens(
     assert await provider.get(unbound["id_token"], None) == 401
 
 
-async def test_an_id_token_is_no_access_token_with_its_key_either(
+async def test_an_id_token_is_not_an_access_token_with_its_key_either(
     provider: Provider, app: App
 ) -> None:
     """OpenID Connect Core section 2, RFC 9068 section 4"""
@@ -196,7 +196,7 @@ async def test_a_code_is_refused_in_the_same_words_whatever_is_wrong(
     assert (await provider.redeem(app, code)).status == 200  # a refusal does not use it up
 
 
-async def test_the_verifier_itself_is_no_challenge(provider: Provider, app: App) -> None:
+async def test_the_verifier_itself_is_not_a_challenge(provider: Provider, app: App) -> None:
     """A plain challenge would be equal to it"""
     code = await provider.code(app)
     answer = await provider.redeem(app, code, code_verifier=token_hash(app.verifier))
@@ -296,7 +296,7 @@ async def test_codes_and_refresh_tokens_are_not_stored(provider: Provider, app: 
 # --- refresh tokens ------------------------------------------------------------------------------
 
 
-async def test_refreshing_gives_everything_anew(provider: Provider, app: App) -> None:
+async def test_refreshing_renews_all_tokens(provider: Provider, app: App) -> None:
     """A-65, A-66"""
     first = await provider.tokens(app, nonce="n-1")
     provider.clock.advance(2 * HOUR_S)

@@ -26,7 +26,7 @@ from tests.support.signing import (
 UNREACHABLE = "The remote server could not be reached"
 
 
-async def test_a_provider_and_a_webid_are_asked_once_for_some_minutes(
+async def test_documents_of_a_provider_and_a_webid_are_fetched_once_in_some_minutes(
     world: World, elsewhere: Provider
 ) -> None:
     """A-110."""
@@ -47,7 +47,7 @@ async def test_a_provider_and_a_webid_are_asked_once_for_some_minutes(
     assert world.provider.asked == [CONFIGURATION, KEYS] * 2
 
 
-async def test_a_webid_that_does_not_name_the_provider_is_asked_again_soon(
+async def test_a_webid_that_does_not_name_the_provider_is_fetched_again_soon(
     world: World, elsewhere: Provider
 ) -> None:
     """A-110: and that another provider is named does not keep it longer."""
@@ -61,7 +61,7 @@ async def test_a_webid_that_does_not_name_the_provider_is_asked_again_soon(
     assert (await world.get(world.app(web_id=web_id))).status == 200
 
 
-async def test_documents_that_are_no_good_are_not_fetched_with_every_request(
+async def test_invalid_documents_are_not_fetched_with_every_request(
     world: World, elsewhere: Provider
 ) -> None:
     """A-191."""

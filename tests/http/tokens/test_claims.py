@@ -90,7 +90,7 @@ async def test_a_token_that_says_something_wrong_is_refused(
     assert_refused(await world.get(world.app(change)), phrase)
 
 
-async def test_a_subject_that_is_no_webid_will_not_do(world: World) -> None:
+async def test_the_subject_must_be_a_webid(world: World) -> None:
     """A-107."""
     app = world.app(without("webid"), set_to("sub", "alice"))
     assert_refused(await world.get(app), NO_ADDRESS)

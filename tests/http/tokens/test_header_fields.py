@@ -86,7 +86,7 @@ async def test_options_is_never_authenticated(world: World) -> None:
     }
 
 
-async def test_an_invalid_token_is_refused_where_the_public_is_let_in(world: World) -> None:
+async def test_an_invalid_token_is_refused_although_the_public_has_access(world: World) -> None:
     """A-5, W-13."""
     assert (await world.server.public.get("/alice/")).status == 200
     fields = world.app().fields("GET", f"{BASE}/alice/", set_to("htm", "PUT"))

@@ -62,7 +62,7 @@ def published(provider: Provider, **changes: object) -> Json:
     return {**provider.key_set()["keys"][0], **changes}
 
 
-async def test_documents_of_a_provider_that_are_no_good_are_refused(world: World) -> None:
+async def test_invalid_documents_of_a_provider_are_refused(world: World) -> None:
     """A-108, A-111: each 401, and never a 500 or the public."""
     provider = world.provider
     good: Json = provider.configuration()

@@ -93,7 +93,7 @@ async def test_scripts_of_other_origins_may_read_the_nonce(strict: World) -> Non
     assert {"DPoP-Nonce", "WWW-Authenticate"} <= set(exposed.split(", "))
 
 
-async def test_requests_without_a_proof_hear_of_no_nonce(strict: World) -> None:
+async def test_requests_without_a_proof_get_no_nonce(strict: World) -> None:
     assert (await strict.server.public.get(DOC)).header("dpop-nonce") is None
     assert (await strict.server.alice.get(DOC)).header("dpop-nonce") is None
     assert (await strict.server.alice.get(DOC)).status == 200
@@ -108,7 +108,7 @@ async def test_an_answer_with_a_nonce_is_given_to_its_sender_alone(strict: World
     assert first.header("dpop-nonce") != second.header("dpop-nonce")
 
 
-async def test_asking_for_a_nonce_is_no_failed_attempt(
+async def test_a_request_for_a_nonce_is_not_a_failed_attempt(
     start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     """A-181: every client begins so."""

@@ -21,7 +21,7 @@ def assert_passing(answer: Answer) -> None:
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("path", [CONFIGURATION, KEYS])
-async def test_a_provider_that_cannot_be_asked_makes_no_token_invalid(
+async def test_an_unreachable_provider_makes_no_token_invalid(
     world: World, path: str, status: int
 ) -> None:
     kept = world.provider.pages[path]

@@ -36,7 +36,7 @@ BAD_PROOFS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize(("change", "phrase"), BAD_PROOFS.values(), ids=BAD_PROOFS)
-async def test_a_wrong_proof_is_refused_before_anybody_is_asked(
+async def test_a_wrong_proof_is_refused_without_any_fetch(
     world: World, change: Change, phrase: str
 ) -> None:
     """A-100."""
@@ -44,7 +44,7 @@ async def test_a_wrong_proof_is_refused_before_anybody_is_asked(
     assert world.provider.asked == []
 
 
-async def test_a_proof_that_its_key_did_not_sign_is_refused_before_anybody_is_asked(
+async def test_a_proof_that_its_key_did_not_sign_is_refused_without_any_fetch(
     world: World,
 ) -> None:
     """A-100, A-101."""
@@ -54,7 +54,7 @@ async def test_a_proof_that_its_key_did_not_sign_is_refused_before_anybody_is_as
     assert world.provider.asked == []
 
 
-async def test_a_proof_by_another_key_is_refused_before_anybody_is_asked(world: World) -> None:
+async def test_a_proof_by_another_key_is_refused_without_any_fetch(world: World) -> None:
     """A-106: a stolen token is of no use."""
     answer = await world.get(world.app(), key=Signer.new("ES256"))
     assert_refused(answer, "The token is bound to another key")
@@ -104,7 +104,7 @@ async def test_a_refused_request_does_not_use_its_proof_up(world: World) -> None
     assert (await world.send(fields)).status == 200
 
 
-async def test_replayed_proofs_may_be_let_through(
+async def test_replayed_proofs_can_be_permitted(
     start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     world = await prepared(start, clock, provider, refuse_replayed_proofs=False)

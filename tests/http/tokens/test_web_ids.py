@@ -45,9 +45,7 @@ async def test_a_webid_document_may_be_json_ld_and_may_have_moved(
     assert_refused(answer, NOT_NAMED)
 
 
-async def test_webid_documents_that_are_no_good_are_refused(
-    world: World, elsewhere: Provider
-) -> None:
+async def test_invalid_webid_documents_are_refused(world: World, elsewhere: Provider) -> None:
     """A-109, A-111, A-189."""
     web_id = f"{elsewhere.issuer}/carol#me"
     await world.let_in(web_id)

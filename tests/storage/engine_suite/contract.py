@@ -223,7 +223,7 @@ class ContractSuite:
         assert await _all_members(store, CONTAINER, limit=10) == ["/alice/c/a"]
 
     @pytest.mark.parametrize("name", ["/alice/c/.acl", "/alice/c/.meta", "/alice/c/a.acl"])
-    async def test_an_auxiliary_resource_is_no_member(self, engine: Engine, name: str) -> None:
+    async def test_an_auxiliary_resource_is_not_a_member(self, engine: Engine, name: str) -> None:
         """C-20."""
         store = await engine.open_store()
         await plant(store)
@@ -234,7 +234,7 @@ class ContractSuite:
         await commit(store, write(deletes=[name], at_ms=NOW_MS + 2))
         assert await read_present(store, CONTAINER) == before
 
-    async def test_a_storage_is_no_member_of_the_root(self, engine: Engine) -> None:
+    async def test_a_storage_is_not_a_member_of_the_root(self, engine: Engine) -> None:
         store = await engine.open_store()
         await commit(store, write(put("/", kind=ResourceKind.CONTAINER)))
         before = await read_present(store, "/")

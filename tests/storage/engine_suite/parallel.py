@@ -109,7 +109,7 @@ class ParallelSuite:
             for store in stores:
                 assert (await read_present(store, target)).version == version
 
-    async def test_the_state_mark_tells_every_commit(self, engine: Engine) -> None:
+    async def test_the_state_mark_changes_with_every_commit(self, engine: Engine) -> None:
         stores = await _two(engine)
         marks = [store.data_version() for store in stores]
         await read_present(stores[0], "/alice/c/")

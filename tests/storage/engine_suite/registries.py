@@ -79,7 +79,7 @@ class RegistrySuite:
         assert token is not None
         assert token.revoked_s == 50
 
-    async def test_the_registries_version_tells_every_change_of_a_pod_or_token(
+    async def test_the_registries_version_changes_with_every_change_of_a_pod_or_token(
         self, engine: Engine
     ) -> None:
         """Whoever makes it, and also if others have been made since the last look."""

@@ -116,7 +116,7 @@ class TransactionSuite:
         assert await store.commit(again) == VersionConflict(preconditions[0])
         assert await content_of(store, "/alice/c/full/a") == b"2"
 
-    async def test_a_change_of_members_is_no_new_version_of_the_container(
+    async def test_a_change_of_members_is_not_a_new_version_of_the_container(
         self, engine: Engine
     ) -> None:
         store = await _prepared(engine)
@@ -291,7 +291,7 @@ class TransactionSuite:
 
     # --- many writes in one transaction -------------------------------------------------------
 
-    async def test_writes_at_once_stand_or_fall_alone(self, engine: Engine) -> None:
+    async def test_concurrent_writes_succeed_or_fail_individually(self, engine: Engine) -> None:
         store = await _prepared(engine)
         broken = Present(path("/nowhere"))
         writes = [

@@ -58,7 +58,7 @@ def test_nothing_happens_while_the_files_stay_as_they_are(files: Files) -> None:
     assert files.adopted == []
 
 
-def test_files_that_say_the_same_again_are_no_renewal(files: Files) -> None:
+def test_unchanged_files_are_not_a_renewal(files: Files) -> None:
     renewal = files.renewal()
     certificate = files.settings.ssl_cert
     assert certificate is not None
@@ -112,7 +112,7 @@ def test_files_that_are_still_being_written_are_not_judged(
 
 
 @pytest.mark.parametrize("trouble", ["missing", "broken", "of another key"])
-def test_what_does_not_serve_is_reported_once_and_what_follows_is_judged_anew(
+def test_what_does_not_serve_is_reported_once_and_what_follows_is_judged_again(
     files: Files, trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     renewal = files.renewal()

@@ -158,7 +158,7 @@ def identity(method: AuthenticationMethod, world: World) -> Identity:
     )
 
 
-async def test_an_access_token_of_ours_may_be_sent_as_bearer() -> None:
+async def test_an_access_token_of_this_server_may_be_sent_as_bearer() -> None:
     """A-76: no other server is asked, and no document read (A-109)."""
     world = World()
     token = world.token()
@@ -169,7 +169,7 @@ async def test_an_access_token_of_ours_may_be_sent_as_bearer() -> None:
     assert (await world.bearer(world.token(set_to("iss", f"{BASE}/")))).iri == WEB_ID
 
 
-async def test_a_bound_token_of_ours_comes_with_its_proof() -> None:
+async def test_a_bound_token_of_this_server_comes_with_its_proof() -> None:
     """A-106, A-109."""
     world, key = World(), Signer.new("ES256")
     bound = set_to("cnf", {"jkt": key.thumbprint})
@@ -235,7 +235,7 @@ async def test_the_decision_of_the_provider_applies_to_every_request() -> None:
         await world.dpop(bound, key)
 
 
-async def test_a_key_of_ours_that_is_withdrawn_takes_its_tokens_along() -> None:
+async def test_a_withdrawn_signing_key_invalidates_its_tokens() -> None:
     """A-44."""
     world = World()
     token = world.token()

@@ -137,7 +137,7 @@ class Git:
         return True
 
 
-async def test_one_event_is_good_for_all_that_one_push_asks() -> None:
+async def test_one_event_is_valid_for_all_requests_of_one_push() -> None:
     """A-147."""
     git = Git()
     assert [await git.asks(method) for method in ("GET", "POST", "POST")] == [True] * 3

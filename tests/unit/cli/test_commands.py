@@ -140,7 +140,7 @@ def test_a_switch_can_be_switched_off_over_its_variable(settings_of_options: cli
     assert "quiet=False" in result.stdout.splitlines()
 
 
-def test_the_summary_tells_where_and_what() -> None:
+def test_the_summary_says_where_and_what() -> None:
     settings = Settings(
         base_url="https://pods.example",
         host="0.0.0.0",
@@ -172,7 +172,7 @@ def test_the_summary_offers_no_pods_where_registration_is_closed(*, idp: bool, l
     assert "/.pods" not in text
 
 
-def test_the_summary_tells_where_people_sign_in() -> None:
+def test_the_summary_says_where_people_sign_in() -> None:
     settings = Settings(base_url="https://pods.example", idp=True)
     line = "  accounts   sign in at https://pods.example/idp/login"
     assert line in summary(settings, pid=4711).splitlines()
@@ -183,14 +183,14 @@ def test_the_summary_tells_where_people_sign_in() -> None:
     assert line in summary(parted, pid=4711).splitlines()
 
 
-def test_the_summary_tells_whether_git_is_answered() -> None:
+def test_the_summary_says_whether_git_is_enabled() -> None:
     settings = Settings(base_url="https://pods.example", git=True)
     assert (
         "  git        each container is a git repository" in summary(settings, pid=1).splitlines()
     )
 
 
-def test_the_summary_tells_whether_client_certificates_count() -> None:
+def test_the_summary_says_whether_client_certificates_are_accepted() -> None:
     settings = Settings(base_url="https://pods.example", webid_tls=True)
     line = "  webid-tls  clients can authenticate with certificates"
     assert line in summary(settings, pid=1).splitlines()
@@ -206,5 +206,5 @@ def test_the_summary_tells_whether_client_certificates_count() -> None:
         (Settings(token_lifetime_s=86_400), "on, valid for 1 day"),
     ],
 )
-def test_the_summary_tells_how_long_tokens_are_valid(settings: Settings, line: str) -> None:
+def test_the_summary_says_how_long_tokens_are_valid(settings: Settings, line: str) -> None:
     assert summary(settings, pid=4711).endswith(f"  tokens     {line}")

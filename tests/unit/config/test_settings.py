@@ -74,7 +74,7 @@ def test_an_empty_variable_is_treated_as_unset() -> None:
     assert read(environment={"PODSTEAD_PORT": "", "PODSTEAD_BASE_URL": " "}).port == 3000
 
 
-def test_a_variable_that_is_no_setting_is_left_alone() -> None:
+def test_a_variable_that_is_not_a_setting_is_left_alone() -> None:
     """Container platforms set such ones, as PODSTEAD_SERVICE_HOST, on their own."""
     assert read(environment={"PODSTEAD_SERVICE_HOST": "10.0.0.1"}) == read()
 
@@ -298,7 +298,7 @@ def test_an_unknown_key_stops_the_start(toml: Toml, text: str, hint: str) -> Non
     assert hint in refusal(toml(text))
 
 
-def test_a_file_that_is_no_toml_is_refused_with_the_place(toml: Toml) -> None:
+def test_a_file_that_is_not_toml_is_refused_with_the_place(toml: Toml) -> None:
     assert "line 2" in refusal(toml("port = 4000\nhost = \n"))
 
 
@@ -309,7 +309,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "podstead.toml"
     path.write_bytes(b"\xff\xfe")
     assert "not UTF-8" in refusal({"config": str(path)})

@@ -76,7 +76,7 @@ def test_an_invalid_media_type_is_refused(value: str) -> None:
         ("text/turtle; charset=latin1; charset=utf-8", False),
     ],
 )
-def test_the_charset_tells_whether_it_is_utf_8(value: str, *, is_utf_8: bool) -> None:
+def test_the_charset_says_whether_it_is_utf_8(value: str, *, is_utf_8: bool) -> None:
     """R-13."""
     assert parse_media_type(value).is_utf_8() is is_utf_8
 

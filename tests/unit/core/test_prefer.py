@@ -105,7 +105,7 @@ def test_who_wants_both_wants_nothing_in_particular(order: tuple[str, str]) -> N
         "return=representation" + " " * MAX_PREFER_CHARS,
     ],
 )
-def test_what_is_malformed_or_unknown_or_too_long_is_no_preference(header: str | None) -> None:
+def test_malformed_unknown_and_overlong_preferences_are_ignored(header: str | None) -> None:
     assert parse_prefer(header) == NO_PREFERENCES
 
 

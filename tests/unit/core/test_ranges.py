@@ -112,12 +112,12 @@ def test_a_range_applies_only_to_the_state_that_if_range_names(
     assert if_range_holds(header, ETAG, DATE) is holds
 
 
-def test_a_weak_entity_tag_of_ours_never_holds() -> None:
+def test_a_weak_entity_tag_of_this_server_never_holds() -> None:
     """RFC 9110 section 13.1.5."""
     assert not if_range_holds('W/"v1"', 'W/"v1"', None)
 
 
 @pytest.mark.parametrize("header", [DATE, "None", "null", ""])
-def test_no_date_holds_where_the_date_is_no_strong_validator(header: str) -> None:
+def test_no_date_matches_unless_it_is_a_strong_validator(header: str) -> None:
     """RFC 9110 section 8.8.2.2: two changes in one second would be spliced together."""
     assert not if_range_holds(header, ETAG, None)

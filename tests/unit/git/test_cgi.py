@@ -79,7 +79,7 @@ def test_a_question_has_a_query_and_no_content() -> None:
         Transfer(PUSHED, protocol="version=1:other:more=0.1"),
     ],
 )
-def test_what_git_sends_is_let_through(transfer: Transfer) -> None:
+def test_credentials_as_sent_by_git_are_accepted(transfer: Transfer) -> None:
     transfer.check(PUSH)
 
 

@@ -99,6 +99,6 @@ async def test_the_commands_of_a_push_are_few(chunk_bytes: int) -> None:
         pytest.param(lambda: packet(b"0000"), id="a flush within a packet"),
     ],
 )
-async def test_nothing_but_a_flush_ends_the_commands(hide: Callable[[], bytes]) -> None:
+async def test_only_a_flush_ends_the_commands(hide: Callable[[], bytes]) -> None:
     with pytest.raises(BodyTooLarge):
         await whole(limit_commands(cut(hide() + COMMAND * (MAX_COMMAND_BYTES // 90))))

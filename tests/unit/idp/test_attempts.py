@@ -54,7 +54,7 @@ def test_failures_of_another_hour_do_not_add_up() -> None:
     assert seconds_to_wait(failures, limits, now_s=failures.last_s) == 0
 
 
-def test_after_a_pause_counting_begins_anew() -> None:
+def test_after_a_pause_the_count_restarts() -> None:
     limits = FailureLimits(in_a_row=0)
     later = after_failure(failed(100, limits), limits, now_s=NOW_S + 900)
     assert seconds_to_wait(later, limits, now_s=NOW_S + 900) == 0

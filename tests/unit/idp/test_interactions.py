@@ -106,7 +106,7 @@ ASKED_ON_A_PAGE: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("changes", ASKED_ON_A_PAGE.values(), ids=ASKED_ON_A_PAGE)
-def test_who_signs_in_is_still_asked_about(changes: dict[str, object]) -> None:
+def test_the_person_who_signs_in_is_still_asked(changes: dict[str, object]) -> None:
     """RFC 8252 section 8.6 for the addresses."""
     asked = request(**changes)
     waiting = Interaction(asked, "b", NOW_S, "alice", NOW_S, here=True)
@@ -179,7 +179,7 @@ IDENTITY_ASKED = (*ASKED, "webid:write")
 @pytest.mark.parametrize("ticked", [True, False])
 @pytest.mark.parametrize("before", [None, ASKED, IDENTITY_ASKED])
 @pytest.mark.parametrize("asked", [ASKED, IDENTITY_ASKED])
-def test_identity_is_stated_only_by_who_asked_and_was_let_on_the_last_page(
+def test_only_an_application_with_permission_on_the_last_page_can_state_identity(
     ticked: bool, before: tuple[str, ...] | None, asked: tuple[str, ...]
 ) -> None:
     known = consent(before)
@@ -201,7 +201,7 @@ def test_identity_is_stated_only_by_who_asked_and_was_let_on_the_last_page(
     )
 
 
-def test_signing_in_on_the_page_of_an_application_does_not_let_it_state_identity() -> None:
+def test_signing_in_for_an_application_does_not_permit_it_to_state_identity() -> None:
     here = msgspec.structs.replace(
         interaction((), here=True, consented=False), request=request(scopes=IDENTITY_ASKED)
     )

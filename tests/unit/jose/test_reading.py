@@ -155,7 +155,7 @@ def test_bytes_are_an_object_or_refused(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 1, True, "", ["a"], {"a": "a"}])
-def test_a_claim_that_is_no_text_is_none(value: object) -> None:
+def test_a_claim_that_is_not_text_is_none(value: object) -> None:
     assert claim_text({"a": value}, "a") is None
     assert claim_text({}, "a") is None
     assert claim_text({"a": "x"}, "a") == "x"
@@ -164,7 +164,7 @@ def test_a_claim_that_is_no_text_is_none(value: object) -> None:
 @pytest.mark.parametrize(
     "value", [None, True, False, "1", [1], -1, -0.5, float("inf"), float("nan"), 1e15, 10**4000]
 )
-def test_a_claim_that_is_no_time_is_none(value: object) -> None:
+def test_a_claim_that_is_not_a_time_is_none(value: object) -> None:
     assert claim_number({"a": value}, "a") is None
     assert claim_number({}, "a") is None
     assert claim_number({"a": 1.5}, "a") == 1.5

@@ -93,7 +93,7 @@ def test_base64_is_read_strictly(spoil: Callable[[str], str]) -> None:
     refused(spoil(text), "base64")
 
 
-def test_bits_that_stand_for_nothing_are_refused() -> None:
+def test_unused_bits_are_refused() -> None:
     """Else one event would have several spellings."""
     raw = json.dumps(event()).encode()
     while len(raw) % 3 != 1:

@@ -236,7 +236,7 @@ async def test_the_boundary_is_never_behind_what_was_handed_over(world: World) -
     assert await sequence_of(queue) == added
 
 
-async def test_each_hears_of_its_own_topics_only(world: World) -> None:
+async def test_each_receiver_gets_its_own_topics_only(world: World) -> None:
     _, of_x = await world.watch(X)
     _, of_container = await world.watch(CONTAINER)
     created = world.log.add(Y, records.ChangeType.CREATE)
@@ -263,7 +263,7 @@ async def test_a_notice_carries_the_state_but_of_what_is_deleted(world: World) -
     assert states == ["now", None]
 
 
-async def test_a_closed_watch_hears_nothing_and_others_go_on(world: World) -> None:
+async def test_a_closed_watch_gets_nothing_and_others_continue(world: World) -> None:
     watch, closed = await world.watch(X)
     _, other = await world.watch(X)
     watch.close()
@@ -324,7 +324,7 @@ async def test_a_credential_that_expires_ends_the_watch(world: World) -> None:
     assert await ended(queue) is EndReason.EXPIRED
 
 
-async def test_of_many_with_one_identity_the_rules_are_asked_once_a_change(world: World) -> None:
+async def test_the_rules_are_evaluated_once_per_identity_and_change(world: World) -> None:
     boxes = [(await world.watch(X))[1] for _ in range(30)]
     boxes += [(await world.watch(X, agent("alice", expires_at_s=9999)))[1] for _ in range(30)]
     world.log.add(X)
@@ -333,7 +333,7 @@ async def test_of_many_with_one_identity_the_rules_are_asked_once_a_change(world
     assert len(world.rules.asked) == 1
 
 
-async def test_where_everybody_may_read_nobody_is_asked_about(world: World) -> None:
+async def test_public_resources_need_no_check_of_individual_agents(world: World) -> None:
     world.rules.allowed.add((X, PUBLIC))
     boxes = [(await world.watch(X, who))[1] for who in (ALICE, BOB, PUBLIC)]
     world.log.add(X)

@@ -73,14 +73,14 @@ def test_no_topic_is_overlooked(
     assert {topic for topic, _ in expected} <= set(topics_of(ResourcePath(path)))
 
 
-def test_a_notice_tells_of_the_change_that_it_comes_of() -> None:
+def test_a_notification_names_the_change_that_caused_it() -> None:
     resource, container = notifications_of(logged(CREATE, "/a/d/x"))
     path, parent = ResourcePath("/a/d/x"), ResourcePath("/a/d/")
     assert resource == Notification(7, Version("v"), path, Activity.CREATE, path, None, 1234)
     assert container == Notification(7, Version("v"), parent, Activity.ADD, path, parent, 1234)
 
 
-def test_channels_tell_all_but_what_only_the_older_protocol_does() -> None:
+def test_channels_omit_only_what_is_specific_to_the_older_protocol() -> None:
     """N-19: a no-op is no event, and a container's listing is no more than its members."""
     told = {
         activity.name

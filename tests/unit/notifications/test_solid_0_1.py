@@ -229,7 +229,7 @@ def test_a_subscription_that_is_refused_takes_its_credential_along() -> None:
     assert asked.credential is None
 
 
-def test_a_proof_without_a_token_is_no_credential() -> None:
+def test_a_proof_without_a_token_is_not_a_credential() -> None:
     spoken = conversation()
     spoken.read("dpop proof")
     asked = spoken.read(f"sub {ORIGIN}/a")

@@ -56,7 +56,7 @@ async def test_as_many_letters_may_wait_as_its_capacity() -> None:
     assert closed.value.ending is EndReason.SLOW
 
 
-async def test_a_reader_that_waits_hears_of_the_end() -> None:
+async def test_a_waiting_reader_is_woken_at_the_end() -> None:
     queue = SubscriberQueue(capacity=1)
     reading = asyncio.create_task(queue.next())
     await asyncio.sleep(0)

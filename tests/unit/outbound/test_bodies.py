@@ -108,7 +108,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("damage", DAMAGED)
 @pytest.mark.parametrize("chunk", [1, 1000])
-async def test_a_damaged_gzip_body_is_no_body(damage: str, chunk: int) -> None:
+async def test_a_damaged_gzip_body_is_refused(damage: str, chunk: int) -> None:
     """A part is never taken for a shorter document."""
     with pytest.raises(Unreachable):
         await read(DAMAGED[damage], coding="gzip", chunk=chunk)

@@ -44,7 +44,7 @@ def test_another_origin_or_purpose_is_not_affected(other: Circuit) -> None:
     broken(5).check(other, 0)
 
 
-def test_an_open_circuit_tells_how_long_it_stays_open() -> None:
+def test_an_open_circuit_says_how_long_it_stays_open() -> None:
     circuit = broken(5)
     for now_ms, retry_after_s in ((0, 60), (1, 60), (59_999, 1)):
         with pytest.raises(CircuitOpen) as caught:
@@ -52,7 +52,7 @@ def test_an_open_circuit_tells_how_long_it_stays_open() -> None:
         assert caught.value.retry_after_s == retry_after_s
 
 
-def test_a_success_in_between_starts_the_count_anew() -> None:
+def test_a_success_in_between_resets_the_count() -> None:
     """A-191: failures in a row."""
     circuit = broken(4)
     circuit.succeeded(CIRCUIT)

@@ -61,7 +61,7 @@ async def test_a_dead_port_stops_no_other_port_of_its_host(
     await fetcher.fetch(peer.url("/"), PATIENT)
 
 
-async def test_what_fails_for_one_purpose_is_asked_for_another(
+async def test_what_fails_for_one_purpose_is_fetched_for_another(
     deployment: Deployment, peer: Peer
 ) -> None:
     peer.replies["/broken"] = answer("500 Oh")
@@ -76,9 +76,7 @@ async def test_what_fails_for_one_purpose_is_asked_for_another(
             await fetcher.fetch(peer.url("/"), replace(PATIENT, purpose=purpose))
 
 
-async def test_a_remembered_failure_tells_when_it_is_tried_again(
-    deployment: Deployment, peer: Peer
-) -> None:
+async def test_a_cached_failure_says_when_to_try_again(deployment: Deployment, peer: Peer) -> None:
     peer.replies["/"] = answer("503 No")
     fetcher = deployment.fetcher(limits=OutboundLimits(failure_memory_s=30))
     told = []

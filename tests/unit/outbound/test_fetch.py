@@ -121,7 +121,7 @@ async def test_no_proxy_of_the_environment_is_used(
 @pytest.mark.parametrize(
     "status", ["204 No Content", "206 Partial", "404 Gone", "500 Oh", "503 No"]
 )
-async def test_any_other_status_than_200_is_no_document(
+async def test_any_other_status_than_200_is_not_a_document(
     deployment: Deployment, peer: Peer, status: str
 ) -> None:
     """A-111: trouble, told apart by status; never an empty document."""
@@ -163,7 +163,7 @@ async def test_a_missing_media_type_is_refused(deployment: Deployment, peer: Pee
         endless(HEAD, b"X-Filler: x\r\n"),
     ],
 )
-async def test_an_answer_that_is_not_sound_http_is_no_document(
+async def test_an_answer_that_is_not_sound_http_is_not_a_document(
     deployment: Deployment, peer: Peer, reply: Reply
 ) -> None:
     """A-111: truncated, garbled or endless heads; a part is never taken for the whole."""
@@ -279,7 +279,9 @@ def test_public_sentences_are_fixed_and_distinct(failure: type[FetchFailed]) -> 
     assert sentences.count(failure.sentence) == 1
 
 
-async def test_a_failure_tells_nothing_of_the_network(deployment: Deployment, peer: Peer) -> None:
+async def test_a_failure_reveals_nothing_about_the_network(
+    deployment: Deployment, peer: Peer
+) -> None:
     """A-186: neither address nor port nor the library's text."""
     peer.replies["/"] = raw(b"")
     with pytest.raises(Unreachable) as caught:

@@ -281,7 +281,7 @@ async def test_a_host_that_answers_is_not_blamed_for_what_we_refuse(
 @pytest.mark.parametrize(
     "good_sign", [answer(), answer("404 Not Found"), answer(content_type="text/html")]
 )
-async def test_any_answer_of_a_host_starts_the_count_of_its_failures_anew(
+async def test_any_response_of_a_host_resets_its_failures(
     deployment: Deployment, peer: Peer, good_sign: Reply
 ) -> None:
     """A-191: failures in a row."""

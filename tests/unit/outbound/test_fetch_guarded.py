@@ -162,7 +162,7 @@ async def test_a_loopback_deployment_reaches_stub_servers(
     assert document.final_url == peer.url(host=host)
 
 
-async def test_an_origin_outside_a_policys_list_is_not_asked(
+async def test_an_origin_outside_a_policys_list_gets_no_request(
     deployment: Deployment, peer: Peer, other_peer: Peer
 ) -> None:
     """R-11: only origins listed by the operator, on every hop."""

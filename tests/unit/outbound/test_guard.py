@@ -74,7 +74,7 @@ async def test_a_forbidden_literal_is_refused(host: str) -> None:
     assert caught.value.refusal is Refusal.ADDRESS
 
 
-async def test_loopback_names_are_not_asked_of_the_resolver() -> None:
+async def test_loopback_names_are_not_resolved() -> None:
     """RFC 6761 section 6.3: no name server decides where ``localhost`` is."""
     names = ScriptedResolver({"localhost": [["8.8.8.8"]]})
     loopback = Guard(UrlRules(loopback_allowed=True), names)

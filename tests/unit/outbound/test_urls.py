@@ -166,7 +166,7 @@ def test_an_ipv4_address_in_an_unusual_notation_is_refused(rules: UrlRules, host
         *("\u00ad", "ex\uff0fample", "xn--\u00fc.example", "i\u2764.example"),
     ],
 )
-def test_a_host_that_is_no_plain_name_is_refused(host: str) -> None:
+def test_a_host_that_is_not_a_plain_name_is_refused(host: str) -> None:
     """A-187: every label is a plain one, and nothing is decoded or dropped."""
     assert refusal(STRICT, f"https://{host}/") is Refusal.HOST
 

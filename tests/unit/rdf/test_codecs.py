@@ -91,7 +91,7 @@ def test_every_rdf_type_is_written_and_reads_the_same(media_type: str) -> None:
 
 
 @pytest.mark.parametrize("media_type", RDF_TYPES)
-def test_an_empty_document_of_every_type_is_no_triples(media_type: str) -> None:
+def test_an_empty_document_of_every_type_has_no_triples(media_type: str) -> None:
     """C-16: a document of length zero is valid Turtle."""
     written = serialize(EMPTY_GRAPH, media_type, base_iri=BASE)
     assert len(parse(written, media_type, base_iri=BASE).dataset) == 0
@@ -128,7 +128,7 @@ def test_another_charset_is_refused_by_name(media_type: str) -> None:
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "text/html", "text/plain"])
-def test_other_types_are_no_rdf(media_type: str) -> None:
+def test_other_types_are_not_rdf(media_type: str) -> None:
     """R-6: JSON is bytes."""
     with pytest.raises(UnsupportedRdfType, match=media_type):
         parse(b"{}", media_type, base_iri=BASE)
@@ -137,7 +137,7 @@ def test_other_types_are_no_rdf(media_type: str) -> None:
 
 
 @pytest.mark.parametrize("media_type", [TURTLE, JSON_LD])
-def test_a_byte_order_mark_is_no_part_of_the_document(media_type: str) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_document(media_type: str) -> None:
     assert parse(b"\xef\xbb\xbf" + SMALL[media_type], media_type, base_iri=BASE).graph == EXPECTED
 
 
@@ -182,7 +182,7 @@ def test_a_malformed_document_is_refused_with_line_and_reason(
     ("media_type", "content"),
     [(TURTLE, b"<\n{"), (TURTLE, b'<a> <b> "open\n'), (JSON_LD, b"<\n{"), (RDF_XML, b"<\n{")],
 )
-def test_a_refusal_tells_the_place_once(media_type: str, content: bytes) -> None:
+def test_a_refusal_names_the_place_once(media_type: str, content: bytes) -> None:
     with pytest.raises(MalformedRdf) as caught:
         parse(content, media_type, base_iri=BASE)
     assert str(caught.value).count("line") <= 1

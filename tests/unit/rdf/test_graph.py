@@ -86,7 +86,7 @@ def test_an_iterator_is_taken_in_once_and_whole() -> None:
     assert list(graph) == list(graph) == triples
 
 
-def test_a_dataset_counts_the_triples_of_all_its_graphs() -> None:
+def test_the_size_of_a_dataset_includes_all_its_graphs() -> None:
     named: Mapping[GraphName, Graph] = {A: Graph([(A, P, X)])}
     assert len(Dataset(Graph([(A, P, X), (A, P, Y)]), named)) == 3
     assert len(Dataset(EMPTY_GRAPH)) == 0

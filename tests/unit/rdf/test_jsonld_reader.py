@@ -152,7 +152,7 @@ def test_a_context_set_to_nothing_hides_a_term() -> None:
     assert not read({"@context": URL, "@id": "#a", "name": "x"}, with_hidden_term)
 
 
-def test_relative_references_resolve_against_where_they_stand() -> None:
+def test_relative_references_resolve_against_their_document() -> None:
     """JSON-LD 1.1 API, 4.1.2 step 5.2.1."""
     document = {"@context": "../context", "@id": "#a", "name": "x"}
     content = json.dumps(document).encode()
@@ -408,7 +408,7 @@ def test_a_json_literal_is_left_alone(document: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("reference", ["http://[", "//[x"])
-def test_a_reference_that_is_no_iri_is_malformed(reference: str) -> None:
+def test_a_reference_that_is_not_an_iri_is_malformed(reference: str) -> None:
     content = json.dumps({"@context": reference}).encode()
     with pytest.raises(MalformedRdf, match="not an IRI"):
         parse(content, JSON_LD, base_iri=BASE)
@@ -579,7 +579,7 @@ def test_references_must_not_write_too_much_in() -> None:
     assert len(parse(content, JSON_LD, base_iri=BASE, contexts=contexts).graph) == 100
 
 
-def test_many_nodes_under_one_context_are_no_trouble() -> None:
+def test_many_nodes_under_one_context_are_accepted() -> None:
     document = {"@context": MANY, "@graph": [{"@id": f"#{n}", "t1": n} for n in range(1000)]}
     content = json.dumps(document).encode()
     limits = RdfLimits(max_context_work=1000)
@@ -632,7 +632,7 @@ def test_a_context_of_many_terms_that_lead_nowhere_is_fine() -> None:
 
 
 @pytest.mark.parametrize("content", [b'"text"', b"5", b"true", b"null"])
-def test_a_scalar_is_no_document(content: bytes) -> None:
+def test_a_scalar_is_not_a_document(content: bytes) -> None:
     """JSON-LD 1.1 section 9."""
     with pytest.raises(MalformedRdf, match="object or an array"):
         parse(content, JSON_LD, base_iri=BASE)

@@ -183,7 +183,7 @@ def test_a_credential_keeps_terms_that_its_type_brings() -> None:
     assert written == {**document, "expirationDate": "2030-01-01T00:00:00Z"}
 
 
-def test_nothing_but_the_change_changes() -> None:
+def test_only_the_requested_change_happens() -> None:
     """Order, nesting, arrays and the way IRIs were written are what they were."""
     document = {
         "@context": {"v": "http://v.example/", "knows": {"@id": "v:knows", "@type": "@id"}},

@@ -57,7 +57,7 @@ def test_a_profile_looks_as_a_person_would_write_it() -> None:
     }
 
 
-def test_several_nodes_stand_in_a_graph() -> None:
+def test_several_nodes_are_in_a_graph() -> None:
     assert as_json("<urn:a> <urn:p> 1 . <urn:b> <urn:p> 2 .") == {
         "@graph": [{"@id": "urn:a", "urn:p": 1}, {"@id": "urn:b", "urn:p": 2}]
     }
@@ -67,7 +67,7 @@ def test_nothing_is_an_empty_object() -> None:
     assert as_json("") == {}
 
 
-def test_named_graphs_stand_after_the_default_graph() -> None:
+def test_named_graphs_follow_the_default_graph() -> None:
     """R-9."""
     content = (
         "<urn:a> <urn:p> _:x . <urn:g> { _:x <urn:p> [ <urn:q> 1 ] } _:h { <urn:c> <urn:p> 3 }"

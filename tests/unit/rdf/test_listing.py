@@ -180,7 +180,7 @@ def test_media_types_make_classes_that_are_iris(media_type: str, odd: str) -> No
     assert len(read(content, media_type, base_iri=CONTAINER)) == 5 + 6
 
 
-def test_json_tells_the_tree_to_whoever_reads_it_as_json() -> None:
+def test_the_json_reads_as_a_tree_without_rdf() -> None:
     value = json.loads(rendered(JSON_LD, [document("a.ttl"), container("b/")]))
     (node,) = value["@graph"]
     assert node["@id"] == CONTAINER

@@ -87,7 +87,7 @@ def test_absent_clauses_are_empty_formulas(text: str, expected: PatchOperation) 
     assert operation(text) == expected
 
 
-def test_a_patch_tells_what_its_modes_depend_on() -> None:
+def test_a_patch_says_what_its_modes_depend_on() -> None:
     """X-20, X-21, X-22."""
     flags = [
         (patch.has_inserts, patch.has_deletes, patch.has_conditions, patch.reads_managed)
@@ -131,7 +131,7 @@ def test_variables_are_distinguished_from_text_that_looks_like_them() -> None:
     assert found.inserts == ((X, Iri("http://e/?a"), Literal("it's ?y")), (X, P, X))
 
 
-def test_a_question_mark_escaped_in_a_local_name_is_no_variable() -> None:
+def test_a_question_mark_escaped_in_a_local_name_is_not_a_variable() -> None:
     found = operation(
         "@prefix e: <urn:e:> . [] a solid:InsertDeletePatch; solid:inserts {e:a\\?b e:c e:d}."
     )
@@ -245,7 +245,7 @@ def test_invalid_n3_is_malformed(text: str, line: int | None) -> None:
     "formula", ["<#x>", "<#x> .", "?x", "[] .", "\n<#a> <#b> <#c> . <#x> . <#d> <#e> <#f>", "()."]
 )
 @pytest.mark.parametrize("brackets", ["", "[ <#q> 1 ] ."])
-def test_a_term_that_stands_alone_in_a_formula_is_malformed(formula: str, brackets: str) -> None:
+def test_a_single_term_in_a_formula_is_malformed(formula: str, brackets: str) -> None:
     """X-2: also where the library takes it for the subject of what stands around it."""
     text = f"{TYPE} {brackets}\n<#patch> solid:inserts {{ {formula} }} ."
     with pytest.raises(MalformedRdf, match="a statement has too few terms") as caught:

@@ -94,7 +94,7 @@ def test_a_variable_may_be_a_predicate_or_repeat(make: Make) -> None:
 
 
 @pytest.mark.parametrize("make", [n3, sparql])
-def test_blank_nodes_of_conditions_stand_for_something(make: Make) -> None:
+def test_blank_nodes_of_conditions_match_terms(make: Make) -> None:
     """X-11: two ways for ``_:u`` are one solution for ``?x``."""
     patch = make(where=((X, Q, V), (V, P, U)), inserts=((X, Q, ONE),))
     assert apply(patch, GRAPH) == GRAPH | Graph([(B, Q, ONE)])
@@ -169,7 +169,7 @@ def test_conditions_must_hold_in_exactly_one_way(where: Patterns, reason: str) -
         ((X, Y, A),),
     ],
 )
-def test_conditions_that_hold_in_one_way_let_the_patch_pass(where: Patterns) -> None:
+def test_conditions_with_one_solution_apply_the_patch(where: Patterns) -> None:
     """X-11: blank nodes stand for something, and only variables are counted."""
     assert (C, P, C) in apply(n3(where=where, inserts=((C, P, C),)), GRAPH)
 
@@ -401,7 +401,7 @@ def test_what_comes_of_solutions_counts_as_well() -> None:
         apply(patch, MANY, budget_steps=300 + 300 * (2 + 100))
 
 
-def test_every_operation_counts() -> None:
+def test_every_operation_is_counted() -> None:
     patch = Patch((PatchOperation(),) * 11, Semantics.ALL_SOLUTIONS)
     apply(patch, GRAPH, budget_steps=11)
     with pytest.raises(PatchTooCostly):

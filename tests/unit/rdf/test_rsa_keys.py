@@ -154,7 +154,7 @@ def test_keys_may_have_names_and_may_be_shared_and_need_no_class() -> None:
     }
 
 
-def test_a_key_with_several_numbers_stands_for_each_pair() -> None:
+def test_a_key_with_several_moduli_or_exponents_means_each_pair() -> None:
     (key,) = stated(f'"{HEX}", "11", "no number"', "3, 65537")
     assert key.moduli == {MODULUS, 0x11}
     assert key.exponents == {3, EXPONENT}

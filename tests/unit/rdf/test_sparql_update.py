@@ -96,9 +96,7 @@ def test_updates_are_read(text: str, expected: list[PatchOperation]) -> None:
         ("INSERT DATA { }", (False, False, False)),
     ],
 )
-def test_an_update_tells_what_its_modes_depend_on(
-    text: str, flags: tuple[bool, bool, bool]
-) -> None:
+def test_an_update_says_what_its_modes_depend_on(text: str, flags: tuple[bool, bool, bool]) -> None:
     """X-20 to X-24."""
     patch = read_update(text)
     assert (patch.has_inserts, patch.has_deletes, patch.has_conditions) == flags
@@ -136,7 +134,7 @@ def test_keywords_and_braces_in_text_are_text() -> None:
     assert_same(patched, judge)
 
 
-def test_the_sign_of_a_number_is_no_property_path() -> None:
+def test_the_sign_of_a_number_is_not_a_property_path() -> None:
     [operation] = read_update("INSERT DATA { <#s> <#p> +1, +.5, -1e0 }").operations
     assert [str(triple[2])[:4] for triple in operation.inserts] == ['"+1"', '"+.5', '"-1e']
 
@@ -177,7 +175,7 @@ def test_booleans_are_keywords_in_any_case(text: str) -> None:
     assert_same(apply(read_update(text), EMPTY_GRAPH), judge)
 
 
-def test_a_question_mark_escaped_in_a_local_name_is_no_variable() -> None:
+def test_a_question_mark_escaped_in_a_local_name_is_not_a_variable() -> None:
     [operation] = read_update(r"PREFIX e: <urn:e:> INSERT DATA { e:a\?b e:b e:%7Bc }").operations
     assert operation.inserts == ((Iri("urn:e:a?b"), Iri("urn:e:b"), Iri("urn:e:%7Bc")),)
 

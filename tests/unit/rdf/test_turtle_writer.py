@@ -73,7 +73,7 @@ def test_a_document_without_short_names_has_no_header() -> None:
     assert serialize(Graph(), TURTLE) == b""
 
 
-def test_statements_about_one_subject_stand_together() -> None:
+def test_statements_about_one_subject_are_adjacent() -> None:
     written = rewritten("<#a> <#p> 1 . <#b> <#p> 2 . <#a> <#q> 3 . <#a> <#p> 4 .")
     assert written == "<#a> <#p> 1, 4 ;\n    <#q> 3 .\n\n<#b> <#p> 2 .\n"
 

@@ -110,7 +110,7 @@ def test_a_container_and_its_description_are_stored_in_one_place() -> None:
         ("/alice/x.acl.meta", ["/alice/x", "/alice/x.acl"], False),
     ],
 )
-def test_only_what_exists_and_is_no_auxiliary_can_be_described(
+def test_only_what_exists_and_is_not_an_auxiliary_can_be_described(
     target: str, existing: list[str], expected: bool
 ) -> None:
     assert state(target, *existing).is_possible_description is expected

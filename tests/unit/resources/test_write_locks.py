@@ -106,7 +106,7 @@ async def test_no_write_builds_on_a_failed_one() -> None:
                 assert fourth.expected == left("3")
 
 
-async def test_a_failure_of_old_does_not_touch_those_who_began_anew() -> None:
+async def test_an_old_failure_does_not_affect_later_callers() -> None:
     locks = WriteLocks()
     async with locks.of(ONE) as waiting, AsyncExitStack() as doomed:
         waiting.release_early(left("1"))

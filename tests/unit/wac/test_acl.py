@@ -139,7 +139,7 @@ def test_rules_about_anything_else_do_not_apply(name: str, predicate: str) -> No
     assert read(turtle) == AclDocument(())
 
 
-def test_an_object_given_as_text_is_no_object() -> None:
+def test_an_object_given_as_text_is_not_an_object() -> None:
     assert read(VALID.replace("<./>", f'"{CONTAINER}"')) == AclDocument(())
 
 

@@ -95,7 +95,7 @@ async def test_an_acl_cannot_speak_about_resources_elsewhere() -> None:
     assert await world.held("/pod/b/", identity(BOB)) == ""
 
 
-async def test_where_there_is_no_acl_at_all_nothing_is_granted() -> None:
+async def test_without_any_acl_nothing_is_granted() -> None:
     world = World()
     world.store("/doc")
     assert await world.held("/doc", identity(BOB)) == ""
@@ -138,7 +138,7 @@ async def test_trouble_is_not_remembered() -> None:
     assert await world.held("/pod/doc", identity(OWNER)) == "read write append control"
 
 
-async def test_a_context_that_cannot_be_had_denies_for_now_only() -> None:
+async def test_a_context_that_is_unavailable_denies_for_now_only() -> None:
     """W-7: fail closed, but what passes is not remembered, by version or by decision."""
     world = pod()
     world.acl("/pod/", rule(AGENT_BOB, "R", "./", default=True))
@@ -216,7 +216,7 @@ async def test_an_acl_that_comes_in_pieces_is_read_whole() -> None:
     assert await world.held("/pod/doc", identity(BOB)) == "read"
 
 
-async def test_an_acl_replaced_while_it_is_read_is_read_anew() -> None:
+async def test_an_acl_replaced_while_it_is_read_is_read_again() -> None:
     """W-5"""
     world = pod()
     world.acl("/pod/", rule(AGENT_BOB, "R", "./", default=True))
@@ -229,7 +229,7 @@ async def test_an_acl_replaced_while_it_is_read_is_read_anew() -> None:
     assert AtVersion(path("/pod/.acl"), current) in grant.preconditions
 
 
-async def test_a_walk_whose_acl_vanishes_is_walked_anew_as_a_whole() -> None:
+async def test_a_walk_whose_acl_vanishes_is_walked_again_as_a_whole() -> None:
     """Else the parent's old rules could be applied where, together with the vanished ACL, neither
     the old nor the new state granted anything."""
     world = pod()

@@ -124,7 +124,7 @@ async def test_an_operation_that_requires_nothing_does_not_pass() -> None:
         await world.gate.require((), identity(BOB), None, snapshot)
 
 
-async def test_a_grant_tells_what_the_agent_and_the_public_hold() -> None:
+async def test_a_grant_says_what_the_agent_and_the_public_hold() -> None:
     """W-50, W-52"""
     world = pod()
     world.acl("/pod/doc", rule(AGENT_BOB, "W", "doc") + rule(PUBLIC, "R", "doc"))

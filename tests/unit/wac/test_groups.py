@@ -102,7 +102,7 @@ async def test_members_given_as_text_are_none() -> None:
     assert await world.held("/pod/doc", identity(BOB)) == ""
 
 
-async def test_a_document_that_is_no_rdf_has_no_members() -> None:
+async def test_a_document_that_is_not_rdf_has_no_members() -> None:
     """W-14"""
     world = grouped("team#a")
     world.store("/pod/team", MEMBERS, content_type="text/plain")
@@ -147,7 +147,7 @@ async def test_trouble_with_a_local_group_is_an_error() -> None:
         await world.grant("/pod/doc", identity(BOB))
 
 
-async def test_a_group_replaced_while_it_is_read_is_read_anew() -> None:
+async def test_a_group_replaced_while_it_is_read_is_read_again() -> None:
     world = grouped("team#a")
     world.store("/pod/team", MEMBERS)
     await world.grant("/pod/doc", None)  # the ACL itself is read and remembered
@@ -204,7 +204,7 @@ async def test_a_member_of_a_foreign_group_holds_its_modes() -> None:
     assert world.fetched == [REMOTE]
 
 
-async def test_a_foreign_document_that_cannot_be_had_has_no_members() -> None:
+async def test_a_foreign_document_that_is_unavailable_has_no_members() -> None:
     """W-14"""
     world = grouped(f"{REMOTE}#a")
     assert await world.held("/pod/doc", identity(BOB)) == ""
@@ -267,7 +267,7 @@ async def test_one_decision_fetches_for_a_bounded_time() -> None:
     assert await world.held("/pod/doc", identity(BOB)) == "read"
 
 
-async def test_a_group_at_no_url_of_ours_is_left_to_the_guarded_fetcher() -> None:
+async def test_a_group_at_a_foreign_url_is_left_to_the_guarded_fetcher() -> None:
     """W-14: which refuses own addresses and other schemes."""
     world = grouped("urn:x:team", f"{BASE}/pod/team?all#a")
     world.store("/pod/team", MEMBERS)
@@ -278,7 +278,7 @@ async def test_a_group_at_no_url_of_ours_is_left_to_the_guarded_fetcher() -> Non
 @pytest.mark.parametrize(
     ("group", "document"), [("team#a", f"{BASE}/pod/team"), (f"{REMOTE}#a", REMOTE)]
 )
-async def test_a_context_that_cannot_be_had_makes_nobody_a_member_for_now(
+async def test_a_context_that_is_unavailable_makes_nobody_a_member_for_now(
     group: str, document: str
 ) -> None:
     """W-14: the document has not changed, yet is asked for again."""
@@ -299,7 +299,7 @@ async def never_asked(document: ResourcePath, _: Snapshot) -> Readable:
 
 
 @pytest.mark.parametrize("group", ["team#a", f"{REMOTE}#a"])
-async def test_a_context_that_cannot_be_fetched_is_no_error_either(group: str) -> None:
+async def test_a_context_that_cannot_be_fetched_is_not_an_error_either(group: str) -> None:
     """W-14"""
     world = grouped(group)
     world.store("/pod/team", MEMBERS)

@@ -74,7 +74,7 @@ def test_posting_requires_append_on_the_container_only() -> None:
     assert told(modes.for_post(CONTAINER)) == {(CONTAINER, "append")}
 
 
-def test_posting_to_something_that_is_no_container_requires_the_same() -> None:
+def test_posting_to_something_that_is_not_a_container_requires_the_same() -> None:
     """C-7, W-61: 405 and 404 are for those who may append."""
     assert told(modes.for_post(DOCUMENT)) == {(DOCUMENT, "append")}
 

@@ -76,7 +76,7 @@ def test_other_ways_to_write_the_same_are_understood(activity: object, resource:
         b"[" * 100_000,
     ],
 )
-def test_anything_else_is_no_message(content: bytes) -> None:
+def test_anything_else_is_not_a_message(content: bytes) -> None:
     with pytest.raises(InvalidMessage):
         read_json(content)
 
@@ -131,6 +131,6 @@ def test_pub_says_that_something_changed_but_not_what() -> None:
     assert change.said["published"] == "2026-11-21T11:53:45.799Z"
 
 
-def test_pub_of_nothing_is_no_message() -> None:
+def test_pub_without_a_url_is_not_a_message() -> None:
     with pytest.raises(InvalidMessage):
         read_pub("", now_ms=0)

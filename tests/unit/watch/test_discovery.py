@@ -100,7 +100,7 @@ def test_a_description_in_json_ld_is_understood() -> None:
     }
 
 
-def test_what_tells_again_what_was_missed_is_preferred() -> None:
+def test_channels_that_resend_missed_notifications_are_preferred() -> None:
     ways = [Way(protocol, "https://pods.example/") for protocol in reversed(Protocol)]
     order = []
     while (best := preferred(ways)) is not None:

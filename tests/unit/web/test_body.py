@@ -111,7 +111,7 @@ def test_the_headers_say_whether_content_follows(
         ([part(b""), part(b"ab", more=False)], True, b"ab"),
     ],
 )
-async def test_where_no_header_tells_the_first_message_does_and_is_not_lost(
+async def test_without_a_length_the_first_message_decides_and_is_not_lost(
     first: list[Message], announced: bool, content: bytes
 ) -> None:
     """HTTP/2 has no chunked encoding to announce a body with."""

@@ -64,7 +64,7 @@ async def test_a_wait_that_has_ended_is_not_given_up_later() -> None:
     going_on.cancel()
 
 
-async def test_the_timer_begins_anew_after_nobody_has_waited() -> None:
+async def test_the_timer_restarts_after_nobody_has_waited() -> None:
     waiting = Waiting()
     for _ in range(3):
         wait = asyncio.create_task(waiting.wait(0, asyncio.Event()))

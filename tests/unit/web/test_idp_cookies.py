@@ -42,7 +42,7 @@ def test_a_cookie_is_found_among_others(lines: list[str]) -> None:
      f"podstead-session={SECRET[1:]}", "podstead-session", f"__Host-podstead-session={SECRET}",
      f'podstead-session="{SECRET}"', f"podstead-browser={SECRET}"],
 )  # fmt: skip
-def test_what_is_no_secret_of_ours_is_none(line: str) -> None:
+def test_invalid_session_cookies_are_ignored(line: str) -> None:
     assert Cookies(secure=False).session(_request(line)) is None
 
 

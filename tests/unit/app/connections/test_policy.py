@@ -67,7 +67,7 @@ def test_a_response_that_is_being_taken_keeps_a_connection() -> None:
 
 
 @pytest.mark.parametrize(("taken", "is_idle"), [(SIGNIFICANT_BYTES - 1, True), (10**6, False)])
-def test_little_that_is_taken_is_no_response(taken: int, *, is_idle: bool) -> None:
+def test_reading_a_little_of_a_response_does_not_complete_it(taken: int, *, is_idle: bool) -> None:
     """The answers to pings, say."""
     connection = used()
     connection.note_sent(Sent(is_pending=False, acknowledged_bytes=taken), now_s=25)

@@ -151,7 +151,7 @@ def test_connections_are_ended_when_no_descriptor_is_left(listener: socket.socke
         assert client.recv(1) == b""
 
 
-def test_a_descriptor_that_stands_for_something_else_by_now_is_left_alone(
+def test_a_reused_descriptor_is_left_alone(
     listener: socket.socket,
 ) -> None:
     descriptors, port = Descriptors(), port_of(listener)
