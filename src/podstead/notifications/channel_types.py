@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from podstead.core.identifiers import ResourcePath
+from podstead.core.memoization import memoize_short_keys
 from podstead.core.vocab import NOTIFY, NOTIFY_OF_DRAFTS
 
 SERVICES: Final = ResourcePath("/.notifications/")
@@ -69,4 +70,14 @@ def channel_type_of(iri: str) -> ChannelType | None:
 
 def stream_of_resource(url: str) -> ResourcePath:
     """Where clients receive changes of the resource with this URL without subscribing (N-22)."""
-    return ResourcePath(ChannelType.STREAMING_HTTP.service + quote(url, safe=""))
+    container, slash, name = url.rpartition("/")
+    return ResourcePath(_stream_prefix(container + slash) + quote(name, safe=""))
+
+
+@memoize_short_keys
+def _stream_prefix(container_url: str) -> str:
+    """What the streams of a container and of its members begin with.
+
+    Each byte is quoted by itself, so the quoted parts of a URL are the quoted URL.
+    """
+    return ChannelType.STREAMING_HTTP.service + quote(container_url, safe="")

@@ -41,7 +41,7 @@ class TargetState:
         self.target = target
         self.snapshot = snapshot
         self.auxiliary = auxiliary_kind(target)
-        self.subject = subject_of(target)
+        self.subject = target if self.auxiliary is None else subject_of(target)
         of_container = self.auxiliary is Auxiliary.DESCRIPTION and is_container(self.subject)
         self.stored_path = self.subject if of_container else target
         self.existing = self.metadata(self.stored_path)
@@ -109,10 +109,11 @@ class TargetState:
             return
         if self.slash_variant is not None:
             raise Conflict("A resource exists whose URL differs only in the trailing slash")
-        for container in self.missing_containers():
+        missing = self.missing_containers()
+        for container in missing:
             if self.metadata(slash_variant(container)) is not None:
                 raise Conflict("A document cannot contain other resources")
-        for created in (self.target, *self.missing_containers()):
+        for created in (self.target, *missing):
             if is_container(created) and auxiliary_kind(slash_variant(created)) is not None:
                 raise Conflict(
                     "Without its trailing slash, the URL is that of an auxiliary resource"

@@ -10,15 +10,15 @@ of which has the one before it as a precondition, therefore share one commit.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Self
+
+import msgspec
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Metadata
 
 
-@dataclass(slots=True, eq=False)
-class _Chain:
+class _Chain(msgspec.Struct, eq=False):
     """Pending writes, each of which depends on the one before it.
 
     ``expected`` is the state that the last of them will produce. Chains are compared by identity: a
@@ -28,8 +28,7 @@ class _Chain:
     expected: Metadata | None = None
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(msgspec.Struct):
     """The writers of one resource: waiting for the lock, planning, or with a pending write.
 
     The holder of ``lock`` plans. ``writers`` counts writers in all three states, ``pending`` those
@@ -37,10 +36,10 @@ class _Queue:
     """
 
     # asyncio.Lock is fair: writers get it in the order in which they asked.
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
     writers: int = 0
     pending: int = 0
-    chain: _Chain = field(default_factory=_Chain)
+    chain: _Chain = msgspec.field(default_factory=_Chain)
     none_pending: asyncio.Event | None = None
 
 

@@ -24,7 +24,7 @@ from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 
 def _union(rules: Iterable[Authorization]) -> Modes:
-    return NO_MODES.union(*(rule.modes for rule in rules))
+    return NO_MODES.union(*[rule.modes for rule in rules])
 
 
 class Rules(Value):
@@ -65,7 +65,7 @@ class Requester(Value):
 
 def agent_modes(rules: Rules, requester: Requester) -> Modes:
     """The modes of an authenticated agent, the public ones included."""
-    held = _union(rule for rule in rules.authorizations if _names_agent(rule, requester))
+    held = _union([rule for rule in rules.authorizations if _names_agent(rule, requester)])
     if requester.owns_storage:
         held |= {Mode.CONTROL}
     if requester.origin is not None and rules.name_origins:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Protocol
 
 from podstead.core.errors import AccessDenied, NotAuthenticated
@@ -258,5 +259,5 @@ def _on_acl(modes: Modes) -> Modes:
 
 def _preconditions(holdings: Mapping[ResourcePath, GrantedAccess]) -> tuple[Precondition, ...]:
     """The preconditions of all grants, each once."""
-    parts = (held.preconditions for held in holdings.values())
-    return tuple(dict.fromkeys(precondition for part in parts for precondition in part))
+    parts = [held.preconditions for held in holdings.values()]
+    return tuple(dict.fromkeys(chain.from_iterable(parts)))
