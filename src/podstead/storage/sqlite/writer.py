@@ -1,6 +1,7 @@
 """Group commit: how the writes of many tasks share one durable commit.
 
-All jobs that arrive while a batch is being committed form the next batch. A batch of writes is
+All jobs that arrive while a batch is being committed form the next batch, which may wait a little
+for more if the disk is slow (``commit_delay.py``). A batch of writes is
 applied on the event loop, which takes about ten microseconds per write, and a thread only waits for
 the disk: if the thread did both, it would compete with the loop for the interpreter lock at every
 statement. If another process is writing, or if the batch contains anything but writes, the thread
@@ -16,6 +17,7 @@ needed.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,6 +29,7 @@ import apsw
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.records import CommitOutcome, Committed, Write
+from podstead.storage.sqlite.commit_delay import CommitDelay
 from podstead.storage.sqlite.transaction import (
     Job,
     JobResult,
@@ -70,6 +73,7 @@ class Writer:
         """
         self._connection = connection
         self._turns = turns
+        self._delay = CommitDelay()
         self._turn_asked_s: float | None = None
         self._max_waiting = max_waiting
         self._on_changes = on_changes
@@ -115,10 +119,10 @@ class Writer:
     # --- on the event loop --------------------------------------------------------------------
 
     def _start_batch(self) -> None:
-        if not self._turns.has_come() and not self._has_waited_too_long():
-            self._loop.call_later(TURN_INTERVAL_S, self._start_batch)
+        wait_s = self._wait_s()
+        if wait_s:
+            self._loop.call_later(wait_s, self._start_batch)
             return
-        self._turn_asked_s = None
         count = min(len(self._waiting), MAX_JOBS)
         self._current_batch = [self._waiting.popleft() for _ in range(count)]
         jobs = [job for job, _ in self._current_batch]
@@ -126,9 +130,20 @@ class Writer:
             completion = self._apply(jobs)
         except Exception as error:  # noqa: BLE001 - no caller may wait forever
             self._turns.end()
-            self._end_batch(failures(jobs, error))
+            self._end_batch(failures(jobs, error), 0.0)
         else:
             self._calls.put((jobs, completion))
+
+    def _wait_s(self) -> float:
+        """How long to wait before asking again; 0 if the next batch may start."""
+        if self._turn_asked_s is None and len(self._waiting) < MAX_JOBS:
+            wait_s = self._delay.wait_s(self._loop.time(), len(self._waiting))
+            if wait_s:
+                return wait_s
+        if self._turns.has_come() or self._has_waited_too_long():
+            self._turn_asked_s = None
+            return 0.0
+        return TURN_INTERVAL_S
 
     def _has_waited_too_long(self) -> bool:
         now_s = self._loop.time()
@@ -151,7 +166,10 @@ class Writer:
             return partial(connection.retry_on_full_disk, error=error)
         return partial(_commit_batch, connection, results)
 
-    def _end_batch(self, results: Sequence[JobResult]) -> None:
+    def _end_batch(self, results: Sequence[JobResult], commit_s: float) -> None:
+        self._delay.batch_ended(
+            self._loop.time(), writes=len(results), waiting=len(self._waiting), commit_s=commit_s
+        )
         for (_, future), result in zip(self._current_batch, results, strict=True):
             if future.cancelled():  # the job was done nevertheless
                 continue
@@ -172,13 +190,15 @@ class Writer:
     def _serve(self) -> None:
         while (call := self._calls.get()) is not None:
             jobs, completion = call
+            began_s = time.perf_counter()
             try:
                 results = completion(jobs)
             except Exception as error:  # noqa: BLE001 - no caller may wait forever
                 results = failures(jobs, error)
             # Here and not on the loop, which may be busy: others wait for it.
             self._turns.end()
-            self._loop.call_soon_threadsafe(self._end_batch, results)
+            commit_s = time.perf_counter() - began_s
+            self._loop.call_soon_threadsafe(self._end_batch, results, commit_s)
 
     def _finish(self) -> None:
         self._thread.join()
