@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
 
 from tests.browser.tour import tour
-from tests.support.browser_people import CHECK, App, allow, sign_in
+from tests.support.browser_people import CHECK, SCHEMES, App, allow, sign_in, violations
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PHONE: ViewportSize = {"width": 375, "height": 700}
 
 pytestmark = pytest.mark.needs("chromium")
@@ -26,14 +24,9 @@ def test_axe_finds_nothing_on_any_page(
     schemes."""
     seen = {}
     for name in tour(page, provider, app, person):
-        page.evaluate(axe)
-        for scheme in SCHEMES:
-            page.emulate_media(color_scheme=scheme)
-            is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-            assert is_dark is (scheme == "dark")
-            seen[name, scheme] = page.evaluate(CHECK)
-    assert {where: found for where, found in seen.items() if found} == {}
-    assert len(seen) == TOUR_PAGES * len(SCHEMES)
+        seen[name] = violations(page, axe)
+    assert {name: found for name, found in seen.items() if found} == {}
+    assert len(seen) == TOUR_PAGES
 
 
 TOUR_PAGES = 22
@@ -50,12 +43,9 @@ def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
 def test_axe_finds_what_is_pale_in_one_colour_scheme_only(page: Page, axe: str) -> None:
     pale = "@media (prefers-color-scheme: dark) {p {color: #222; background: #111}}"
     page.set_content(f"<style>{pale}</style><p>Pale in the dark</p>")
-    page.evaluate(axe)
-    found = {}
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        found[scheme] = {each["rule"] for each in page.evaluate(CHECK)}
-    assert found["dark"] - found["light"] == {"color-contrast"}
+    found = violations(page, axe)
+    rules = {scheme: {each["rule"] for each in found[scheme]} for scheme in SCHEMES}
+    assert rules["dark"] - rules["light"] == {"color-contrast"}
 
 
 def test_every_page_fits_a_phone_and_has_a_title_of_its_own(

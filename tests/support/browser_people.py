@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page
@@ -16,6 +17,7 @@ CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
         rule: each.id, help: each.help, where: each.nodes.map(node => node.html),
     })))"""
 """What axe finds on a page."""
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 ON_THE_WEB = "https://notes.example/back"
 """A redirect URI on the web, where the others of these tests are on this device."""
 
@@ -23,6 +25,18 @@ ON_THE_WEB = "https://notes.example/back"
 def allow(page: Page) -> None:
     """Allow the application on the page that asks, as it does for one on this device."""
     page.get_by_role("button", name="Allow", exact=True).click()
+
+
+def violations(page: Page, axe: str) -> dict[str, list[dict[str, str]]]:
+    """What axe finds on the page in each colour scheme in which it finds something."""
+    page.evaluate(axe)
+    found = {}
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        assert is_dark is (scheme == "dark")
+        found[scheme] = page.evaluate(CHECK)
+    return {scheme: each for scheme, each in found.items() if each}
 
 
 @dataclass(frozen=True, slots=True)
