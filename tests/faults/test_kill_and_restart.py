@@ -54,8 +54,7 @@ def chance() -> random.Random:
 
 @pytest.fixture(params=[1, 2], ids="{} workers".format)
 def server(request: pytest.FixtureRequest, disk_path: Path) -> Iterator[ServerProcess]:
-    options = ("--workers", str(request.param))
-    server = ServerProcess(root=disk_path / "root", options=options, own_interpreter=True)
+    server = ServerProcess(root=disk_path / "root", options=("--workers", str(request.param)))
     try:
         server.start()
         yield server
