@@ -91,7 +91,8 @@ class ResourceStore(DocumentSource, Protocol):
     def data_version(self) -> int | None:
         """A number that changes with every commit of any process; ``None`` if the engine has none.
 
-        While it is unchanged, everything that was read before is still current.
+        While it is unchanged, everything that was read before is still current. This and all reads
+        may be as old as the callback of the event loop that asks for them, and no older.
         """
 
     async def list_members(

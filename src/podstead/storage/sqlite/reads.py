@@ -2,10 +2,10 @@
 
 Reads run on the event loop: reading a row takes microseconds, less than passing the query to a
 thread. Rows are cached, absence included. All cached rows belong to one state of the database,
-which its count of row changes identifies. Before each read, SQLite is asked whether any process has
-committed since; that costs a tenth of reading the rows for one request. If so, the changes of this
-process's batches are applied to the cache, or the cache is cleared if they do not lead to the new
-count without a gap (see ``row_changes.py``).
+which its count of row changes identifies. In each turn of the event loop, SQLite is asked whether
+any process has committed since (see ``data_version.py``). If so, the changes of this process's
+batches are applied to the cache, or the cache is cleared if they do not lead to the new count
+without a gap (see ``row_changes.py``).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from podstead.storage.records import (
     TokenRecord,
     Version,
 )
+from podstead.storage.sqlite.data_version import DataVersion
 from podstead.storage.sqlite.row_changes import ChangeQueue, RowChanges, read_row_count
 from podstead.storage.sqlite.statements import Row, run_in
 from podstead.storage.state import folded
@@ -91,7 +92,8 @@ class ReadConnection:
         """Take ownership of ``connection``; the writer adds its batches to ``change_queue``."""
         self._connection = connection
         self._change_queue = change_queue
-        self._data_version: int | None = None
+        self._data_version = DataVersion(connection)
+        self._refreshed_at: int | None = None
         self._row_count = -1
         self._metadata: dict[ResourcePath, Metadata | None] = {}
         self._pods: dict[str, PodRecord | None] = {}
@@ -173,22 +175,18 @@ class ReadConnection:
     def data_version(self) -> int:
         """A number that changes with every commit of any process. Raises StorageError."""
         try:
-            return self._read_data_version()
+            return self._data_version.current()
         except _READ_ERRORS as error:
             raise _read_error() from error
 
-    def _read_data_version(self) -> int:
-        mark: int = self._connection.execute("PRAGMA data_version").get
-        return mark
-
     def _refresh(self) -> None:
         """Update the cached rows to the state after the newest commit of any other connection."""
-        data_version = self._read_data_version()
-        if data_version != self._data_version:
+        data_version = self._data_version.current()
+        if data_version != self._refreshed_at:
             # Read after the data version: a commit between the two is included here already, and
             # the older data version makes the next call refresh again.
             self._catch_up(read_row_count(self._connection))
-            self._data_version = data_version
+            self._refreshed_at = data_version
 
     def _catch_up(self, row_count: int) -> None:
         change_queue = self._change_queue
@@ -220,6 +218,7 @@ class ReadConnection:
         """Run ``read`` in one snapshot of the database, that of the cached rows."""
         self._connection.execute("BEGIN")
         try:
+            self._data_version.ask_again()  # the snapshot may be newer than the last answer
             self._refresh()
             return read()
         finally:
@@ -227,17 +226,23 @@ class ReadConnection:
 
     # --- rows that are not --------------------------------------------------------------------
 
-    def read_content(self, path: ResourcePath) -> tuple[Version, bytes | None, bytes | None] | None:
-        """Version, small body and its SHA-256 at the path, in one snapshot.
+    def read_content(
+        self, path: ResourcePath, version: Version
+    ) -> tuple[bytes | None, bytes | None] | None:
+        """Small body and its SHA-256 at the path, ``None`` if its version is another one by now.
 
         Bodies stored by earlier versions have no hash. Raises StorageError.
         """
         try:
+            # One statement reads version and content, so they belong together.
             row: tuple[Version, bytes | None, bytes | None] | None
             row = self._one(_SELECT_CONTENT, path)
         except _READ_ERRORS as error:
             raise _read_error() from error
-        return row
+        if row is None or row[0] != version:
+            self._data_version.ask_again()  # the caller will, for the version that is there now
+            return None
+        return row[1:]
 
     def list_members(
         self, container: ResourcePath, after: ResourcePath | None, limit: int

@@ -163,15 +163,14 @@ class SqliteStore:
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
         opened = self._use()
-        # One statement reads version and content, so a newer body is never returned for the version
-        # that the caller decided about.
-        current = opened.reader.read_content(metadata.path)
-        if current is None or current[0] != metadata.version:
+        # A newer body is never returned for the version that the caller decided about.
+        current = opened.reader.read_content(metadata.path, metadata.version)
+        if current is None:
             return None
         # The file of a blob that is replaced after this stays for GARBAGE_GRACE_MS.
         if metadata.blob is not None:
             return await opened.blobs.open(metadata.blob, metadata.size_bytes)
-        _, content, sha256 = current
+        content, sha256 = current
         if content is None or len(content) != metadata.size_bytes:
             raise StorageError("A body is missing or damaged")
         if sha256 is not None and hashlib.sha256(content).digest() != sha256:
