@@ -8,7 +8,8 @@ over, by a callback that is queued after it has arrived.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -16,14 +17,23 @@ import pytest
 import uvloop
 
 from podstead.storage.layout import RootLayout
-from podstead.storage.records import Metadata
+from podstead.storage.records import EntryId, Metadata
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.data_version import DataVersion
 from podstead.web.asgi import Message
 from podstead.web.websocket import WebSocket
-from tests.storage.engine_suite.engine import commit, path, plant, put, read_present, write
+from tests.storage.engine_suite.engine import (
+    NOW_MS,
+    commit,
+    new_version,
+    path,
+    plant,
+    put,
+    read_present,
+    write,
+)
 
 DOCUMENT = path("/alice/c/a")
 LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -183,10 +193,34 @@ async def test_who_finds_a_version_replaced_reads_the_newer_one_at_the_next_atte
 
     metadata, found = await attempt()
     assert found
+    assert await read_present(store, DOCUMENT) == metadata
     another.replace_body()
     assert await attempt() == (metadata, False)
     metadata, found = await attempt()
     assert (metadata.version, found) == ("new", True)
+
+
+async def test_reads_never_go_back_in_time(store: SqliteStore, another: AnotherProgram) -> None:
+    """Who has found something that SQLite was asked for finds what was committed before."""
+    queries: list[Callable[[], Awaitable[object]]] = [
+        partial(store.list_members, path("/alice/c/"), limit=1),
+        partial(store.changes_after, 0, limit=9),
+        store.newest_sequence,
+        partial(store.read_entry, EntryId("account/1"), now_ms=NOW_MS),
+        partial(store.list_entries, "account", limit=1, now_ms=NOW_MS),
+        partial(store.count_entries, "account", at_most=1),
+        store.list_pods,
+        store.list_tokens,
+        partial(store.used_bytes, "alice"),
+        partial(store.list_charges, path("/alice/")),
+        partial(store.deleted_acls, new_version(), [DOCUMENT]),
+        partial(store.open_body, await read_present(store, DOCUMENT)),
+    ]
+    for query in queries:
+        await commits_seen(store)
+        another.commit()
+        await query()
+        assert await commits_seen(store) == another.commits, query
 
 
 async def test_messages_of_a_socket_are_each_answered_by_a_look_of_their_own(

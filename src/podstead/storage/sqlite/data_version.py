@@ -11,9 +11,8 @@ Nobody can tell the difference to asking every time:
   client sent a request, SQLite is asked after that commit.
 - A commit of this worker is acknowledged by a callback, which its thread queues after the commit.
 
-Whoever finds the database changed in between, which a read of uncached rows can, calls
-:meth:`DataVersion.ask_again`, because a second attempt with the same answer would fail the same
-way.
+Reads that SQLite itself answers are of its newest state. After each of them, the answer is no
+longer valid (:meth:`DataVersion.ask_again`), so that the reads of a task never go back in time.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class DataVersion:
         return answer
 
     def ask_again(self) -> None:
-        """Forget the answer of this turn."""
+        """Ask again before the next use, even in this turn."""
         self._answer = None
 
     def _ask(self) -> int:

@@ -239,10 +239,7 @@ class ReadConnection:
             row = self._one(_SELECT_CONTENT, path)
         except _READ_ERRORS as error:
             raise _read_error() from error
-        if row is None or row[0] != version:
-            self._data_version.ask_again()  # the caller will, for the version that is there now
-            return None
-        return row[1:]
+        return None if row is None or row[0] != version else row[1:]
 
     def list_members(
         self, container: ResourcePath, after: ResourcePath | None, limit: int
@@ -257,7 +254,7 @@ class ReadConnection:
     def newest_sequence(self) -> int:
         """The number of the newest row the change log has had. Raises StorageError."""
         try:
-            sequence: int = self._connection.execute(_SELECT_SEQUENCE).get
+            sequence: int = self._query(_SELECT_SEQUENCE, ()).get
         except _READ_ERRORS as error:
             raise _read_error() from error
         return sequence
@@ -332,16 +329,22 @@ class ReadConnection:
 
     def _one(self, select: str, key: str) -> Any:  # noqa: ANN401 - the caller knows its columns
         """The only row, or its only value; ``None`` if there is no row."""
-        return self._connection.execute(select, (key,)).get
+        return self._query(select, (key,)).get
 
     def _all(
         self, select: str, values: Sequence[str | int], make: Callable[[Row], Value]
     ) -> list[Value]:
         try:
             # Fetches all rows first, because an open cursor would keep its snapshot open.
-            return [make(row) for row in self._connection.execute(select, values).fetchall()]
+            return [make(row) for row in self._query(select, values).fetchall()]
         except _READ_ERRORS as error:
             raise _read_error() from error
+
+    def _query(self, select: str, values: Sequence[str | int]) -> apsw.Cursor:
+        # What follows this read must not be older than it: an access decision after a row of the
+        # change log, for example, or another attempt to read a version that was replaced.
+        self._data_version.ask_again()
+        return self._connection.execute(select, values)
 
 
 def _cache_rows(
