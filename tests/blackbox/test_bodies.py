@@ -1,4 +1,4 @@
-"""A body is stored whole or not at all, however it comes or fails to come (P-7, P-54)."""
+"""A body is stored completely or not at all, however it is transferred (P-7, P-54)."""
 
 from __future__ import annotations
 

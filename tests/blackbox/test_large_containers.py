@@ -1,4 +1,4 @@
-"""A long listing on a real connection: clients that do not read it cost little, nor do gone ones.
+"""A long listing on a real connection: clients that do not read it or disconnect cost little.
 
 The kernel's buffers hold some MiB of each connection; what the listing is beyond them, the server
 must not have made.

@@ -1,4 +1,4 @@
-"""Many connections at once, doing different things: every answer is the right one."""
+"""Many concurrent connections with different requests: every response is correct."""
 
 from __future__ import annotations
 

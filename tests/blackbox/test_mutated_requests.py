@@ -1,4 +1,4 @@
-"""Invariant: whatever arrives, the server answers it properly or closes, and never fails.
+"""Invariant: the server responds properly to any input, or closes the connection, and never fails.
 
 No answer is a 5xx but 501 for a method and 505 for a version that are not known, nothing is logged,
 and what nobody mentioned is still there. Real requests are bent in two ways: byte by byte, so that

@@ -1,4 +1,4 @@
-"""What a real client sends of a body that there is no room for: nothing, if it waits for 100."""
+"""A real client that waits for 100 Continue sends nothing of a body that exceeds the quota."""
 
 from __future__ import annotations
 

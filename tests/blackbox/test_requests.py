@@ -1,4 +1,4 @@
-"""What stands in a request's first line and fields arrives as it was sent, or is refused."""
+"""The request line and header fields arrive exactly as sent, or the request is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider as people meet it: a real browser, a server with accounts, and an application."""
+"""A provider in use: a real browser, a server with accounts, and an application."""
 
 from __future__ import annotations
 

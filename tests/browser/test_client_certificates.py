@@ -1,4 +1,4 @@
-"""A browser sends its certificate with whatever any page asks for; only its owner's wish counts.
+"""A browser sends its certificate with requests of any page; only those of its owner are accepted.
 
 A-170: with a real browser that holds a certificate, and pages of this server and of others.
 """

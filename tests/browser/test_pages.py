@@ -1,4 +1,4 @@
-"""The provider's pages in a browser: for everybody, in every scheme, and with nothing but keys."""
+"""The provider's pages in a browser: accessible, in light and dark, and with the keyboard alone."""
 
 from __future__ import annotations
 

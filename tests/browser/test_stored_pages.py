@@ -1,4 +1,4 @@
-"""A page out of a pod has no part in the visitor's session (A-61, R-15)."""
+"""A page stored in a pod has no access to the visitor's session (A-61, R-15)."""
 
 from __future__ import annotations
 

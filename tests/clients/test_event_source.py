@@ -1,4 +1,4 @@
-"""A browser's EventSource hears of changes, and misses none while the server restarts (N-23)."""
+"""A browser's EventSource receives changes, and misses none while the server restarts (N-23)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications hear over solid-0.1 what changed: rdflib.js, and programs with `ws` (L-1 to L-9)."""
+"""Applications receive changes over solid-0.1: rdflib.js, and programs with `ws` (L-1 to L-9)."""
 
 from __future__ import annotations
 

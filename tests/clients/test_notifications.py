@@ -1,4 +1,4 @@
-"""Applications hear of changes with the libraries that they have."""
+"""Applications receive notifications with the libraries that they use."""
 
 from __future__ import annotations
 

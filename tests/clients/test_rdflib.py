@@ -1,4 +1,4 @@
-"""rdflib.js reads, changes, makes and deletes."""
+"""rdflib.js reads, changes, creates and deletes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``podstead watch`` hears of changes at the Community Solid Server."""
+"""``podstead watch`` receives changes at the Community Solid Server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set-ups of the permission matrix on a running server, and what requests change there."""
+"""Sets up the permission matrix on a running server, and finds out what requests change there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks in the conformance tests, and what comes back: every field line as it was sent.
+"""The agents of the conformance tests, and their responses: every field line as it was sent.
 
 An agent sends exactly what a test says, each request on a connection of its own. Added are only
 ``Host``, the agent's credential, and the ``Content-Length`` of a body that is there.

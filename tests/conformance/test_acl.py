@@ -1,4 +1,4 @@
-"""ACL resources (W-1 to W-9): where they are, who may read and write them, and what they take."""
+"""ACL resources (W-1 to W-9): where they are, who may read and write them, and what they accept."""
 
 from __future__ import annotations
 

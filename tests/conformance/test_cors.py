@@ -1,4 +1,4 @@
-"""What scripts of other origins may ask and see (P-39 to P-46)."""
+"""What scripts of other origins may request and read (P-39 to P-46)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How resources go: what DELETE takes along and leaves, and who learns of it (C-17 to C-22)."""
+"""Deletion: what DELETE removes and keeps, and who learns of it (C-17 to C-22)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How resources come to be: by PUT, PATCH and POST, with which name, and as what (C-1 to C-16)."""
+"""Creation: by PUT, PATCH and POST, under which name, and as which kind (C-1 to C-16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the representation of a container says of itself and of its members (C-23 to C-29)."""
+"""What the representation of a container says about itself and its members (C-23 to C-29)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told over the older protocol for live updates, solid-0.1 (L-1 to L-12, P-37)."""
+"""Notifications over the older protocol for live updates, solid-0.1 (L-1 to L-12, P-37)."""
 
 from __future__ import annotations
 

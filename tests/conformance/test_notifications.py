@@ -1,4 +1,4 @@
-"""Subscribing to changes and hearing of them (N-1 to N-26, N-30 to N-32)."""
+"""Subscribing to changes and receiving notifications (N-1 to N-26, N-30 to N-32)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RDF that is stored and given back: every format, the same graph (R-1, R-2, R-6 to R-10, R-14)."""
+"""RDF that is stored and returned: the same graph in every format (R-1, R-2, R-6 to R-10, R-14)."""
 
 from __future__ import annotations
 

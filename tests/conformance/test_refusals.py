@@ -1,4 +1,4 @@
-"""What a refusal tells, and what it does not (W-60 to W-64)."""
+"""What a refusal reveals, and what it does not (W-60 to W-64)."""
 
 from __future__ import annotations
 

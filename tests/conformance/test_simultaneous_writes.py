@@ -1,4 +1,4 @@
-"""Writes at the same time, on two worker processes (P-26)."""
+"""Concurrent writes on two worker processes (P-26)."""
 
 from __future__ import annotations
 

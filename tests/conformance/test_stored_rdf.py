@@ -1,4 +1,4 @@
-"""Which bytes RDF is given back as: the stored ones, or its form kept (R-8 to R-10, R-14)."""
+"""In which bytes RDF is returned: the stored ones, or a rewritten form (R-8 to R-10, R-14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a URL names: slashes, spellings, and names that are taken (P-47 to P-52)."""
+"""What a URL identifies: slashes, spellings, and reserved names (P-47 to P-52)."""
 
 from __future__ import annotations
 

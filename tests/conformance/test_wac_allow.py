@@ -1,4 +1,4 @@
-"""What answers say about access: ``WAC-Allow`` (W-50 to W-56)."""
+"""What responses say about access: ``WAC-Allow`` (W-50 to W-56)."""
 
 from __future__ import annotations
 

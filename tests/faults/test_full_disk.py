@@ -1,4 +1,4 @@
-"""A disk that is full, under a real server: reading and deleting go on, and nothing is torn.
+"""A full disk under a real server: reading and deleting still work, and nothing is corrupted.
 
 Where the machine allows it the server has a small file system of its own, which is filled to the
 last byte. Elsewhere its disk is as good as full by the floor that it is told to keep free.

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment loses nothing that was acknowledged and tears nothing (P-54).
+"""SIGKILL at any moment loses nothing that was acknowledged and corrupts nothing (P-54).
 
 The processes die, the system lives on: what this cannot show is that acknowledged writes survive a
 power cut, for which they must have reached the disk.

@@ -1,4 +1,4 @@
-"""Of writers that meet, the right number wins, whichever workers they reach (P-26).
+"""Of concurrent writers, the right number succeeds, whichever workers they reach (P-26).
 
 All requests of a round are sent before the first answer is read, over connections that are known
 to be served by different processes.

@@ -1,4 +1,4 @@
-"""Repositories within the room of a pod and of the disk, measured after packing."""
+"""Repositories count towards the quota of a pod and disk space, measured after packing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where repositories lie, how long they live, and that they run nothing."""
+"""Where repositories are stored, how long they exist, and that they run no code."""
 
 from __future__ import annotations
 

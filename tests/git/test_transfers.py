@@ -1,4 +1,4 @@
-"""Clone, fetch and push, by the git that everybody has."""
+"""Clone, fetch and push with an ordinary git client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushes that are cut, servers that are killed, clients that leave, and what is too large."""
+"""Truncated pushes, killed servers, disconnecting clients, and excessive sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries that work with the fetch of whoever is signed in to a page, in a browser."""
+"""Libraries that use the authenticated fetch of a page, in a browser."""
 
 from __future__ import annotations
 

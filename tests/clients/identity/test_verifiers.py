@@ -1,4 +1,4 @@
-"""Others judge our tokens: jose, and what Solid servers verify tokens with (A-40, A-70, A-71)."""
+"""Other libraries verify the tokens: jose, and those of Solid servers (A-40, A-70, A-71)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key that is removed while a body arrives is not good for storing it (A-168)."""
+"""A key that is removed while a body arrives cannot be used to store it (A-168)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client certificate opens: all that its WebID may do (A-160 to A-164)."""
+"""A client certificate gives the access of its WebID (A-160 to A-164)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser sends a certificate along with what any page asks for (A-170)."""
+"""A browser sends a certificate with requests of any page (A-170)."""
 
 from __future__ import annotations
 

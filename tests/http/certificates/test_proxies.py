@@ -1,4 +1,4 @@
-"""Certificates that a reverse proxy passes on in a header field (A-171)."""
+"""Certificates that a reverse proxy forwards in a header field (A-171)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates that are no proof: each test changes one thing in one that is good."""
+"""Certificates that prove nothing: each test changes one thing in a valid one."""
 
 from __future__ import annotations
 

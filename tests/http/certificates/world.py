@@ -1,4 +1,4 @@
-"""A server that takes client certificates, and Alice, whose profile names the key of hers.
+"""A server that accepts client certificates, and Alice, whose profile names her key.
 
 Every test of a refusal changes one thing in a request that is good.
 """

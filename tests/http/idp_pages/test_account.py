@@ -1,4 +1,4 @@
-"""What a person sees and changes of their account (A-86)."""
+"""A person views and changes their account (A-86)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client certificates on the account page: made, taken away, and their keys removed (A-160)."""
+"""Client certificates on the account page: creating them and removing their keys (A-160)."""
 
 from __future__ import annotations
 

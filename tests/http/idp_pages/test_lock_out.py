@@ -1,4 +1,4 @@
-"""Who has to wait when a stranger guesses the password of an account, and who has not."""
+"""Who has to wait when a stranger guesses the password of an account, and who does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With what every page is sent (A-45, A-192)."""
+"""The headers of every page (A-45, A-192)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passkeys, answer by answer: what is refused, and that nothing is changed by it (A-115 to A-124).
+"""Passkeys, response by response: what is refused without changing anything (A-115 to A-124).
 
 The authenticator is one in software, which can be made to answer wrongly.
 """

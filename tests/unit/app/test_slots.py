@@ -1,4 +1,4 @@
-"""Who has to wait for a slot, and who need not although others are slow."""
+"""Who has to wait for a slot, and who does not although others are slow."""
 
 from __future__ import annotations
 

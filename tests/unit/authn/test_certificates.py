@@ -1,4 +1,4 @@
-"""What is asked of a certificate before anybody's document is read (A-161, A-162, A-165, A-166).
+"""What a certificate must satisfy before any document is read (A-161, A-162, A-165, A-166).
 
 Certificates as values: some cannot be made with libraries that mean well.
 """

@@ -1,4 +1,4 @@
-"""What the command line takes and prints, and how it ends."""
+"""What the command line accepts and prints, and its exit statuses."""
 
 from __future__ import annotations
 

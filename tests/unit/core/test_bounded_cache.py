@@ -1,4 +1,4 @@
-"""The bounded map behind all that access control remembers."""
+"""The bounded map behind the caches of access control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which representation an Accept header asks for (R-3 to R-5, C-27, P-17)."""
+"""Which representation an Accept header selects (R-3 to R-5, C-27, P-17)."""
 
 from __future__ import annotations
 

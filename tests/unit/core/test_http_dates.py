@@ -1,4 +1,4 @@
-"""HTTP dates mean the same wherever the server stands (RFC 9110 section 5.6.7)."""
+"""HTTP dates mean the same in every time zone of the server (RFC 9110 section 5.6.7)."""
 
 from __future__ import annotations
 

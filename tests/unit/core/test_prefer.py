@@ -1,4 +1,4 @@
-"""What Prefer headers ask for (RFC 7240, LDP 1.0 section 7.2)."""
+"""What Prefer headers request (RFC 7240, LDP 1.0 section 7.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which bytes a Range header asks for (P-27, RFC 9110 section 14)."""
+"""Which bytes a Range header requests (P-27, RFC 9110 section 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What http-backend gets to see (RFC 3875 section 4.1), and how its answers are read (6.3)."""
+"""What http-backend gets (RFC 3875 section 4.1), and how its responses are read (6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys are taken, and what is known of them (A-101, RFC 7517, RFC 7518)."""
+"""Which keys are accepted, and what is known about them (A-101, RFC 7517, RFC 7518)."""
 
 from __future__ import annotations
 

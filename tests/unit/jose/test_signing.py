@@ -1,4 +1,4 @@
-"""Tokens of ours, verified by another library (A-42, A-70)."""
+"""Tokens of this server, verified by another library (A-42, A-70)."""
 
 from __future__ import annotations
 

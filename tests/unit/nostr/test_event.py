@@ -1,4 +1,4 @@
-"""What counts as an event: one thing made wrong in a good one is refused (NIP-01, A-140, A-141)."""
+"""What is a valid event: one thing wrong in a valid one is refused (NIP-01, A-140, A-141)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event must say of a request: one thing made wrong in a good one (A-142 to A-146)."""
+"""What an event must say about a request: one thing wrong in a valid one (A-142 to A-146)."""
 
 from __future__ import annotations
 

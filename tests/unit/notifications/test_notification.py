@@ -1,4 +1,4 @@
-"""Who hears what of a change: N-17 for channels, and what solid-0.1 tells besides (L-6, L-7)."""
+"""Which notifications follow from a change: N-17 for channels, L-6 and L-7 for solid-0.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that are not taken are sent again, ever more rarely, and given up after a day (N-21)."""
+"""Messages that are not accepted are sent again at growing intervals, for a day (N-21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mailbox keeps order and bounds, and tells why it ended."""
+"""A subscriber queue keeps the order and its limit, and says why it ended."""
 
 from __future__ import annotations
 

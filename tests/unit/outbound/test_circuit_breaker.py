@@ -1,4 +1,4 @@
-"""When a failing origin is left alone (A-191)."""
+"""When a failing origin gets no more requests (A-191)."""
 
 from __future__ import annotations
 

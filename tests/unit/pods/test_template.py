@@ -1,4 +1,4 @@
-"""What a new pod holds, read by rdflib and by nothing of ours."""
+"""What a new pod contains, read by rdflib alone."""
 
 from __future__ import annotations
 

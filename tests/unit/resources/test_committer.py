@@ -1,4 +1,4 @@
-"""Writers of one resource go on from one another, and from nothing that does not come to be."""
+"""Writes of one resource build on each other, and never on one that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was made before is remembered, within the memory that it may take."""
+"""Converted documents are cached within the memory limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is there around a target, and what may therefore come to be (P-47, P-49, P-52, W-1)."""
+"""What exists around a target, and what can therefore be created (P-47, P-49, P-52, W-1)."""
 
 from __future__ import annotations
 

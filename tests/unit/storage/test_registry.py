@@ -1,4 +1,4 @@
-"""Records of parts of the server are kept as entries; damage is trouble and never absence."""
+"""Records are stored as entries; a damaged one is an error, never treated as absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts in an ACL document, what is ignored, and what must not be stored."""
+"""What applies in an ACL document, what is ignored, and what must not be stored."""
 
 from __future__ import annotations
 

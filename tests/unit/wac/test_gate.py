@@ -1,4 +1,4 @@
-"""The gate: what it grants, how it refuses, whom it asks, and that nothing goes past it."""
+"""The gate: what it grants, how it refuses, what it reads, and that nothing bypasses it."""
 
 from __future__ import annotations
 

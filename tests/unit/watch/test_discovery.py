@@ -1,4 +1,4 @@
-"""What headers and descriptions of servers offer to somebody who wants to hear of changes."""
+"""What the headers and descriptions of servers offer to a receiver of changes."""
 
 from __future__ import annotations
 

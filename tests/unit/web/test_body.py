@@ -1,4 +1,4 @@
-"""A body is taken in whole, within its limit and in time, or not at all (P-54)."""
+"""A body is received completely, within its limit and in time, or not at all (P-54)."""
 
 from __future__ import annotations
 

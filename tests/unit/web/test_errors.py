@@ -1,4 +1,4 @@
-"""Every error has a status of its own choice, and says no more than its public sentence."""
+"""Every error has a status, and reveals no more than its public message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listeners are bounded, and leave when the server stops (N-31)."""
+"""Open sockets are limited, and are closed when the server stops (N-31)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that a person sees: whole by themselves, usable everywhere, and safe to show."""
+"""The pages for people: self-contained, usable everywhere, and escaped."""
 
 from __future__ import annotations
 

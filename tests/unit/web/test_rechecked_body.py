@@ -1,4 +1,4 @@
-"""How often the sender of a body is looked at while it arrives, by a clock that is moved."""
+"""How often the credentials are checked while a body arrives, with a clock that tests move."""
 
 from __future__ import annotations
 

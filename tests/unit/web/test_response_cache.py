@@ -1,4 +1,4 @@
-"""When is a kept answer given again? For the very same request, until anything at all changes."""
+"""When is a cached response used? For an identical request, until anything changes."""
 
 from __future__ import annotations
 

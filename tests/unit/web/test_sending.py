@@ -1,4 +1,4 @@
-"""A body that is made while it is sent: piece by piece, for as long as somebody takes it."""
+"""A body that is generated while it is sent: in pieces, as long as the client reads."""
 
 from __future__ import annotations
 
