@@ -1,4 +1,4 @@
-"""The modes that operations require, beyond the permission matrix (W-31, W-32, W-40, W-42, W-43)."""
+"""Modes that operations require, beyond the permission matrix (W-31, W-32, W-40, W-42, W-43)."""
 
 from __future__ import annotations
 
