@@ -37,7 +37,7 @@ class Nesting:
         nested_iris: Collection[Iri] = (),
     ) -> None:
         self._descriptions = graph.by_subject()
-        mentions = Counter(o for _, _, o in graph if type(o) is BlankNode)
+        mentions = Counter([o for _, _, o in graph if type(o) is BlankNode])
         self._mentions = mentions
         self._labelled = labelled
         self._nested_iris = nested_iris

@@ -512,3 +512,12 @@ def test_a_repair_does_not_lift_the_limits() -> None:
 def test_blank_node_labels_of_a_document_are_kept() -> None:
     graph = parse(b"_:me <#p> 1 .", TURTLE, base_iri=BASE).graph
     assert graph.subjects() == [BlankNode("me")]
+
+
+def test_further_prefixes_are_added_to_those_of_a_document() -> None:
+    document = parse(b"@prefix a: <http://a.example/>. a:x a:y a:z.", TURTLE, base_iri=BASE)
+    further = {"a": "http://other.example/", "b": "http://b.example/"}
+    both = {"a": "http://a.example/", "b": "http://b.example/"}
+    assert document.with_prefixes(further).prefixes == both
+    assert document.with_prefixes({"a": "http://other.example/"}).prefixes == document.prefixes
+    assert document.with_prefixes(further).dataset == document.dataset
