@@ -24,7 +24,7 @@ def is_leaf(annotation: object) -> bool:
     """Whether what it describes cannot refer to anything that can change."""
     if isinstance(annotation, NewType):
         return is_leaf(annotation.__supertype__)
-    if get_origin(annotation) in (Union, types.UnionType):
+    if get_origin(annotation) in (Union, types.UnionType, frozenset):
         return all(map(is_leaf, get_args(annotation)))
     return annotation in TEXT_AND_NUMBERS or (
         isinstance(annotation, type) and issubclass(annotation, Enum)

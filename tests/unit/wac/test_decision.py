@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 import pytest
 
 from podstead.wac.acl import read_acl
@@ -206,3 +210,30 @@ def test_the_owner_too_is_bound_to_the_origins_named_for_control() -> None:
     assert held(applying, asking(ALICE, owner=True, origin=OTHER_APP)) == ""
     assert held(applying, asking(ALICE, owner=True, origin=APP)) == "control"
     assert held(applying, asking(ALICE, owner=True)) == "control"
+
+
+def lines_executed(applying: Rules, requester: Requester) -> int:
+    executed = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401 - itself
+        nonlocal executed
+        executed += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        agent_modes(applying, requester)
+    finally:
+        sys.settrace(before)
+    return executed
+
+
+def test_a_decision_takes_no_longer_with_many_rules() -> None:
+    """Every request needs one, and anybody with a pod can write an ACL of 10,000 rules."""
+    few, many = (
+        rules(*(about(f"acl:agent <https://{n}.example/>", "R") for n in range(count)))
+        for count in (1, 100)
+    )
+    for requester in (asking(BOB), asking(BOB, origin=APP)):
+        assert lines_executed(few, requester) == lines_executed(many, requester) > 0

@@ -83,8 +83,7 @@ async def test_an_acl_is_ruled_by_the_rules_it_holds() -> None:
     world.acl("/pod/doc", rule(AGENT_BOB, "A", "doc"))
     for name in ("/pod/doc", "/pod/doc.acl", "/pod/doc.meta", "/pod/doc.meta.acl"):
         effective = await world.acls.find(path(name), world.snapshot_for(name))
-        (authorization,) = effective.rules.authorizations
-        assert authorization.modes == {Mode.APPEND}
+        assert effective.rules.agents == {BOB: {Mode.APPEND}}
 
 
 async def test_an_acl_cannot_speak_about_resources_elsewhere() -> None:
