@@ -12,14 +12,20 @@ from typing import NamedTuple
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.storage.records import (
+    Absent,
+    AtVersion,
     BlobId,
     DropEntry,
     Entry,
     EntryAt,
     EntryId,
+    MembersAt,
     NoEntry,
+    NoMembers,
     NoPod,
     PodRecord,
+    Precondition,
+    Present,
     PutEntry,
     StagedBlob,
     TokenRecord,
@@ -102,12 +108,7 @@ class Needs:
     def add(self, write: Write) -> None:
         """Add the keys that ``write`` requires."""
         for precondition in write.preconditions:
-            if isinstance(precondition, NoPod):
-                self.pods.add(folded(precondition.name))
-            elif isinstance(precondition, EntryAt | NoEntry):
-                self.entries.add(precondition.entry)
-            else:
-                self.paths.add(precondition.path)
+            self._add_required(precondition)
         for put in write.puts:
             self._add_changed(put.path)
             if isinstance(put.body, StagedBlob):
@@ -119,6 +120,15 @@ class Needs:
                 self.pods.add(folded(record.name))
             elif isinstance(record, PutEntry | DropEntry):
                 self.entries.add(record.entry)
+
+    def _add_required(self, precondition: Precondition) -> None:
+        match precondition:
+            case Absent() | AtVersion() | Present() | MembersAt() | NoMembers():
+                self.paths.add(precondition.path)
+            case EntryAt() | NoEntry():
+                self.entries.add(precondition.entry)
+            case NoPod():
+                self.pods.add(folded(precondition.name))
 
     def _add_changed(self, path: ResourcePath) -> None:
         self.paths.add(path)
