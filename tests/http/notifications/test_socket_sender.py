@@ -172,5 +172,8 @@ async def test_nothing_is_sent_at_once_after_the_end() -> None:
     connection, queue = Connection(), SubscriberQueue()
     async with serving(connection, queue):
         pass
+    reading = asyncio.create_task(queue.next())
+    await turns()
     queue.put("a")
+    assert await reading == "a"
     assert connection.texts == []

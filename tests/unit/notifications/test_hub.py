@@ -24,6 +24,7 @@ from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
 from podstead.notifications.subscriber_queue import (
     EndReason,
     QueueClosed,
+    QueueItem,
     SubscriberQueue,
     WatchEnded,
 )
@@ -272,6 +273,34 @@ async def test_a_closed_watch_gets_nothing_and_others_continue(world: World) -> 
     assert await sequence_of(other) == last
     closed.put("nothing came")
     assert await closed.next() == "nothing came"
+
+
+async def test_a_watch_that_is_closed_while_others_hear_of_a_change_hears_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests come first while many hear, and one of them may be to unsubscribe."""
+    monkeypatch.setattr(deliveries, "_SENDS_AT_ONCE", 1)
+    opened = [await world.watch(X) for _ in range(10)]
+    heard: list[QueueItem] = []
+
+    def hear(item: QueueItem) -> bool:
+        heard.append(item)
+        return True
+
+    reading = [asyncio.create_task(queue.next()) for _, queue in opened]
+    await asyncio.sleep(0)
+    for _, queue in opened:
+        queue.hand_over = hear
+    world.log.add(X)
+    await until(lambda: bool(heard))
+    for watch, _ in opened:
+        watch.close()
+    told = len(heard)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert told == len(heard) < len(opened)
+    for each in reading:
+        each.cancel()
 
 
 # --- who may hear ------------------------------------------------------------------------------
