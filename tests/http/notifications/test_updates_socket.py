@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from podstead.app.adapters.system import SystemClock
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.notifications.solid_0_1 import MAX_URLS
@@ -265,10 +266,15 @@ async def test_an_unrecognized_message_does_not_close_the_socket(server: Server)
         assert await socket.receive() == f"pub {BASE}{DOC}"
 
 
+def _removal(pod: str) -> PodRemoval:
+    """Now, since the access rules of what is removed are deleted a day later."""
+    return PodRemoval(pod, Version("f" * 16), SystemClock().now_ms())
+
+
 async def test_commits_of_other_processes_are_heard(server: Server, store: SqliteStore) -> None:
     """N-19; the pod goes by another store, as when the operator deletes an account."""
     async with watching(server, "/bob/profile/card", token_of="bob") as socket:
-        assert await store.remove_pod(PodRemoval("bob", Version("f" * 16), 1))
+        assert await store.remove_pod(_removal("bob"))
         assert await socket.receive() == f"pub {BASE}/bob/profile/card"
 
 
@@ -405,7 +411,7 @@ async def test_the_removal_of_a_pod_is_notified_by_the_rules_that_it_had(
         turtle = acl_turtle(PRIVATE, (f"acl:agent <{server.bob_web_id}>", "Read"))
         await server.alice.put(f"{PRIVATE}.acl", turtle, TURTLE)
         async with watching(server, PRIVATE, token_of="bob") as of_bob:
-            assert await store.remove_pod(PodRemoval("alice", Version("e" * 16), 1))
+            assert await store.remove_pod(_removal("alice"))
             assert await of_bob.receive() == f"pub {BASE}{PRIVATE}"
         assert Counter(await of_alice.receive_all(2)) == Counter(pubs(PRIVATE, public))
         assert await of_nobody.receive() == f"pub {BASE}{public}"
