@@ -123,6 +123,10 @@ class Line:
         self._taken = False
         while not self._taken:
             await self._wait()
+            # A channel that was closed sends nothing more, and the next look for channels may come
+            # only in a second.
+            if await self._with.records.read(CHANNELS, self._key) is None:
+                return False
             if self._webhook.failures and not await self._may_still_hear(notification):
                 return await self._note(position=notification.sequence, attempts=DeliveryAttempts())
             # Sending and recording the result go together, even if this task is cancelled.
