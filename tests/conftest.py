@@ -43,8 +43,8 @@ def anyio_backend() -> tuple[str, dict[str, object]]:
 def pytest_xdist_auto_num_workers() -> int:
     """More workers than processors: many tests wait for servers and browsers."""
     if hasattr(os, "sched_getaffinity"):
-        return 3 * len(os.sched_getaffinity(0))
-    return 3 * (os.cpu_count() or 1)
+        return len(os.sched_getaffinity(0)) + 2
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.fixture
