@@ -3,7 +3,7 @@
 exit       nothing more
 message    end with a message as the exit code
 signal     end by a signal that it sends to itself
-wait       wait for the end of its standard input, which may never come
+wait       wait for a signal
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
         case "signal":
             os.kill(os.getpid(), signal.SIGTERM)
         case "wait":
-            sys.stdin.read()
+            signal.pause()
 
 
 def _descriptors() -> list[Path]:
