@@ -17,11 +17,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed
 from podstead.storage.sqlite import SqliteStore, writer
-from podstead.storage.sqlite.write_turns import IS_AVAILABLE, WriteTurns
+from podstead.storage.sqlite.write_turns import WriteTurns
 from tests.storage.engine_suite.engine import plant, put, write
 from tests.support.server import DEADLINE_S
-
-pytestmark = pytest.mark.skipif(not IS_AVAILABLE, reason="the system has no locks of open files")
 
 _TAKE = """
 import sys
