@@ -22,7 +22,14 @@ from podstead.git.configuration import environment
 from podstead.git.directories import Directories, DirectoryClaim
 from podstead.git.processes import Processes
 from podstead.storage.protocol import Store
-from podstead.storage.records import Committed, NoEntry, Precondition, Present, Version, Write
+from podstead.storage.records import (
+    Committed,
+    NoEntry,
+    Precondition,
+    Present,
+    Write,
+    random_version,
+)
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
 
 logger = logging.getLogger("podstead.git")
@@ -32,7 +39,6 @@ EMPTY: Final = RepositoryName("empty")
 
 _FIRST_BRANCHES: Final = ("refs/heads/main", "refs/heads/master")
 _NAME_BYTES: Final = 16
-_VERSION_BYTES: Final = 8
 _TIDYING_LIMIT_S: Final = 600
 _MIN_WASTE_BYTES: Final = 64 * 1024
 
@@ -116,7 +122,7 @@ class Repositories:
         claim = await self._directories.make(name, container, self._init)
         try:
             write = Write(
-                version=Version(self._randomness.token_hex(_VERSION_BYTES)),
+                version=random_version(self._randomness),
                 at_ms=self._clock.now_ms(),
                 preconditions=(
                     *preconditions,

@@ -22,11 +22,10 @@ from podstead.storage.records import (
     NoPod,
     PodRecord,
     TokenRecord,
-    Version,
     Write,
+    random_version,
 )
 
-VERSION_BYTES = 8
 _TOKEN_ID_BYTES = 16
 
 
@@ -149,7 +148,7 @@ class PodProvisioner:
         puts = pod_resources(root, name=name, owner=web_id, issuer=self._issuer)
         pod = PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)
         return Write(
-            version=Version(self._randomness.token_hex(VERSION_BYTES)),
+            version=random_version(self._randomness),
             at_ms=now_ms,
             preconditions=(
                 NoPod(name),

@@ -48,13 +48,11 @@ from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.quota import fixed_charge
-from podstead.storage.records import Metadata, Version
+from podstead.storage.records import Metadata, random_version
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Requirements
-
-_VERSION_BYTES = 8
 
 
 class ResourceService:
@@ -387,6 +385,6 @@ class ResourceService:
 
     def _new_version(self) -> NewVersion:
         return NewVersion(
-            version=Version(self._randomness.token_hex(_VERSION_BYTES)),
+            version=random_version(self._randomness),
             at_ms=self._clock.now_ms(),
         )

@@ -13,10 +13,9 @@ from typing import Final, Generic, TypeVar
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.storage.protocol import Store
-from podstead.storage.records import Committed, Precondition, Record, Version, Write
+from podstead.storage.records import Committed, Precondition, Record, Version, Write, random_version
 from podstead.storage.registry import RecordKind, Value, Versioned
 
-VERSION_BYTES: Final = 8
 MAX_ATTEMPTS: Final = 4
 """How often a change is computed before the requests that get in its way are too many."""
 BUSY: Final = "Another request is changing the same data; try again"
@@ -56,7 +55,7 @@ class RecordStore:
 
     def new_version(self) -> Version:
         """The version of one write."""
-        return Version(self.randomness.token_hex(VERSION_BYTES))
+        return random_version(self.randomness)
 
     async def read(self, kind: RecordKind[Value], key: str) -> Versioned[Value] | None:
         """The record, unless there is none or it has expired. Raises StorageError."""

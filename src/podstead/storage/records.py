@@ -8,8 +8,9 @@ applies the whole write atomically, or changes nothing. For the operations see `
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NewType
+from typing import Final, NewType
 
+from podstead.core.clock import Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
 
@@ -19,11 +20,18 @@ Version = NewType("Version", str)
 Versions are random and not sequential, so that a store restored from a backup cannot reuse a
 version for another state, and so that versions reveal nothing about the activity of other pods."""
 
+_VERSION_BYTES: Final = 8
+
 BlobId = NewType("BlobId", str)
 """Identifies one immutable large body in the blob store."""
 
 EntryId = NewType("EntryId", str)
 """Identifies an entry: its kind, a slash, and its key within the kind. See :class:`Entry`."""
+
+
+def random_version(randomness: Randomness) -> Version:
+    """The version of one write."""
+    return Version(randomness.token_hex(_VERSION_BYTES))
 
 
 class ResourceKind(IntEnum):
