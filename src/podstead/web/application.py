@@ -126,11 +126,11 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            incoming = Incoming(receive)
+            incoming = Incoming(receive, scope)
             response = await self._respond(scope, incoming)
             take_timeout_s = self._body_pace.idle_timeout_s
             await send_response(response, scope, incoming, send, take_timeout_s=take_timeout_s)
-            await incoming.linger(scope)
+            await incoming.linger()
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:

@@ -33,29 +33,45 @@ MIN_BYTES_PER_S = 100
 
 
 class Incoming:
-    """Receives the messages of one request, and knows whether more of its body is to come."""
+    """Receives the messages of one request, and knows whether more of its body is to come.
 
-    __slots__ = ("_ended", "_receive", "_started")
+    The HTTP server reports the end of a body in a message of its own, which passes through three
+    threads. But an HTTP/1.1 body that has its Content-Length is complete (RFC 9112 section 6.3):
+    whatever follows on the connection is the next request. So the message with its last byte is the
+    last one.
+    """
 
-    def __init__(self, receive: Receive) -> None:
+    __slots__ = ("_ended", "_missing_bytes", "_receive", "_scope", "_started")
+
+    def __init__(self, receive: Receive, scope: Scope) -> None:
         self._receive = receive
+        self._scope = scope
+        self._missing_bytes: int | None = None
+        """How much of a body with a known length is still to come."""
         self._started = False
         self._ended = False
 
     async def __call__(self) -> Message:
         """The next message (:data:`podstead.web.asgi.Receive`)."""
+        if not self._started:
+            self._missing_bytes = _length_that_ends(self._scope)
         self._started = self._ended = True  # remains so if waiting is cancelled
         message = await self._receive()
-        self._ended = not message.get("more_body", False)
+        more = message.get("more_body", False)
+        if more and self._missing_bytes is not None:
+            self._missing_bytes -= len(message["body"])
+            if not self._missing_bytes:
+                more = message["more_body"] = False
+        self._ended = not more
         return message
 
-    async def linger(self, scope: Scope) -> None:
+    async def linger(self) -> None:
         """Receive and discard the rest of a body after an early response.
 
         Closing the connection while the client is still sending resets it, and the client may lose
         the response. A client that waits for ``100 Continue`` is not asked to send its body.
         """
-        if self._ended or not (self._started or _is_sending(scope)):
+        if self._ended or not (self._started or _is_sending(self._scope)):
             return
         received_bytes = 0
         more = True
@@ -65,6 +81,20 @@ class Incoming:
                     message = await self()
                     received_bytes += len(message.get("body", b""))
                     more = message.get("more_body", False)
+
+
+def _length_that_ends(scope: Scope) -> int | None:
+    """The Content-Length, if it alone says where the body ends: in HTTP/2, a flag of the last frame
+    does, and in HTTP/1.1, Transfer-Encoding takes precedence."""
+    length = None
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            length = value
+        elif name == b"transfer-encoding":
+            return None
+    if length is None or not _is_length(length) or scope["http_version"] == "2":
+        return None
+    return int(length)
 
 
 def _is_sending(scope: Scope) -> bool:
@@ -195,12 +225,16 @@ class AsgiBody:
 
 
 def _content_length(fields: HeaderFields) -> int | None:
-    value = fields.get(b"content-length")
+    value = fields.get_raw(b"content-length")
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit()) or len(value) > _MAX_LENGTH_DIGITS:
+    if not _is_length(value):
         raise BadRequest("Content-Length must be a number")
     return int(value)
+
+
+def _is_length(value: bytes) -> bool:
+    return value.isdigit() and len(value) <= _MAX_LENGTH_DIGITS
 
 
 def _is_chunked(fields: HeaderFields) -> bool:
