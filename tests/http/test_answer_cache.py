@@ -26,10 +26,12 @@ from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, acl_turtle, running
 from tests.support.asgi import Answer, Client
+from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.clock import FakeClock
 from tests.support.rdf import JSON_LD, TURTLE
 
 TOKEN_LIFETIME_S = 1000
+CERTIFICATE_LIFETIME_S = 700
 CONTAINER = "/alice/private/"
 DOC, OTHER, GROUP = f"{CONTAINER}doc", f"{CONTAINER}other", f"{CONTAINER}group"
 
@@ -113,7 +115,7 @@ def visits(draw: st.DrawFn) -> list[Ask]:
     """One reader with several wishes, and another one, who reads the same or what is near."""
     place = draw(st.sampled_from(PLACES))
     wishes = draw(st.lists(st.sampled_from(WISHES), min_size=2, max_size=3, unique=True))
-    who, other = draw(st.permutations(["alice", "bob", "public"]))[:2]
+    who, other = draw(st.permutations(["alice", "bob", "certified", "public"]))[:2]
     path, near = draw(st.sampled_from(place)), draw(st.sampled_from(place))
     method = draw(st.sampled_from(["GET", "GET", "HEAD"]))
     again = draw(st.booleans())
@@ -132,6 +134,10 @@ numbers = st.integers(0, 2)
 writes = st.one_of(
     st.builds(lambda n: put("alice", DOC, b"<#a> <#b> %d." % n, TURTLE), numbers),
     st.builds(lambda n: put("bob", DOC, b"<#a> <#b> %d." % (5 + n), TURTLE), numbers),
+    st.builds(
+        lambda key: put("bob", "/bob/", key_turtle(rsa_key(key)).encode(), TURTLE),
+        st.integers(0, 1),
+    ),
     st.builds(lambda n: put("alice", OTHER, b"text %d" % n, "text/plain"), numbers),
     st.builds(lambda n: put("alice", CONTAINER, b"<> <#t> %d." % n, TURTLE), numbers),
     st.builds(lambda n: put("alice", f"{DOC}.meta", b"<doc> <#t> %d." % n, TURTLE), numbers),
@@ -177,6 +183,8 @@ class Deployment:
     clock: FakeClock
     settings: Settings
     workers: int
+    certificate: str
+    """Bob's, as long as his document names the key."""
     clients: list[dict[str, Client]] = field(default_factory=list)
     tags: dict[tuple[str, str], str] = field(default_factory=dict)
     turn: int = 0
@@ -195,6 +203,7 @@ class Deployment:
                     body = json.dumps({"name": name})
                     made = await public.post("/.pods", body, "application/json")
                     self.clients[0][name] = public.with_token(made.json()["token"])
+                self.clients[0]["certified"] = public.with_certificate(self.certificate)
             else:
                 first = self.clients[0]
                 self.clients.append({n: c.asking(application) for n, c in first.items()})
@@ -223,13 +232,18 @@ class Deployment:
         await store.close()
 
 
-FIRST = (put("alice", DOC, b"<#a> <#b> 9.", TURTLE), put("alice", OTHER, b"text", "text/plain"))
+FIRST = (
+    put("alice", DOC, b"<#a> <#b> 9.", TURTLE),
+    put("alice", OTHER, b"text", "text/plain"),
+    put("bob", "/bob/", key_turtle(rsa_key()).encode(), TURTLE),
+)
 
 
 @settings(max_examples=100)
 @given(sequences)
 def test_answers_are_the_same_whether_or_not_they_are_kept(drawn: Sequence[Step]) -> None:
-    """Renderings may be kept, yet rules and tokens apply at once (W-5, A-33)."""
+    """Renderings may be kept, yet rules, tokens and the keys of certificates apply at once (W-5,
+    A-33, A-168)."""
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_compare(Path(folder), drawn))
 
@@ -241,12 +255,15 @@ async def _compare(folder: Path, drawn: Sequence[Step]) -> None:
         return Settings(
             root=folder / name, base_url=BASE, pod_creations_per_hour=0,
             invalid_credentials_per_minute=0, token_lifetime_s=TOKEN_LIFETIME_S,
-            rendering_cache_bytes=cache_bytes,
+            rendering_cache_bytes=cache_bytes, webid_tls=True,
         )  # fmt: skip
 
+    bob = holder(f"{BASE}/bob/#me", now_s=clock.now_s(), ends_s=CERTIFICATE_LIFETIME_S).pem
     async with AsyncExitStack() as stack:
-        keeping = Deployment(stack, clock, settings_with("keeping", 1 << 20), workers=2)
-        making = Deployment(stack, clock, settings_with("making", 0), workers=1)
+        keeping = Deployment(
+            stack, clock, settings_with("keeping", 1 << 20), workers=2, certificate=bob
+        )
+        making = Deployment(stack, clock, settings_with("making", 0), workers=1, certificate=bob)
         for deployment in (keeping, making):
             await deployment.start()
         for step in (*FIRST, *drawn):

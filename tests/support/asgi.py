@@ -68,7 +68,9 @@ class Client:
 
     def asking(self, application: Application) -> Client:
         """The same agent, asking another server of the same name."""
-        return Client(application, host=self._host, token=self._token)
+        return Client(
+            application, host=self._host, token=self._token, certificate=self._certificate
+        )
 
     @property
     def authorization(self) -> str:

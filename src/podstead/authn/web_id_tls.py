@@ -4,7 +4,8 @@ Anybody can create a certificate with any WebID in it. It proves only the posses
 the WebID's own document must name that key. Documents of this server are read as they are now, and
 a key that is removed is refused with the next request. A foreign document is used for some minutes,
 or half a minute if it does not name the key, because people add a key and try again at once
-(A-168).
+(A-168). An identity says until when it holds (``Identity.verified_until_s``), because a response to
+it may be cached for as long.
 """
 
 from __future__ import annotations
@@ -71,11 +72,15 @@ class _Foreign:
 
     def is_fresh_for(self, web_id: str, now_ms: int) -> bool:
         """Whether this may still be used for a certificate of the WebID."""
+        return now_ms < self.fresh_until_ms(web_id)
+
+    def fresh_until_ms(self, web_id: str) -> int:
+        """How long this may be used for a certificate of the WebID."""
         try:
             require_holder(web_id, self.holders)
         except InvalidCertificate:
-            return now_ms < self.read_ms + NEGATIVE_S * 1000
-        return now_ms < self.read_ms + POSITIVE_S * 1000
+            return self.read_ms + NEGATIVE_S * 1000
+        return self.read_ms + POSITIVE_S * 1000
 
 
 class WebIdTls:
@@ -115,13 +120,14 @@ class WebIdTls:
             claim = read_claim(certificate, now_s=now_s, rules=self._rules)
             if claim is None:
                 return None
-            agent = await self._holder(claim, client_address)
+            agent, fresh_until_ms = await self._holder(claim, client_address)
         except InvalidCertificate as refusal:
             raise _refused(str(refusal)) from refusal
         return Identity(
             iri=agent,
             method=AuthenticationMethod.WEBID_TLS,
             expires_at_s=claim.expires_s,
+            verified_until_s=fresh_until_ms // 1000,
             may_state_identity=True,
         )
 
@@ -136,42 +142,58 @@ class WebIdTls:
             self._read.put(digest, known, weight=_weight_of(known))
         return known
 
-    async def _holder(self, claim: CertificateClaim, client_address: str) -> str:
-        """The first WebID that has the key. Raises InvalidCertificate for the first WebID if none
-        has, and RemoteUnavailable if one of the documents cannot be fetched at present.
+    async def _holder(self, claim: CertificateClaim, client_address: str) -> tuple[str, int]:
+        """The first WebID that has the key, and the time (Unix milliseconds) until which that
+        depends on nothing but the stored state.
+
+        Raises InvalidCertificate for the first WebID if none has the key, and RemoteUnavailable if
+        one of the documents cannot be fetched at present.
         """
         refusals = []
         unavailable: RemoteUnavailable | None = None
+        fresh_until_ms = claim.expires_s * 1000
         for web_id in claim.web_ids:
             try:
-                return require_holder(web_id, await self._holders(web_id, claim, client_address))
+                holders, until_ms = await self._holders(web_id, claim, client_address)
+                fresh_until_ms = min(fresh_until_ms, until_ms)
+                return require_holder(web_id, holders), fresh_until_ms
             except UnusableDocument as error:
+                fresh_until_ms = 0  # it may be usable the next time
                 refusals.append(InvalidCertificate(_lower(str(error))))
             except InvalidCertificate as refusal:
                 refusals.append(refusal)
             except RemoteUnavailable as error:
+                fresh_until_ms = 0
                 unavailable = unavailable or error
         raise unavailable or refusals[0]
 
     async def _holders(
         self, web_id: str, claim: CertificateClaim, client_address: str
-    ) -> frozenset[str]:
-        """The holders of the key according to the WebID's document. Raises UnusableDocument,
-        RemoteUnavailable."""
+    ) -> tuple[frozenset[str], int]:
+        """The holders of the key according to the WebID's document, and the time (Unix
+        milliseconds) until which they stay the same unless something is stored. Raises
+        UnusableDocument, RemoteUnavailable."""
         document = web_id.partition("#")[0]
         if self._documents.is_local(web_id):
-            return _holders_among(await self._documents.stored(document) or frozenset(), claim)
-        known = self._foreign.get((document, claim.key_digest))
-        if known is not None and known.is_fresh_for(web_id, self._clock.now_ms()):
-            return known.holders
+            stated = await self._documents.stored(document) or frozenset()
+            return _holders_among(stated, claim), claim.expires_s * 1000
+        foreign = self._foreign.get((document, claim.key_digest))
+        if foreign is None or not foreign.is_fresh_for(web_id, self._clock.now_ms()):
+            foreign = await self._fetched(document, claim, client_address)
+        return foreign.holders, foreign.fresh_until_ms(web_id)
+
+    async def _fetched(
+        self, document: str, claim: CertificateClaim, client_address: str
+    ) -> _Foreign:
+        """The holders of the key according to a foreign document, which is fetched for this. Raises
+        UnusableDocument, RemoteUnavailable."""
         await self._lookups.take(client_address)
         holders = _holders_among(await self._documents.fetched(document), claim)
+        foreign = _Foreign(holders, self._clock.now_ms())
         self._foreign.put(
-            (document, claim.key_digest),
-            _Foreign(holders, self._clock.now_ms()),
-            weight=len(document) + sum(map(len, holders)),
+            (document, claim.key_digest), foreign, weight=len(document) + sum(map(len, holders))
         )
-        return holders
+        return foreign
 
 
 def _keys_of(graph: Graph, _: str) -> StatedRsaKeys:

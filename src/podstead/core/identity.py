@@ -36,6 +36,10 @@ class Identity:
     well. ``issuer`` and ``client_id`` are those of a provider's token, ``nostr_key`` is the key
     that signed the request. ``expires_at_s`` is Unix time in seconds.
 
+    ``verified_until_s`` is the time from which the credentials must be verified again even if
+    nothing was stored meanwhile, because documents of other servers proved the identity; ``None``
+    means as long as the credentials last.
+
     ``content_digest`` is the SHA-256 that the credentials give for the request's content; the
     content must not be used before the digest has been verified (A-145).
 
@@ -49,6 +53,7 @@ class Identity:
     aliases: frozenset[str] = frozenset()
     token_id: str | None = None
     expires_at_s: int | None = None
+    verified_until_s: int | None = None
     issuer: str | None = None
     client_id: str | None = None
     nostr_key: str | None = None
@@ -59,6 +64,12 @@ class Identity:
     def simple_token_id(self) -> str | None:
         """The ID of the simple token that proved the identity, if it was one."""
         return self.token_id if self.method is AuthenticationMethod.SIMPLE else None
+
+    @property
+    def holds_until_s(self) -> int | None:
+        """The time (Unix seconds) until which the same credentials prove the same identity, unless
+        something is stored; ``None`` for no end."""
+        return self.expires_at_s if self.verified_until_s is None else self.verified_until_s
 
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""

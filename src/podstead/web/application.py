@@ -170,7 +170,7 @@ class Application:
                 await socket.refuse(refused)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
-        key = None if self._presents_certificate(scope) else self._responses.key(scope)
+        key = self._responses.key(scope)
         if key is None:
             return await self._make(scope, receive)
         response = self._responses.get(key)
@@ -178,11 +178,6 @@ class Application:
             response = await self._make(scope, receive)
             self._responses.keep(key, response)
         return response
-
-    def _presents_certificate(self, scope: Scope) -> bool:
-        # Responses to such requests are not cached: they depend on more than the header fields and
-        # the stored state.
-        return self._certificates is not None and self._certificates.is_presented(scope)
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:
         sharing = Sharing.REFLECTED

@@ -57,16 +57,6 @@ class ClientCertificates:
         self._origins = origins
         self._quiet_until_ms = 0
 
-    def is_presented(self, scope: Scope) -> bool:
-        """Whether a request has anything like a certificate, used or not; costs next to nothing.
-
-        The response to such a request is for its sender alone.
-        """
-        if _of_connection(scope) is not None:
-            return True
-        field = self._field
-        return field is not None and any(name == field.name for name, _ in scope["headers"])
-
     def of(
         self, scope: Scope, fields: HeaderFields, *, peer: str, host: str
     ) -> PresentedCertificate | None:
@@ -112,11 +102,14 @@ class ClientCertificates:
         )
 
 
-def _of_connection(scope: Scope) -> PresentedCertificate | None:
-    """The certificate of the connection (ASGI TLS extension: PEM, the client's own first)."""
+def certificate_of_connection(scope: Scope) -> str | None:
+    """The client certificate of the connection (ASGI TLS extension: PEM, the client's own first),
+    used or not; ``None`` if the client presented none."""
     tls = scope.get("extensions", {}).get("tls")
     chain = tls.get("client_cert_chain") if tls else None
-    if not chain:
-        return None
-    first: str = next(iter(chain))
-    return PresentedCertificate([first.encode("ascii")], CertificateForm.PEM)
+    return next(iter(chain)) if chain else None
+
+
+def _of_connection(scope: Scope) -> PresentedCertificate | None:
+    pem = certificate_of_connection(scope)
+    return None if pem is None else PresentedCertificate([pem.encode("ascii")], CertificateForm.PEM)

@@ -81,5 +81,5 @@ def generated_document(
         headers=[(b"cache-control", b"no-cache"), (b"allow", allow.encode("ascii"))],
     )
     response.of_stored_state = True
-    response.valid_until_s = agent.expires_at_s if agent else None
+    response.valid_until_s = agent.holds_until_s if agent else None
     return response

@@ -31,10 +31,10 @@ class Response(msgspec.Struct):
 
     ``first`` and ``last`` bound the byte range of ``body`` that is sent.
 
-    ``valid_until_s`` is the time (Unix seconds) at which the credential of the request expires and
-    the same request may get another response, ``None`` for never. ``of_stored_state`` is true if
-    the response depends on the request and the stored state alone. ``vary`` lists the request
-    headers that the response depends on (P-28).
+    ``valid_until_s`` is the time (Unix seconds) at which the credential of the request expires, or
+    must be verified again, and the same request may get another response, ``None`` for never.
+    ``of_stored_state`` is true if the response depends on the request and the stored state alone.
+    ``vary`` lists the request headers that the response depends on (P-28).
     """
 
     status: int

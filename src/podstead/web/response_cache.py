@@ -2,11 +2,15 @@
 
 The response to a GET or HEAD is a function of the request and the stored state. A state mark, which
 is cheap to read, tells whether any worker has committed anything. While the mark stays the same, an
-identical request (method, target and every header) has an identical response, including the access
-decision. A commit invalidates every cached response at once, so none can be stale. The mark is part
-of the key, so a response begun before a commit is never used for a request after it. The keys of
-this server's own provider are stored in files and have a mark of their own, because the validity of
-tokens depends on them.
+identical request (method, target, every header, and the client certificate of its connection) has
+an identical response, including the access decision. A commit invalidates every cached response at
+once, so none can be stale. The mark is part of the key, so a response begun before a commit is
+never used for a request after it. The keys of this server's own provider are stored in files and
+have a mark of their own, because the validity of tokens depends on them.
+
+Time and other servers can change a response without a commit: a token or certificate expires, or a
+foreign document no longer names the key of a certificate. ``Response.valid_until_s`` is when that
+may happen first.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import NamedTuple, Protocol
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
 from podstead.web.asgi import Scope
+from podstead.web.client_certificates import certificate_of_connection
 from podstead.web.response import Response
 
 _OVERHEAD_BYTES = 2048
@@ -34,13 +39,14 @@ class ResponseKey(NamedTuple):
     raw_path: bytes
     query: bytes
     peer: str
+    certificate: str | None
     fields: tuple[tuple[bytes, bytes], ...]
 
     @property
     def size_bytes(self) -> int:
         """The approximate memory of the key, which the sender of the request determines."""
         fields = sum(len(name) + len(value) + _FIELD_OVERHEAD_BYTES for name, value in self.fields)
-        return len(self.raw_path) + len(self.query) + fields
+        return len(self.raw_path) + len(self.query) + len(self.certificate or "") + fields
 
 
 class _Kept(NamedTuple):
@@ -85,7 +91,10 @@ class ResponseCache:
         if mark is None:
             return None
         peer: str = (scope.get("client") or ("",))[0]
-        return ResponseKey(mark, method, scope["raw_path"], scope["query_string"], peer, fields)
+        certificate = certificate_of_connection(scope)
+        return ResponseKey(
+            mark, method, scope["raw_path"], scope["query_string"], peer, certificate, fields
+        )
 
     def get(self, key: ResponseKey) -> Response | None:
         """The cached response, if nothing has been committed since it was created."""

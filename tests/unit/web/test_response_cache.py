@@ -64,6 +64,11 @@ def scope(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a scope 
     }
 
 
+def certificate(pem: str) -> dict[str, Any]:
+    """The extensions of a scope on a connection with a client certificate."""
+    return {"tls": {"client_cert_chain": (pem, "its issuer")}}
+
+
 def response(body: bytes = b"body", **changes: Any) -> Response:  # noqa: ANN401 - of its fields
     return Response(200, [(b"etag", b'"x"')], body, **{"of_stored_state": True, **changes})
 
@@ -93,11 +98,15 @@ def test_the_same_request_has_the_same_answer(world: World) -> None:
         {"headers": [*scope()["headers"], (b"if-none-match", b"*")]},
         {"headers": [*scope()["headers"], (b"anything", b"")]},
         {"headers": [*scope()["headers"], scope()["headers"][1]]},
+        {"extensions": certificate("another")},
+        {"extensions": {}},
     ],
 )
 def test_any_other_request_has_not(world: World, changes: dict[str, Any]) -> None:
-    world.keep(scope(), response())
-    assert world.kept(scope(**changes)) is None
+    asked = scope(extensions=certificate("one"))
+    world.keep(asked, response())
+    assert world.kept(asked) is not None
+    assert world.kept({**asked, **changes}) is None
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "PATCH", "DELETE", "OPTIONS", "TRACE"])
@@ -170,6 +179,20 @@ def test_stored_events_are_limited_and_the_oldest_is_removed_first(world: World)
     assert 8 <= len(found) <= 16
     world.keep(scope(), response(b"x" * CAPACITY_BYTES))
     assert world.kept(scope()) is None
+
+
+def test_long_certificates_are_limited_too(world: World) -> None:
+    """Anybody can create them."""
+    for number in range(40):
+        made = certificate(f"{number}{'x' * (CAPACITY_BYTES // 16)}")
+        world.keep(scope(extensions=made), response())
+    found = [
+        number
+        for number in range(40)
+        if world.kept(scope(extensions=certificate(f"{number}{'x' * (CAPACITY_BYTES // 16)}")))
+    ]
+    assert found == list(range(40 - len(found), 40))
+    assert 8 <= len(found) <= 16
 
 
 def test_no_capacity_keeps_nothing() -> None:
