@@ -20,6 +20,7 @@ from podstead.storage.records import (
     Precondition,
     Present,
     ResourceKind,
+    StoredBody,
     Version,
     Write,
 )
@@ -105,6 +106,7 @@ class Model:
 
     def _change(self, write: Write, contents: dict[str, bytes]) -> bool:
         touched: dict[str, bool] = {}
+        taken = {put.body.path for put in write.puts if isinstance(put.body, StoredBody)}
         for put in write.puts:
             old = self.resources.get(put.path)
             if put.creates != (old is None):
@@ -124,7 +126,8 @@ class Model:
                 return False
             self._touch(touched, path, membership=True)
             gone = self.resources.pop(path)
-            self._drop(path, gone)
+            if path not in taken:
+                self._drop(path, gone)
             if gone.kind is ResourceKind.ACL:
                 self.deleted_acls.setdefault(write.version, {})[path] = gone
         if not self._tell_containers(write, touched):

@@ -33,6 +33,7 @@ from podstead.storage.records import (
     Present,
     Put,
     ResourceKind,
+    StoredBody,
     Version,
     VersionConflict,
     Write,
@@ -75,6 +76,8 @@ class Step:
     precondition: tuple[str, str] | None
     pod: str | None
     quota_bytes: int
+    taken_from: dict[str, str]
+    """For some of the puts, the resource whose stored body they take."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ steps = st.builds(
     ),
     pod=st.none() | st.sampled_from(["a", "A", "b"]),
     quota_bytes=st.sampled_from([0, 0, 1725]),
+    taken_from=st.dictionaries(paths, paths, max_size=3),
 )
 batches = st.builds(Batch, steps=st.lists(steps, min_size=1, max_size=5), store=st.integers(0, 1))
 
@@ -143,8 +147,12 @@ async def _compare(root: Path, stores: list[Store], drawn: list[Batch]) -> None:
         writes, refusals = [], []
         for step in batch.steps:
             puts, deletes = _sensible(model, step) if step.careful else (step.puts, step.deletes)
+            taken = _takable(model, step, puts, deletes - puts.keys())
+            puts |= {path: model.resources[source].content for path, source in taken.items()}
             contents = dict.fromkeys(deletes, b"") | puts
-            wanted = await _write(store, model, step, puts, deletes - puts.keys(), next(numbers))
+            wanted = await _write(
+                store, model, step, puts, deletes - puts.keys(), next(numbers), taken
+            )
             writes.append(wanted)
             refusals.append(model.apply(wanted, contents))
         outcomes = await asyncio.gather(*map(store.commit, writes))
@@ -169,6 +177,21 @@ def _sensible(model: Model, step: Step) -> tuple[dict[str, bytes], frozenset[str
     return puts, deletes
 
 
+def _takable(
+    model: Model, step: Step, puts: dict[str, bytes], deletes: frozenset[str]
+) -> dict[str, str]:
+    """The bodies that can be taken: no ACL's, and a blob only once, from a deleted resource."""
+    taken: dict[str, str] = {}
+    for path, source in step.taken_from.items():
+        stored = model.resources.get(source)
+        if path not in puts or stored is None or stored.kind is ResourceKind.ACL:
+            continue
+        is_large = len(stored.content) > INLINE_BODY_BYTES
+        if not is_large or (source in deletes and source not in taken.values()):
+            taken[path] = source
+    return taken
+
+
 async def _write(
     store: Store,
     model: Model,
@@ -176,6 +199,7 @@ async def _write(
     contents: dict[str, bytes],
     deletes: frozenset[str],
     number: int,
+    taken: dict[str, str],
 ) -> Write:
     puts = tuple(
         [
@@ -183,7 +207,9 @@ async def _write(
                 ResourcePath(path),
                 KINDS[path],
                 "text/plain",
-                await store.stage_body(stream(body)),
+                _stored_body(model, taken[path])
+                if path in taken
+                else await store.stage_body(stream(body)),
                 creates=(path not in model.resources) is not step.wrong_creates,
             )
             for path, body in contents.items()
@@ -205,6 +231,11 @@ async def _write(
         changes=tuple(Change(put.path, ChangeType.UPDATE, None) for put in puts),
         quota_bytes=step.quota_bytes,
     )
+
+
+def _stored_body(model: Model, source: str) -> StoredBody:
+    stored = model.resources[source]
+    return StoredBody(ResourcePath(source), stored.version, len(stored.content))
 
 
 def _precondition(model: Model, sort: str, text: str) -> Precondition:

@@ -37,11 +37,20 @@ from podstead.storage.records import (
     ResourceKind,
     ResourcePrecondition,
     StagedBlob,
+    StoredBody,
     Version,
     VersionConflict,
     Write,
 )
-from podstead.storage.state import ChangeRow, DeletedAclRow, GarbageRow, ResourceRow, State, folded
+from podstead.storage.state import (
+    ChangeRow,
+    CopiedBody,
+    DeletedAclRow,
+    GarbageRow,
+    ResourceRow,
+    State,
+    folded,
+)
 
 
 class InvalidWrite(Exception):
@@ -107,6 +116,17 @@ def _entry_holds(precondition: EntryPrecondition, entry: Entry | None, at_ms: in
     return entry is not None and entry.version == precondition.version
 
 
+def _created_ms(old: ResourceRow | None, put: Put, write: Write) -> int:
+    if old is not None:
+        return old.created_ms
+    return write.at_ms if put.created_ms is None else put.created_ms
+
+
+def _bytes(body: bytes | CopiedBody | None) -> bytes | None:
+    # The body of an ACL is never copied.
+    return body if isinstance(body, bytes) else None
+
+
 def _membership_of(
     old: ResourceRow | None, put: Put, write: Write
 ) -> tuple[Version | None, int | None, int]:
@@ -135,9 +155,11 @@ class _PendingWrite:
 
     __slots__ = (
         "bodies",
+        "deleted",
         "garbage",
         "grown_bytes",
         "memberships",
+        "moved_blobs",
         "rows",
         "state",
         "taken_blobs",
@@ -148,10 +170,13 @@ class _PendingWrite:
         self.write = write
         self.state = state
         self.rows: dict[ResourcePath, ResourceRow | None] = {}
-        self.bodies: dict[ResourcePath, bytes | None] = {}
+        self.bodies: dict[ResourcePath, bytes | CopiedBody | None] = {}
         self.grown_bytes: dict[ResourcePath, int] = {}
         self.garbage: list[ResourceRow] = []
         self.taken_blobs: list[BlobId] = []
+        # The resources whose blobs other resources take over.
+        self.moved_blobs: set[ResourcePath] = set()
+        self.deleted = frozenset(write.deletes)
         self.memberships: dict[ResourcePath, _Membership] = {}
 
     def compute(self) -> None:
@@ -188,8 +213,8 @@ class _PendingWrite:
             write.version,
             put.content_type,
             put.body.size_bytes,
-            write.at_ms,
-            old.created_ms if old else write.at_ms,
+            write.at_ms if put.modified_ms is None else put.modified_ms,
+            _created_ms(old, put, write),
             self._put_body(put),
             *_membership_of(old, put, write),
             container,
@@ -209,8 +234,29 @@ class _PendingWrite:
             self.taken_blobs.append(body.blob)
             self.bodies[put.path] = None
             return body.blob
+        if isinstance(body, StoredBody):
+            return self._take_stored_body(put.path, body)
         self.bodies[put.path] = body.content
         return None
+
+    def _take_stored_body(self, path: ResourcePath, body: StoredBody) -> BlobId | None:
+        # The state still holds what was stored before this write.
+        source = self.state.resources[body.path]
+        if source is None or source.version != body.version:
+            raise _Refused(VersionConflict(AtVersion(body.path, body.version)))
+        if source.kind == ResourceKind.ACL.value:
+            raise InvalidWrite(f"{path}: an ACL names its subject, so it cannot be copied as it is")
+        if source.size_bytes != body.size_bytes:
+            raise InvalidWrite(f"{path}: the body at {body.path} has another size")
+        if source.blob is None:
+            stored = self.state.bodies.get(body.path)
+            self.bodies[path] = CopiedBody(body.path) if stored is None else stored
+            return None
+        if body.path in self.moved_blobs or body.path not in self.deleted:
+            raise InvalidWrite(f"{path}: the blob of {body.path} belongs to that resource")
+        self.moved_blobs.add(body.path)
+        self.bodies[path] = None
+        return source.blob
 
     def _delete(self, path: ResourcePath) -> None:
         old = self._stored(path)
@@ -224,7 +270,7 @@ class _PendingWrite:
             self._touch(old.container, added=-1)
 
     def _drop_body(self, old: ResourceRow) -> None:
-        if old.blob is None:
+        if old.blob is None or old.path in self.moved_blobs:
             self._grow(old.path, -old.size_bytes)
         else:  # the file is charged for until it is removed, after responses that still send it
             self.garbage.append(old)
@@ -323,7 +369,7 @@ class _PendingWrite:
             if old is not None and old.kind == ResourceKind.ACL.value:
                 # A body that this batch has put exists only in the state. ``None`` makes the engine
                 # copy the stored one. A body in a file is not kept: an empty ACL grants nothing.
-                content = b"" if old.blob is not None else state.bodies.get(path)
+                content = b"" if old.blob is not None else _bytes(state.bodies.get(path))
                 yield DeletedAclRow(
                     write.version, path, old.version, old.content_type, content, write.at_ms
                 )

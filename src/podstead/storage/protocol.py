@@ -21,6 +21,7 @@ from podstead.storage.records import (
     Metadata,
     PodRecord,
     PodRemoval,
+    StagedBlob,
     TokenRecord,
     Version,
     Write,
@@ -99,6 +100,28 @@ class ResourceStore(DocumentSource, Protocol):
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
     ) -> Sequence[Metadata]:
         """Up to ``limit`` members in the byte order of their paths, after the path ``after``."""
+
+    async def read_tree(
+        self, root: ResourcePath, *, also: Iterable[ResourcePath] = (), limit: int
+    ) -> Snapshot:
+        """The metadata of ``also``, and of all resources at or below ``root``, including auxiliary
+        ones, in one snapshot.
+
+        Of the tree, only what exists is included, at most ``limit`` resources in the byte order of
+        their paths. Raises StorageError.
+        """
+
+    async def stage_copies(
+        self, resources: Sequence[Metadata]
+    ) -> Mapping[ResourcePath, StagedBlob]:
+        """Stage a copy of the body of each of the resources whose body is large.
+
+        The bytes are not read. The copies are staged bodies like those of :meth:`stage_body`.
+        Raises StorageError, and has staged none then.
+        """
+
+    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
+        """Remove staged bodies as :meth:`discard` does, in one step. Raises StorageError."""
 
     async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
         """Receive a body, and store it durably if it is large.

@@ -95,7 +95,20 @@ class StagedBlob(Value):
     size_bytes: int
 
 
-Body = InlineBody | StagedBlob
+class StoredBody(Value):
+    """The body of another resource, of exactly this version, for a copy or a move.
+
+    The engine copies a small body inside the database. A large one belongs to one resource, so the
+    same write must delete that resource; for a copy, stage a second blob with
+    :meth:`~podstead.storage.protocol.ResourceStore.stage_copies`.
+    """
+
+    path: ResourcePath
+    version: Version
+    size_bytes: int
+
+
+Body = InlineBody | StagedBlob | StoredBody
 
 
 class Entry(Value):
@@ -181,13 +194,19 @@ Precondition = ResourcePrecondition | NoPod | EntryPrecondition
 
 
 class Put(Value):
-    """Create or replace one resource; ``creates`` must agree with the preconditions."""
+    """Create or replace one resource; ``creates`` must agree with the preconditions.
+
+    ``created_ms`` and ``modified_ms`` are the times of a resource that is moved here, by default
+    those of the write.
+    """
 
     path: ResourcePath
     kind: ResourceKind
     content_type: str
     body: Body
     creates: bool
+    created_ms: int | None = None
+    modified_ms: int | None = None
 
 
 class PodRecord(Value):
@@ -320,6 +339,11 @@ class Write(Value):
     def stores_content(self) -> bool:
         """Whether the write creates a resource or stores content, and so needs disk space."""
         return any(put.creates or put.body.size_bytes for put in self.puts)
+
+    @property
+    def size(self) -> int:
+        """The number of resources that the write puts and deletes."""
+        return len(self.puts) + len(self.deletes)
 
 
 # --- The outcome of a write -----------------------------------------------------------------

@@ -28,6 +28,7 @@ from podstead.storage.records import (
     Present,
     PutEntry,
     StagedBlob,
+    StoredBody,
     TokenRecord,
     TokenRevocation,
     Version,
@@ -79,8 +80,8 @@ class GarbageRow(NamedTuple):
 
 
 class DeletedAclRow(NamedTuple):
-    """An ACL that a write deleted. ``content`` is ``None`` if the engine must copy the stored
-    body."""
+    """An ACL that a write deleted. ``content`` is ``None`` if the engine must copy the body that is
+    stored at ``path``."""
 
     write_version: Version
     path: ResourcePath
@@ -88,6 +89,12 @@ class DeletedAclRow(NamedTuple):
     content_type: str
     content: bytes | None
     at_ms: int
+
+
+class CopiedBody(NamedTuple):
+    """The body that the database has at ``source`` before the batch, to be stored elsewhere."""
+
+    source: ResourcePath
 
 
 def folded(name: str) -> str:
@@ -113,6 +120,8 @@ class Needs:
             self._add_changed(put.path)
             if isinstance(put.body, StagedBlob):
                 self.blobs.add(put.body.blob)
+            elif isinstance(put.body, StoredBody):
+                self.paths.add(put.body.path)
         for path in write.deletes:
             self._add_changed(path)
         for record in write.records:
@@ -163,7 +172,7 @@ class State:
     changed_paths: set[ResourcePath] = field(default_factory=set)
     changed_roots: set[ResourcePath] = field(default_factory=set)
     changed_entries: set[EntryId] = field(default_factory=set)
-    bodies: dict[ResourcePath, bytes | None] = field(default_factory=dict)
+    bodies: dict[ResourcePath, bytes | CopiedBody | None] = field(default_factory=dict)
     taken_blobs: list[BlobId] = field(default_factory=list)
     garbage: list[GarbageRow] = field(default_factory=list)
     changes: list[ChangeRow] = field(default_factory=list)

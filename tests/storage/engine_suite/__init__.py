@@ -8,6 +8,7 @@ A test module runs an engine against it like this::
 """
 
 from tests.storage.engine_suite.contract import ContractSuite
+from tests.storage.engine_suite.copies import CopySuite
 from tests.storage.engine_suite.engine import Engine
 from tests.storage.engine_suite.entries import EntrySuite
 from tests.storage.engine_suite.listening import ListeningSuite
@@ -21,6 +22,7 @@ from tests.storage.engine_suite.trouble import TroubleSuite
 class EngineSuite(
     ContractSuite,
     StagingSuite,
+    CopySuite,
     TransactionSuite,
     RegistrySuite,
     EntrySuite,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from podstead.core.errors import StorageError
 from podstead.storage.protocol import Store
@@ -42,6 +43,11 @@ _CALLS: Mapping[str, _Call] = {
     "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
     "open_body": lambda store, present, _blob: store.open_body(present),
     "list_members": lambda store, _present, _blob: store.list_members(CONTAINER, limit=1),
+    "read_tree": lambda store, _present, _blob: store.read_tree(STORAGE, limit=1),
+    "stage_copies": lambda store, present, blob: store.stage_copies(
+        [replace(present, blob=blob.blob)]
+    ),
+    "discard_all": lambda store, _present, blob: store.discard_all([blob]),
     "stage_body": lambda store, _present, _blob: stage_large(store),
     "discard": lambda store, _present, blob: store.discard(blob),
     "commit": lambda store, _present, _blob: store.commit(write(put("/alice/c/x"))),

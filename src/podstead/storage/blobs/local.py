@@ -8,25 +8,31 @@ in use is recorded in the engine's rows, not here.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.blobs.bodies import FileBody
-from podstead.storage.blobs.disk import run_to_end
+from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory
 from podstead.storage.blobs.drafts import BlobDraft
-from podstead.storage.blobs.verification import Verification
-from podstead.storage.disk_space import DiskSpace
+from podstead.storage.blobs.verification import Verification, copy_of
+from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.records import BlobId
 
 DRAFTS = "drafts"
 
 _THREADS = 8
+_WITHOUT_LINKS = frozenset(
+    {errno.EPERM, errno.EMLINK, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP}
+)
+"""The errors of file systems without hard links, and of a file that has too many."""
 _NAME_BYTES = 16
 
 
@@ -67,6 +73,20 @@ class LocalBlobs:
         await self._verification.check(blob, path, status)
         return FileBody(path, size_bytes, self._executor)
 
+    def name_copy(self, blob: BlobId) -> BlobId:
+        """A new name for a copy of a blob."""
+        return copy_of(blob, secrets.token_hex(_NAME_BYTES))
+
+    async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
+        """Give each first blob a copy with the name of the second, durably. Raises StorageError."""
+        paths = [(self.path_of(blob), self.path_of(copy)) for blob, copy in copies]
+        try:
+            await run_to_end(self._executor, partial(_copy_all, paths))
+        except OSError as error:
+            if is_full(error):
+                raise DiskFull from error
+            raise StorageError("Large bodies could not be copied") from error
+
     async def remove(self, blobs: Iterable[BlobId]) -> None:
         """Remove those of the blobs that exist. Raises StorageError."""
         paths = [self.path_of(blob) for blob in blobs]
@@ -85,6 +105,31 @@ class LocalBlobs:
             await run_to_end(self._executor, removal)
         except OSError as error:
             raise StorageError("Large bodies could not be removed") from error
+
+
+def _copy_all(paths: Iterable[tuple[Path, Path]]) -> None:
+    changed: set[Path] = set()
+    for original, copy in paths:
+        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            copy.hardlink_to(original)
+        except OSError as error:
+            if error.errno not in _WITHOUT_LINKS:
+                raise
+            _copy_content(original, copy)
+        changed.update((copy.parent, copy.parent.parent, copy.parent.parent.parent))
+    for directory in changed:
+        sync_directory(directory)
+
+
+def _copy_content(original: Path, copy: Path) -> None:
+    shutil.copyfile(original, copy)  # in the kernel where that is possible
+    copy.chmod(0o600)
+    descriptor = os.open(copy, os.O_WRONLY)
+    try:
+        sync_content(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _unlink_all(paths: Iterable[Path]) -> None:

@@ -35,6 +35,12 @@ def named_by_content(name: str, digest: bytes) -> BlobId:
     return BlobId(f"{name}{_SEPARATOR}{digest.hex()}")
 
 
+def copy_of(blob: BlobId, name: str) -> BlobId:
+    """The ID of a blob with that random name and the same content."""
+    digest = digest_of(blob)
+    return BlobId(name if digest is None else f"{name}{_SEPARATOR}{digest}")
+
+
 def digest_of(blob: BlobId) -> str | None:
     """The SHA-256 of a blob in hexadecimal; ``None`` for a blob of an earlier version."""
     return blob.partition(_SEPARATOR)[2] or None

@@ -7,13 +7,14 @@ run in one write transaction; see ``storage/state.py`` for the state between the
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import apsw
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
 from podstead.storage.sqlite.statements import insert_rows, run_in
-from podstead.storage.state import Needs, ResourceRow, State, folded
+from podstead.storage.state import CopiedBody, Needs, ResourceRow, State, folded
 
 _COLUMNS = ", ".join(ResourceRow._fields)
 
@@ -27,6 +28,12 @@ _DELETE_RESOURCES = "DELETE FROM resources WHERE path IN"
 _INSERT_BODIES = "INSERT INTO bodies (path, content, sha256)"
 _REPLACE_BODIES = (
     "ON CONFLICT (path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
+)
+_SELECT_BODY = "SELECT content, sha256 FROM bodies WHERE path = ?"
+_COPY_BODY = (
+    "INSERT INTO bodies (path, content, sha256)"
+    " SELECT ?, content, sha256 FROM bodies WHERE path = ?"
+    " ON CONFLICT (path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
 )
 _DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
 
@@ -125,15 +132,37 @@ def _flush_resources(connection: apsw.Connection, state: State) -> None:
 
 
 def _flush_bodies(connection: apsw.Connection, state: State) -> None:
-    bodies: list[tuple[ResourcePath, bytes, bytes]] = []
+    bodies: list[tuple[ResourcePath, bytes, bytes | None]] = []
     gone: list[ResourcePath] = []
+    copies: dict[ResourcePath, ResourcePath] = {}
     for path, content in state.bodies.items():
         if content is None:
             gone.append(path)
+        elif isinstance(content, CopiedBody):
+            copies[path] = content.source
         else:
             bodies.append((path, content, hashlib.sha256(content).digest()))
+    if copies:  # before the rest, which may replace or delete their sources
+        bodies += _copy_bodies(connection, copies)
     run_in(connection, _DELETE_BODIES, gone)
     insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
+
+
+def _copy_bodies(
+    connection: apsw.Connection, copies: Mapping[ResourcePath, ResourcePath]
+) -> list[tuple[ResourcePath, bytes, bytes | None]]:
+    """Copy bodies from path to path, and return those that must be stored after all are copied,
+    because they replace the source of another copy."""
+    sources = set(copies.values())
+    replacing: list[tuple[ResourcePath, bytes, bytes | None]] = []
+    for path, source in copies.items():
+        if path in sources:
+            replacing += [
+                (path, content, sha256)
+                for content, sha256 in connection.execute(_SELECT_BODY, (source,))
+            ]
+    connection.executemany(_COPY_BODY, [copy for copy in copies.items() if copy[0] not in sources])
+    return replacing
 
 
 def _flush_entries(connection: apsw.Connection, state: State) -> None:

@@ -52,6 +52,10 @@ _SELECT_MEMBERS = (
     f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE container = ? AND path > ? ORDER BY path LIMIT ?"
 )
+_SELECT_TREE = (
+    f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
+    " WHERE path >= ? AND path < ? ORDER BY path LIMIT ?"
+)
 _SELECT_CONTENT = (
     "SELECT r.version, b.content, b.sha256 FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path = ?"
@@ -116,6 +120,27 @@ class ReadConnection:
                 return {path: cached[path] for path in wanted}
             except KeyError:
                 return self._in_snapshot(lambda: self._read_missing_metadata(wanted))
+        except _READ_ERRORS as error:
+            raise _read_error() from error
+
+    def read_tree(
+        self, root: ResourcePath, also: Iterable[ResourcePath], limit: int
+    ) -> dict[ResourcePath, Metadata | None]:
+        """What is stored at and below ``root``, and the metadata of ``also``, all in one snapshot.
+
+        Raises StorageError.
+        """
+        # "0" follows "/", so these are the paths that begin with that of a container.
+        end = f"{root[:-1]}0" if root.endswith("/") else f"{root}\0"
+
+        def read() -> dict[ResourcePath, Metadata | None]:
+            rows = self._connection.execute(_SELECT_TREE, (root, end, limit)).fetchall()
+            # Not cached: a large tree would displace everything else.
+            tree = {metadata.path: metadata for metadata in map(_metadata, rows)}
+            return {**self._read_missing_metadata(tuple(also)), **tree}
+
+        try:
+            return self._in_snapshot(read)
         except _READ_ERRORS as error:
             raise _read_error() from error
 

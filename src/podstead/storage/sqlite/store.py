@@ -40,6 +40,7 @@ from podstead.storage.records import (
 from podstead.storage.sqlite import maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
+from podstead.storage.sqlite.copies import discard_copies, stage_copies
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
@@ -181,6 +182,22 @@ class SqliteStore:
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
     ) -> Sequence[Metadata]:
         return self._use().reader.list_members(container, after, limit)
+
+    async def read_tree(
+        self, root: ResourcePath, *, also: Iterable[ResourcePath] = (), limit: int
+    ) -> Snapshot:
+        return self._use().reader.read_tree(root, also, limit)
+
+    async def stage_copies(
+        self, resources: Sequence[Metadata]
+    ) -> Mapping[ResourcePath, StagedBlob]:
+        opened = self._use()
+        self._space.check()
+        return await stage_copies(opened.writer, opened.blobs, resources)
+
+    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
+        opened = self._use()
+        await discard_copies(opened.writer, opened.blobs, [body.blob for body in bodies])
 
     async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
         # The length may be unknown, so every body starts in memory.

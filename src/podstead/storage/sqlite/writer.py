@@ -44,6 +44,9 @@ T = TypeVar("T")
 MAX_JOBS = 128
 """The maximum size of a batch, which bounds how long the event loop and other processes wait."""
 
+MAX_RESOURCES_ON_LOOP = 512
+"""Writes that change more resources than this, such as the move of a tree, run in the thread."""
+
 TURN_INTERVAL_S = 0.001
 """How often the loop looks whether it is its turn to write."""
 
@@ -154,9 +157,11 @@ class Writer:
     def _apply(self, jobs: list[Job]) -> _Completion:
         """Apply the batch if that does not block, and return what the thread must do."""
         connection = self._connection
-        # Statements such as those of a sweep may take long; the time for a write is bounded.
-        only_writes = all(isinstance(job, Write) for job in jobs)
-        if not only_writes or not connection.begin(wait_s=0):
+        # Statements such as those of a sweep may take long; the time for a small write is bounded.
+        only_small = all(
+            isinstance(job, Write) and job.size <= MAX_RESOURCES_ON_LOOP for job in jobs
+        )
+        if not only_small or not connection.begin(wait_s=0):
             return connection.run
         try:
             results = connection.apply(jobs)
