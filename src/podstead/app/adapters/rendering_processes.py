@@ -1,0 +1,96 @@
+"""Runs ``podstead.previews.child``: one process for each rendering, with limits.
+
+A rendering that crashes, uses too much or takes too long has no result, and nobody else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
+from typing import Final
+
+from podstead.app.adapters.slots import Slots
+
+logger = logging.getLogger("podstead.previews")
+
+TIME_LIMIT_S: Final = 10
+"""On a loaded machine, a process gets less of a processor than it could use."""
+MAX_PROCESSES: Final = 4
+_MAX_WAITING: Final = 256
+_WAIT_FOR_SLOT_S: Final = 30
+"""A page can show a hundred thumbnails, which are asked for at once."""
+MAX_RESULT_BYTES: Final = 16 * 1024 * 1024
+
+
+class RenderingProcesses:
+    """Renders content in processes of their own (:class:`podstead.previews.rendering.Renderer`)."""
+
+    def __init__(
+        self, *, max_processes: int = MAX_PROCESSES, time_limit_s: float = TIME_LIMIT_S
+    ) -> None:
+        """At most ``max_processes`` run at once, half of them for one requester."""
+        self._time_limit_s = time_limit_s
+        self._slots = Slots(
+            max_processes,
+            wait_s=_WAIT_FOR_SLOT_S,
+            refusal="Too many previews are being made; try again later",
+            max_waiting=_MAX_WAITING,
+        )
+
+    async def render(
+        self, task: str, arguments: Mapping[str, str], content: bytes, *, requester: str
+    ) -> bytes | None:
+        """The result, ``None`` if there is none. Raises Overloaded."""
+        await self._slots.take(requester)
+        try:
+            return await self._result(task, arguments, content)
+        finally:
+            self._slots.give_back(requester)
+
+    async def _result(
+        self, task: str, arguments: Mapping[str, str], content: bytes
+    ) -> bytes | None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",  # neither the environment nor the current folder decides what it runs
+                "-m",
+                "podstead.previews.child",
+                task,
+                env={"LC_ALL": "C.UTF-8"},
+                cwd="/",
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
+            )
+        except OSError:
+            logger.warning("The process that renders previews could not be started", exc_info=True)
+            return None
+        try:
+            async with asyncio.timeout(self._time_limit_s):
+                sent = json.dumps(dict(arguments)).encode() + b"\n" + content
+                result, _ = await process.communicate(sent)
+        except TimeoutError:
+            return None
+        finally:
+            await _end(process)
+        if process.returncode != 0 or len(result) > MAX_RESULT_BYTES:
+            logger.info("A %s was not rendered (status %s)", task, process.returncode)
+            return None
+        return result
+
+
+async def _end(process: Process) -> None:
+    """Kill the process if it is still running, and wait until it has ended."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

@@ -1,0 +1,282 @@
+"""Linked data as cards that people can read: one for each thing that a document describes.
+
+Pure: a graph in, values out. Blank nodes that one statement refers to are shown inside the card
+that refers to them, lists as their items. Everything is bounded; what is left out is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from podstead.core import vocab
+from podstead.previews.links import Link, Links
+from podstead.previews.words import (
+    MAX_LITERAL_CHARACTERS,
+    name_in,
+    name_of_iri,
+    shortened,
+    telling_part,
+)
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
+
+MAX_CARDS: Final = 100
+MAX_PROPERTIES: Final = 60
+MAX_VALUES: Final = 50
+_MAX_DEPTH: Final = 3
+_MAX_STEPS: Final = 5_000
+"""The values of all cards together, so that a document which is all of blank nodes stays small."""
+
+_TYPE: Final = Iri(vocab.RDF_TYPE)
+_FIRST: Final = Iri(vocab.RDF_FIRST)
+_REST: Final = Iri(vocab.RDF_REST)
+_NIL: Final = Iri(vocab.RDF_NIL)
+_TOPIC: Final = Iri(vocab.FOAF + "primaryTopic")
+
+PICTURES: Final = frozenset(
+    Iri(iri)
+    for iri in (
+        vocab.FOAF + "img",
+        vocab.FOAF + "depiction",
+        vocab.FOAF + "thumbnail",
+        vocab.VCARD + "hasPhoto",
+        vocab.SCHEMA + "image",
+        vocab.SCHEMA_HTTP + "image",
+        vocab.AS + "image",
+        vocab.AS + "icon",
+    )
+)
+
+
+class Form(Enum):
+    """How a value is written."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    TIME = "time"
+    DATE = "date"
+    LINK = "link"
+    CARD = "card"
+
+
+_FORMS: Final = {
+    vocab.XSD_BOOLEAN: Form.BOOLEAN,
+    vocab.XSD_DATE_TIME: Form.TIME,
+    vocab.XSD + "date": Form.DATE,
+    vocab.XSD_INTEGER: Form.NUMBER,
+    vocab.XSD_DECIMAL: Form.NUMBER,
+    vocab.XSD + "double": Form.NUMBER,
+    vocab.XSD + "float": Form.NUMBER,
+    vocab.XSD + "int": Form.NUMBER,
+    vocab.XSD + "long": Form.NUMBER,
+    vocab.XSD + "nonNegativeInteger": Form.NUMBER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CardValue:
+    """One value of a property. ``iri`` is the full IRI of a link, for a tooltip."""
+
+    form: Form
+    text: str
+    iri: str | None = None
+    link: Link | None = None
+    picture: str | None = None
+    language: str | None = None
+    card: Card | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CardProperty:
+    """A property with its values. ``more`` values are not shown."""
+
+    name: str
+    iri: str
+    values: tuple[CardValue, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a document says about one thing.
+
+    ``anchor`` is the card's place on the page, to which links within the document lead.
+    """
+
+    title: str
+    iri: str | None
+    anchor: str
+    link: Link | None = None
+    types: tuple[str, ...] = ()
+    picture: str | None = None
+    properties: tuple[CardProperty, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The cards of a document; ``more`` things are not shown."""
+
+    cards: tuple[Card, ...]
+    more: int = 0
+
+
+def read_cards(graph: Graph, links: Links, language: str = "en") -> Cards:
+    """The cards of a document, the thing that it is about first."""
+    return _Reader(graph, links, language).cards()
+
+
+@dataclass
+class _Reader:
+    graph: Graph
+    links: Links
+    language: str
+    steps: int = 0
+    anchors: dict[Subject, str] = field(default_factory=dict)
+
+    def cards(self) -> Cards:
+        nested = self._nested()
+        subjects = [subject for subject in self._ordered() if subject not in nested]
+        shown = subjects[:MAX_CARDS]
+        self.anchors = {subject: f"card-{number}" for number, subject in enumerate(shown, 1)}
+        cards = tuple(self._card(subject, ()) for subject in shown)
+        return Cards(cards, len(subjects) - len(shown))
+
+    def _nested(self) -> frozenset[Subject]:
+        """The blank nodes that are shown where they are referred to: in one place, in no cycle."""
+        references = Counter(o for _, _, o in self.graph if isinstance(o, BlankNode))
+        referrer = {o: s for s, _, o in self.graph if isinstance(o, BlankNode)}
+        # Whether the chain of references to a node begins at something with a card of its own.
+        anchored: dict[Subject, bool] = {}
+        for node in references:
+            chain: dict[Subject, None] = {}
+            at: Subject = node
+            while isinstance(at, BlankNode) and references[at] == 1:
+                if at in chain or at in anchored:
+                    break
+                chain[at] = None
+                at = referrer[at]
+            known = anchored.get(at, at not in chain)
+            anchored.update(dict.fromkeys(chain, known))
+        return frozenset(node for node, known in anchored.items() if known)
+
+    def _ordered(self) -> list[Subject]:
+        """All subjects: what the document is about, the document's own things, then the others."""
+        subjects = self.graph.subjects()
+        document = Iri(self.links.document_url)
+        topics = set(self.graph.objects(document, _TOPIC))
+        own = self.links.document_url + "#"
+
+        def rank(subject: Subject) -> int:
+            if subject in topics or subject.value == own + "me":
+                return 0
+            if isinstance(subject, Iri) and (subject == document or subject.value.startswith(own)):
+                return 2 if subject == document and len(subjects) > 1 else 1
+            return 4 if isinstance(subject, BlankNode) else 3
+
+        return sorted(subjects, key=rank)
+
+    def _card(self, subject: Subject, path: tuple[Subject, ...]) -> Card:
+        description = self.graph.about(subject)
+        types = [o for o in description.get(_TYPE, ()) if isinstance(o, Iri)]
+        properties = [
+            self._property(predicate, objects, (*path, subject))
+            for predicate, objects in list(description.items())[:MAX_PROPERTIES]
+            if predicate != _TYPE
+        ]
+        iri = subject.value if isinstance(subject, Iri) else None
+        type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
+        named = name_in(self.graph, subject, self.language)
+        title = named or (telling_part(iri) if iri else next(iter(type_names), ""))
+        return Card(
+            title=title,
+            iri=iri,
+            anchor=self.anchors.get(subject, ""),
+            link=self.links.of(iri) if iri else None,
+            types=tuple(type_names),
+            picture=self._picture(subject),
+            properties=tuple(properties),
+            more=max(0, len(description) - MAX_PROPERTIES),
+        )
+
+    def _picture(self, subject: Subject) -> str | None:
+        description = self.graph.about(subject)
+        for predicate in PICTURES & description.keys():
+            for value in description[predicate]:
+                if isinstance(value, Iri) and (found := self.links.picture(value.value)):
+                    return found
+        return None
+
+    def _property(
+        self, predicate: Iri, objects: Sequence[Object], path: tuple[Subject, ...]
+    ) -> CardProperty:
+        values: list[CardValue] = []
+        flat = self._flattened(objects)
+        more = 0
+        for value in flat:
+            self.steps += 1
+            if len(values) >= MAX_VALUES or self.steps > _MAX_STEPS:
+                more += 1
+                continue
+            values.append(self._value(value, predicate, path))
+        name = name_of_iri(predicate.value, self.language)
+        return CardProperty(name, predicate.value, tuple(values), more)
+
+    def _flattened(self, objects: Sequence[Object]) -> Iterator[Object]:
+        """The values, with lists replaced by their items."""
+        for value in objects:
+            if not isinstance(value, BlankNode) or not self.graph.objects(value, _FIRST):
+                yield value
+                continue
+            cell: Object = value
+            seen: set[Object] = set()
+            while isinstance(cell, BlankNode) and cell not in seen:
+                seen.add(cell)
+                yield from self.graph.objects(cell, _FIRST)[:1]
+                cell = next(iter(self.graph.objects(cell, _REST)), _NIL)
+
+    def _value(self, value: Object, predicate: Iri, path: tuple[Subject, ...]) -> CardValue:
+        if isinstance(value, Literal):
+            return _literal(value)
+        if isinstance(value, Iri):
+            return self._link(value, predicate)
+        anchor = self.anchors.get(value)
+        if anchor is not None:
+            title = name_in(self.graph, value, self.language) or "…"
+            return CardValue(Form.LINK, title, link=Link(f"#{anchor}", external=False))
+        if value in path or len(path) > _MAX_DEPTH or not self.graph.about(value):
+            return CardValue(Form.TEXT, "…")
+        card = self._card(value, path)
+        return CardValue(Form.CARD, card.title, card=card)
+
+    def _link(self, iri: Iri, predicate: Iri) -> CardValue:
+        anchor = self.anchors.get(iri)
+        link = Link(f"#{anchor}", external=False) if anchor else self.links.of(iri.value)
+        picture = self.links.picture(iri.value) if predicate in PICTURES else None
+        text = name_in(self.graph, iri, self.language)
+        if text is None:
+            text = name_of_iri(iri.value, self.language)
+            if link is not None and link.external:
+                text = _address(iri.value)
+        return CardValue(Form.LINK, text, iri.value, link, picture)
+
+
+def _address(iri: str) -> str:
+    """An external address as people write it: the person sees where a link leads."""
+    for prefix in ("https://", "http://", "mailto:", "tel:"):
+        if iri.startswith(prefix):
+            return shortened(iri[len(prefix) :].rstrip("/"), 80)
+    return shortened(iri, 80)
+
+
+def _literal(value: Literal) -> CardValue:
+    form = _FORMS.get(value.datatype.value, Form.TEXT)
+    text = shortened(value.value, MAX_LITERAL_CHARACTERS)
+    if form is Form.BOOLEAN:
+        text = "true" if value.value in {"true", "1"} else "false"
+    return CardValue(form, text, language=value.language)

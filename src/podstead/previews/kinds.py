@@ -1,0 +1,194 @@
+"""What kind of content is it, for an icon and for a preview?
+
+The media type decides; the name only where the type says nothing (``text/plain`` and
+``application/octet-stream``), because that is how many clients upload source code.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from podstead.core.media_types import RDF_TYPES
+
+_NAMELESS: Final = frozenset({"application/octet-stream", "text/plain"})
+
+
+class Kind(Enum):
+    """The kinds of content. The values are the names of the icons."""
+
+    FOLDER = "folder"
+    LINKED_DATA = "linked-data"
+    IMAGE = "image"
+    VIDEO = "video"
+    AUDIO = "audio"
+    PDF = "pdf"
+    MARKDOWN = "markdown"
+    TABLE = "table"
+    SOURCE = "source"
+    TEXT = "text"
+    ARCHIVE = "archive"
+    OTHER = "other"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the content is text that a person can read and edit."""
+        return self in _TEXTS
+
+
+_TEXTS: Final = frozenset({Kind.LINKED_DATA, Kind.MARKDOWN, Kind.TABLE, Kind.SOURCE, Kind.TEXT})
+
+_KINDS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(RDF_TYPES, Kind.LINKED_DATA),
+        "application/pdf": Kind.PDF,
+        "image/svg+xml": Kind.IMAGE,
+        "text/markdown": Kind.MARKDOWN,
+        "text/x-markdown": Kind.MARKDOWN,
+        "text/csv": Kind.TABLE,
+        "text/tab-separated-values": Kind.TABLE,
+        "text/plain": Kind.TEXT,
+        "text/vcard": Kind.TEXT,
+        "text/calendar": Kind.TEXT,
+        "application/zip": Kind.ARCHIVE,
+        "application/gzip": Kind.ARCHIVE,
+        "application/x-tar": Kind.ARCHIVE,
+        "application/x-bzip2": Kind.ARCHIVE,
+        "application/x-xz": Kind.ARCHIVE,
+        "application/x-7z-compressed": Kind.ARCHIVE,
+        "application/zstd": Kind.ARCHIVE,
+    }
+)
+
+_LANGUAGES: Final = MappingProxyType(
+    {
+        "application/ecmascript": "javascript",
+        "application/graphql": "graphql",
+        "application/javascript": "javascript",
+        "application/json": "json",
+        "application/ld+json": "json",
+        "application/n-quads": "turtle",
+        "application/n-triples": "turtle",
+        "application/rdf+xml": "xml",
+        "application/sparql-query": "sparql",
+        "application/sparql-update": "sparql",
+        "application/sql": "sql",
+        "application/toml": "toml",
+        "application/trig": "turtle",
+        "application/typescript": "typescript",
+        "application/x-sh": "bash",
+        "application/x-yaml": "yaml",
+        "application/xhtml+xml": "html",
+        "application/xml": "xml",
+        "application/yaml": "yaml",
+        "image/svg+xml": "xml",
+        "text/css": "css",
+        "text/html": "html",
+        "text/javascript": "javascript",
+        "text/markdown": "markdown",
+        "text/n3": "turtle",
+        "text/turtle": "turtle",
+        "text/typescript": "typescript",
+        "text/x-c": "c",
+        "text/x-go": "go",
+        "text/x-java": "java",
+        "text/x-python": "python",
+        "text/x-rust": "rust",
+        "text/x-shellscript": "bash",
+        "text/xml": "xml",
+        "text/yaml": "yaml",
+    }
+)
+_ENDINGS: Final = MappingProxyType(
+    {
+        "bash": "bash",
+        "c": "c",
+        "cc": "cpp",
+        "cpp": "cpp",
+        "cs": "csharp",
+        "css": "css",
+        "diff": "diff",
+        "go": "go",
+        "graphql": "graphql",
+        "h": "c",
+        "hpp": "cpp",
+        "htm": "html",
+        "html": "html",
+        "ini": "ini",
+        "java": "java",
+        "js": "javascript",
+        "json": "json",
+        "jsonld": "json",
+        "kt": "kotlin",
+        "lua": "lua",
+        "mjs": "javascript",
+        "n3": "turtle",
+        "nt": "turtle",
+        "patch": "diff",
+        "php": "php",
+        "py": "python",
+        "rb": "ruby",
+        "rq": "sparql",
+        "rs": "rust",
+        "sh": "bash",
+        "sparql": "sparql",
+        "sql": "sql",
+        "swift": "swift",
+        "tex": "latex",
+        "toml": "toml",
+        "ts": "typescript",
+        "tsx": "typescript",
+        "ttl": "turtle",
+        "xml": "xml",
+        "yaml": "yaml",
+        "yml": "yaml",
+    }
+)
+LANGUAGES: Final = frozenset({*_LANGUAGES.values(), *_ENDINGS.values()})
+"""The languages that are highlighted, by the names of Pygments. No other lexer is ever loaded."""
+
+_KINDS_OF_ENDINGS: Final = MappingProxyType(
+    {
+        "csv": Kind.TABLE,
+        "log": Kind.TEXT,
+        "markdown": Kind.MARKDOWN,
+        "md": Kind.MARKDOWN,
+        "tsv": Kind.TABLE,
+        "txt": Kind.TEXT,
+    }
+)
+
+
+def kind_of(essence: str, name: str) -> Kind:
+    """The kind of a document with this media type (without parameters) and name.
+
+    An octet stream whose name promises text is shown as text: what it is can be seen then.
+    """
+    known = _KINDS.get(essence)
+    if essence in _NAMELESS:
+        by_name = Kind.SOURCE if _ending(name) in _ENDINGS else known or Kind.OTHER
+        return _KINDS_OF_ENDINGS.get(_ending(name), by_name)
+    if known is None and (essence in _LANGUAGES or essence.endswith(("+json", "+xml"))):
+        return Kind.SOURCE
+    return known or _FAMILIES.get(essence.partition("/")[0], Kind.OTHER)
+
+
+_FAMILIES: Final = MappingProxyType(
+    {"image": Kind.IMAGE, "video": Kind.VIDEO, "audio": Kind.AUDIO, "text": Kind.TEXT}
+)
+
+
+def language_of(essence: str, name: str) -> str | None:
+    """The language to highlight a text in; ``None`` if there is none."""
+    if essence in _NAMELESS:
+        return _ENDINGS.get(_ending(name))
+    if essence in _LANGUAGES:
+        return _LANGUAGES[essence]
+    if essence.endswith("+json"):
+        return "json"
+    return "xml" if essence.endswith("+xml") else None
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2].lower() if "." in name else ""

@@ -1,0 +1,46 @@
+"""Thumbnails. Only this module knows the library that decodes pictures.
+
+It runs in a process of its own (``child.py``), because decoders of picture formats are where
+memory is corrupted most often.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Final
+
+from PIL import Image, ImageOps
+
+THUMBNAIL_PIXELS: Final = 320
+"""The longer side of a thumbnail: twice what a tile shows, for screens of double density."""
+MAX_PICTURE_PIXELS: Final = 60_000_000
+"""A larger picture has no thumbnail: decoding it takes several hundred megabytes."""
+
+FORMATS: Final = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
+_QUALITY: Final = 78
+
+
+class NoThumbnail(Exception):
+    """The picture is damaged, of another format, or too large."""
+
+
+def thumbnail(content: bytes) -> bytes:
+    """A small WebP of a picture: its first frame, upright, without its metadata."""
+    Image.MAX_IMAGE_PIXELS = MAX_PICTURE_PIXELS
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
+                # A JPEG is decoded at a fraction of its size; the other formats ignore it.
+                picture.draft("RGB", (THUMBNAIL_PIXELS * 2, THUMBNAIL_PIXELS * 2))
+                picture.seek(0)
+                upright = ImageOps.exif_transpose(picture)
+                has_alpha = upright.has_transparency_data
+                small = upright.convert("RGBA" if has_alpha else "RGB")
+        except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError) as error:
+            raise NoThumbnail(type(error).__name__) from error
+    small.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS), Image.Resampling.LANCZOS)
+    written = io.BytesIO()
+    small.save(written, "WEBP", quality=_QUALITY, method=4)
+    return written.getvalue()
