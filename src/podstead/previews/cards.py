@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final
 
 from podstead.core import vocab
-from podstead.previews.links import Link, Links
+from podstead.previews.links import Address, Links
 from podstead.previews.words import (
     MAX_LITERAL_CHARACTERS,
     name_in,
@@ -85,7 +85,7 @@ class CardValue:
     form: Form
     text: str
     iri: str | None = None
-    link: Link | None = None
+    link: Address | None = None
     picture: str | None = None
     language: str | None = None
     card: Card | None = None
@@ -111,7 +111,7 @@ class Card:
     title: str
     iri: str | None
     anchor: str
-    link: Link | None = None
+    link: Address | None = None
     types: tuple[str, ...] = ()
     picture: str | None = None
     properties: tuple[CardProperty, ...] = ()
@@ -248,7 +248,7 @@ class _Reader:
         anchor = self.anchors.get(value)
         if anchor is not None:
             title = name_in(self.graph, value, self.language) or "…"
-            return CardValue(Form.LINK, title, link=Link(f"#{anchor}", external=False))
+            return CardValue(Form.LINK, title, link=Address(f"#{anchor}", external=False))
         if value in path or len(path) > _MAX_DEPTH or not self.graph.about(value):
             return CardValue(Form.TEXT, "…")
         card = self._card(value, path)
@@ -256,7 +256,7 @@ class _Reader:
 
     def _link(self, iri: Iri, predicate: Iri) -> CardValue:
         anchor = self.anchors.get(iri)
-        link = Link(f"#{anchor}", external=False) if anchor else self.links.of(iri.value)
+        link = Address(f"#{anchor}", external=False) if anchor else self.links.of(iri.value)
         picture = self.links.picture(iri.value) if predicate in PICTURES else None
         text = name_in(self.graph, iri, self.language)
         if text is None:

@@ -28,7 +28,7 @@ def _limit_itself() -> None:
         resource.setrlimit(limit, (value, value))
 
 
-def main() -> int:
+def _main() -> int:
     """Carry out the task that the command line names."""
     _limit_itself()
     task = sys.argv[1]
@@ -56,4 +56,4 @@ def _carried_out(task: str, arguments: dict[str, str], content: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

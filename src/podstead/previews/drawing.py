@@ -14,7 +14,7 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.previews.cards import read_cards
-from podstead.previews.links import Link, Links
+from podstead.previews.links import Address, Links
 from podstead.previews.words import name_in, name_of_iri, shortened
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
@@ -38,7 +38,7 @@ class DrawnNode:
     name: str
     full_name: str
     shape: str
-    link: Link | None
+    link: Address | None
 
 
 @dataclass(frozen=True, slots=True)

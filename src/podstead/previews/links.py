@@ -27,7 +27,7 @@ _MAX_LENGTH: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Address:
     """An address to link to. ``external`` leads away from this server."""
 
     href: str
@@ -56,7 +56,7 @@ class Links:
             return None
         return url[len(self._base_url) :]
 
-    def of(self, iri: str) -> Link | None:
+    def of(self, iri: str) -> Address | None:
         """The link for an absolute IRI; ``None`` if it leads nowhere."""
         if len(iri) > _MAX_LENGTH:
             return None
@@ -64,12 +64,12 @@ class Links:
         if path is not None:
             fragment = iri.partition("#")[2]
             suffix = f"#{quote(fragment, safe=_SAFE)}" if fragment else ""
-            return Link(f"{FILES}{path}{suffix}", external=False)
+            return Address(f"{FILES}{path}{suffix}", external=False)
         if self._own(iri) is not None:
             return None  # content has no business with the server's own pages
         if _HTTP.match(iri):
-            return Link(quote(iri, safe=_SAFE), external=True)
-        return Link(quote(iri, safe=_SAFE), external=True) if _OTHER.match(iri) else None
+            return Address(quote(iri, safe=_SAFE), external=True)
+        return Address(quote(iri, safe=_SAFE), external=True) if _OTHER.match(iri) else None
 
     def picture(self, iri: str) -> str | None:
         """The address of a picture's bytes for this server's pages; ``None`` if it is elsewhere.

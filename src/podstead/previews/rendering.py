@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 
-class Renderer(Protocol):
+class ContentRenderer(Protocol):
     """Runs one task of ``child.py`` in a process of its own."""
 
     async def render(

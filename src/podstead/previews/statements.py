@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from podstead.core import vocab
-from podstead.previews.links import Link, Links
+from podstead.previews.links import Address, Links
 from podstead.previews.words import MAX_LITERAL_CHARACTERS, shortened, subject_text, term_text
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import GraphName, Iri, Literal, Object, Subject
@@ -16,12 +16,12 @@ MAX_STATEMENTS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class WrittenTerm:
     """A term as it is written in the table. ``note`` is a literal's language or datatype."""
 
     text: str
     iri: str | None = None
-    link: Link | None = None
+    link: Address | None = None
     note: str | None = None
     is_literal: bool = False
 
@@ -30,10 +30,10 @@ class Term:
 class Statement:
     """One row. ``graph`` is ``None`` in the default graph."""
 
-    subject: Term
-    predicate: Term
-    object: Term
-    graph: Term | None = None
+    subject: WrittenTerm
+    predicate: WrittenTerm
+    object: WrittenTerm
+    graph: WrittenTerm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,20 @@ def read_statements(dataset: Dataset, links: Links) -> Statements:
     return Statements(tuple(rows), len(dataset))
 
 
-def _object(value: Object, links: Links) -> Term:
+def _object(value: Object, links: Links) -> WrittenTerm:
     if not isinstance(value, Literal):
         return _node(value, links)
     note = value.language
     datatype = value.datatype.value
     if note is None and datatype != vocab.XSD_STRING:
         note = term_text(datatype)
-    return Term(shortened(value.value, MAX_LITERAL_CHARACTERS), note=note, is_literal=True)
+    return WrittenTerm(shortened(value.value, MAX_LITERAL_CHARACTERS), note=note, is_literal=True)
 
 
-def _node(term: Subject | GraphName, links: Links) -> Term:
+def _node(term: Subject | GraphName, links: Links) -> WrittenTerm:
     if not isinstance(term, Iri):
-        return Term(subject_text(term))
+        return WrittenTerm(subject_text(term))
     own = links.document_url
     iri = term.value
     text = f"<{iri[len(own) :]}>" if iri == own or iri.startswith(own + "#") else term_text(iri)
-    return Term(text, iri, links.of(iri))
+    return WrittenTerm(text, iri, links.of(iri))

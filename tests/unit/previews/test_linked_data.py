@@ -18,7 +18,7 @@ from podstead.previews.cards import (
     read_cards,
 )
 from podstead.previews.drawing import MAX_NODES, draw
-from podstead.previews.links import Link, Links
+from podstead.previews.links import Address, Links
 from podstead.previews.statements import MAX_STATEMENTS, read_statements
 from podstead.previews.vocabulary_labels import vocabulary_label
 from podstead.rdf.codecs import parse
@@ -57,7 +57,7 @@ def test_a_profile_reads_like_a_card() -> None:
     assert card.title == "Alice"
     assert card.types == ("Person",)
     assert card.picture == "/.pages/raw/alice/photo.jpg"
-    assert values(card, "Home page")[0].link == Link("https://alice.example/", external=True)
+    assert values(card, "Home page")[0].link == Address("https://alice.example/", external=True)
     assert values(card, "E-mail")[0].text == "alice@example.org"
     address = values(card, "Address")[0].card
     assert address is not None
@@ -76,8 +76,8 @@ def test_names_are_in_the_readers_language() -> None:
 def test_links_lead_on_inside_the_pod_and_within_the_document() -> None:
     card = cards("<#me> foaf:knows <#bob>, </bob/card#me> . <#bob> foaf:name 'Bob' .").cards[0]
     first, second = values(card, "Knows")
-    assert (first.text, first.link) == ("Bob", Link("#card-2", external=False))
-    assert second.link == Link("/.pages/files/bob/card#me", external=False)
+    assert (first.text, first.link) == ("Bob", Address("#card-2", external=False))
+    assert second.link == Address("/.pages/files/bob/card#me", external=False)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_pictures_of_other_servers_are_not_loaded() -> None:
     card = cards("<#me> foaf:img <https://tracker.example/pixel.png> .").cards[0]
     assert card.picture is None
     assert values(card, "Picture")[0].picture is None
-    assert values(card, "Picture")[0].link == Link("https://tracker.example/pixel.png", True)
+    assert values(card, "Picture")[0].link == Address("https://tracker.example/pixel.png", True)
 
 
 def test_blank_nodes_in_a_circle_have_cards_and_end() -> None:

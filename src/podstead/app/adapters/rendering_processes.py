@@ -30,7 +30,7 @@ MAX_RESULT_BYTES: Final = 16 * 1024 * 1024
 
 
 class RenderingProcesses:
-    """Renders content in processes of their own (:class:`podstead.previews.rendering.Renderer`)."""
+    """Renders content (:class:`podstead.previews.rendering.ContentRenderer`)."""
 
     def __init__(
         self, *, max_processes: int = MAX_PROCESSES, time_limit_s: float = TIME_LIMIT_S
