@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import apsw
 import pytest
 
+from podstead.core.errors import StorageError
+from podstead.storage.layout import RootLayout
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, reads
+from podstead.storage.sqlite.data_version import DataVersion
 from podstead.storage.sqlite.reads import ReadConnection
 from tests.storage.engine_suite.engine import commit, path, plant, put, read_present, write
 
@@ -76,3 +80,46 @@ async def test_a_path_requested_twice_is_returned_once(store: SqliteStore) -> No
 
 async def test_asking_for_nothing_is_answered_with_nothing(store: SqliteStore) -> None:
     assert await store.read_metadata([]) == {}
+
+
+async def test_a_read_is_one_statement_while_nobody_commits(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(_reader: ReadConnection, _read: object) -> None:
+        pytest.fail("a transaction was begun")
+
+    monkeypatch.setattr(ReadConnection, "_in_snapshot", begin)
+    await store.read_metadata([path("/alice/")])
+    snapshot = await store.read_metadata([path("/alice/"), path("/alice/c/"), path("/alice/none")])
+    assert [metadata is None for metadata in snapshot.values()] == [False, False, True]
+
+
+async def test_no_row_is_no_absence_if_the_state_of_the_database_is_unknown(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """The statement that reads rows would then return none for resources that exist."""
+    await store.read_metadata([path("/alice/")])
+    with apsw.Connection(str(RootLayout(tmp_path / "data").database)) as another:
+        another.execute("DELETE FROM counters WHERE name = 'rows'")
+    with pytest.raises(StorageError):
+        await store.read_metadata([path("/alice/"), path("/alice/c/")])
+
+
+async def test_a_row_that_a_commit_has_just_cached_is_found(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit is noticed by the statement that was to read the row."""
+    target = path("/alice/c/a")
+    await store.read_metadata([path("/alice/")])
+    before = store.data_version()
+    version = await commit(store, write(put(target)))
+    current = DataVersion.current
+
+    def answer_from_before(_self: DataVersion) -> int | None:
+        monkeypatch.setattr(DataVersion, "current", current)
+        return before
+
+    monkeypatch.setattr(DataVersion, "current", answer_from_before)
+    metadata = (await store.read_metadata([target]))[target]
+    assert metadata is not None
+    assert metadata.version == version
