@@ -117,9 +117,9 @@ def noted(server: Server, monkeypatch: pytest.MonkeyPatch) -> Noted:
             noted.commits.append(write)
             return await super().commit(write)
 
-        async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
+        async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
             noted.staged += 1
-            return await super().stage_body(chunks)
+            return await super().stage_body(content)
 
     monkeypatch.setattr(build, "Gate", DenyingGate)
     monkeypatch.setattr(build, "SqliteStore", NotingStore)

@@ -6,8 +6,6 @@ is received as a whole, because it will be parsed; other content is streamed int
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from podstead.core.errors import BadRequest, Conflict, UnsupportedMediaType
 from podstead.core.identifiers import is_container
 from podstead.core.media_types import essence, parse_media_type
@@ -88,7 +86,7 @@ class BodyReceiver:
             return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
         if is_rdf(content_type):
             content = await operation.body.read(limit_bytes=self._documents.max_bytes)
-            body = await self._store.stage_body(_single(content))
+            body = await self._store.stage_body(content)
             return ReceivedBody(content_type, body, empty=not content, rdf=content)
         if only_rdf:
             raise UnsupportedMediaType(
@@ -102,7 +100,3 @@ class BodyReceiver:
     async def discard(self, received: ReceivedBody) -> None:
         """Discard the staged body of a refused write."""
         await self._store.discard(received.body)
-
-
-async def _single(content: bytes) -> AsyncIterator[bytes]:
-    yield content

@@ -123,11 +123,11 @@ class ResourceStore(DocumentSource, Protocol):
     async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
         """Remove staged bodies as :meth:`discard` does, in one step. Raises StorageError."""
 
-    async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
-        """Receive a body, and store it durably if it is large.
+    async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
+        """Receive a body, as a whole or in chunks, and store it durably if it is large.
 
         A staged blob belongs to the first write that is committed with it. A blob that no write
-        uses is removed by :meth:`discard`, or after an hour. Errors of ``chunks`` are propagated
+        uses is removed by :meth:`discard`, or after an hour. Errors of ``content`` are propagated
         and leave nothing behind. Raises StorageError.
         """
 

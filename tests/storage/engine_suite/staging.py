@@ -34,7 +34,18 @@ class StagingSuite:
         self, engine: Engine, chunks: list[bytes]
     ) -> None:
         store = await engine.open_store()
-        assert await store.stage_body(stream(*chunks)) == InlineBody(b"".join(chunks))
+        whole = b"".join(chunks)
+        assert await store.stage_body(stream(*chunks)) == InlineBody(whole)
+        assert await store.stage_body(whole) == InlineBody(whole)
+
+    async def test_a_large_body_can_be_staged_as_a_whole(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        whole = b"x" * LARGE_BYTES
+        body = await store.stage_body(whole)
+        assert isinstance(body, StagedBlob)
+        await commit(store, write(put("/alice/c/a", body)))
+        assert await content_of(store, "/alice/c/a") == whole
 
     async def test_a_large_body_is_staged_as_a_blob(self, engine: Engine) -> None:
         store = await engine.open_store()

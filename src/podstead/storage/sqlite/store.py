@@ -199,13 +199,17 @@ class SqliteStore:
         opened = self._use()
         await discard_copies(opened.writer, opened.blobs, [body.blob for body in bodies])
 
-    async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
+    async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
+        if isinstance(content, bytes):
+            if len(content) <= self._inline_body_bytes:
+                return InlineBody(content)
+            return await self._stage_blob(content, _nothing())
         # The length may be unknown, so every body starts in memory.
         head = bytearray()
-        async for chunk in chunks:
+        async for chunk in content:
             head += chunk
             if len(head) > self._inline_body_bytes:
-                return await self._stage_blob(bytes(head), chunks)
+                return await self._stage_blob(bytes(head), content)
         return InlineBody(bytes(head))
 
     async def _stage_blob(self, head: bytes, rest: AsyncIterator[bytes]) -> StagedBlob:
@@ -349,6 +353,13 @@ class SqliteStore:
             pass
         # Last, to release the pages that the above has freed.
         await _shrink(opened, self._layout.database)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """No chunks."""
+    chunks: tuple[bytes, ...] = ()
+    for chunk in chunks:
+        yield chunk
 
 
 @dataclass(frozen=True, slots=True)
