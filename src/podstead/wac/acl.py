@@ -12,7 +12,7 @@ therefore grants what it would grant without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ from podstead.core.errors import BadRequest, Conflict
 from podstead.core.iris import canonical_url
 from podstead.core.value import Value
 from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.terms import Iri, Subject
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
@@ -119,13 +119,19 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
         raise Conflict("The ACL of a storage's root must grant Control to at least one agent")
 
 
-def _document(graph: Graph, subject_url: str) -> AclDocument:
+def authorizations_by_node(graph: Graph, *, subject_url: str) -> Mapping[Subject, Authorization]:
+    """Every authorization of an ACL by its node, including those that do not apply
+    (:func:`applies`)."""
     subject = canonical_url(subject_url)
     if subject is None:
         raise ValueError("The subject of an ACL must be an http URL without query or fragment")
-    descriptions = map(graph.about, graph.subjects(_TYPE, _AUTHORIZATION))
-    rules = (_authorization(description, subject) for description in descriptions)
-    return AclDocument(tuple(rule for rule in rules if _applies(rule)))
+    nodes = graph.subjects(_TYPE, _AUTHORIZATION)
+    return {node: _authorization(graph.about(node), subject) for node in nodes}
+
+
+def _document(graph: Graph, subject_url: str) -> AclDocument:
+    rules = authorizations_by_node(graph, subject_url=subject_url).values()
+    return AclDocument(tuple(rule for rule in rules if applies(rule)))
 
 
 def _authorization(description: Description, subject: str) -> Authorization:
@@ -142,7 +148,9 @@ def _authorization(description: Description, subject: str) -> Authorization:
     )
 
 
-def _applies(rule: Authorization) -> bool:
+def applies(rule: Authorization) -> bool:
+    """Whether the authorization has an effect: it is about the subject of the ACL or what is below
+    it, and names modes and agents or origins."""
     return (
         (rule.access_to or rule.default)
         and rule.modes != NO_MODES

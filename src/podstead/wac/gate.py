@@ -14,13 +14,15 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import Protocol
 
+import msgspec
+
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
-from podstead.wac.decision import Requester, agent_modes
+from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
 from podstead.wac.iris import agent_name, origin_of
@@ -73,6 +75,13 @@ class GrantedAccess(Value):
         return GrantedAccess(
             _on_acl(self.user), _on_acl(self.public), self.preconditions, self.lasting
         )
+
+
+class Basis(msgspec.Struct, frozen=True):
+    """The rules that apply to a target, and the agent in their terms; ``None`` for the public."""
+
+    rules: Rules
+    requester: Requester | None
 
 
 class Gate:
@@ -138,6 +147,24 @@ class Gate:
         held = await self._held(agent, origin, place.subject, snapshot)
         return held.on(place)
 
+    async def basis(
+        self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
+    ) -> Basis:
+        """What :meth:`grant` decides on, for explaining the decision. Raises what it raises."""
+        subject = governed(target).subject
+        effective = await self._acls.find(subject, snapshot)
+        if agent is None:
+            return Basis(effective.rules, None)
+        names = _names(agent.iri, agent.aliases)
+        memberships = await self._memberships(names, effective)
+        requester = Requester(
+            names,
+            memberships.groups,
+            canonical_origin(origin),
+            owns_storage=await self._owns(names, subject),
+        )
+        return Basis(effective.rules, requester)
+
     async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
         """Whether the target is in a storage that somebody else owns. Raises StorageError."""
         owner = await self._owner_of(governed(target).subject)
@@ -173,12 +200,15 @@ class Gate:
         names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
-            storage = effective.storage
-            readable = partial(self._group_is_readable, storage)
-            memberships = await self._groups.of(
-                names, rules.groups, storage=storage, readable=readable
-            )
+            memberships = await self._memberships(names, effective)
         return await self._held_by(names, origin, subject, effective, memberships)
+
+    async def _memberships(self, names: frozenset[str], effective: EffectiveAcl) -> Memberships:
+        storage = effective.storage
+        readable = partial(self._group_is_readable, storage)
+        return await self._groups.of(
+            names, effective.rules.groups, storage=storage, readable=readable
+        )
 
     async def _held_by(
         self,

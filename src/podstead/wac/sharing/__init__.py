@@ -1,0 +1,1 @@
+"""Access rules as people see and change them: who has access, why, and what an edit changes."""

@@ -1,0 +1,134 @@
+"""Who has access to a resource, in one entry each? Computed from the ACL that decides about it.
+
+Pure. The entries of plain rules can be edited. An entry says where it comes from, and for a
+container whether it is about the container alone, about everything inside that has no rules of its
+own, or both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.wac.modes import NO_MODES, Modes
+from podstead.wac.sharing.roles import Role, role_of
+from podstead.wac.sharing.rules import Grantee, GranteeKind, Rule, RuleSet, granted
+
+
+class Scope(Enum):
+    """What an entry for a container is about. A document has ``THIS`` only."""
+
+    THIS = "this"
+    INSIDE = "inside"
+    BOTH = "both"
+
+    @property
+    def includes_this(self) -> bool:
+        return self is not Scope.INSIDE
+
+    @property
+    def includes_inside(self) -> bool:
+        return self is not Scope.THIS
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A text for people that the pages translate: an ID, and the parameters that it contains."""
+
+    id: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one grantee can do. ``inherited_from`` is the container whose rules say so; ``None`` if
+    the resource has rules of its own."""
+
+    grantee: Grantee
+    modes: Modes
+    scope: Scope
+    inherited_from: ResourcePath | None = None
+
+    @property
+    def role(self) -> Role:
+        return role_of(self.modes) or Role.OTHER
+
+    @property
+    def sentence(self) -> Sentence:
+        """What the grantee can do, such as ``everyone-view``."""
+        parameters = [("name", self.grantee.iri)] if self.grantee.iri else []
+        if self.role is Role.OTHER:
+            parameters.append(("modes", " ".join(sorted(self.modes))))
+        return Sentence(f"{self.grantee.kind.value}-{self.role.value}", tuple(parameters))
+
+    @property
+    def reason(self) -> Sentence:
+        """Why: because of the rules of a container above, or the resource's own."""
+        if self.inherited_from is None:
+            return Sentence("own-rules")
+        return Sentence("rules-of-folder", (("folder", self.inherited_from),))
+
+
+@dataclass(frozen=True, slots=True)
+class AccessList:
+    """Who has access to a resource.
+
+    ``entries`` are those of plain rules, everyone first. ``special`` are the rules that are kept as
+    they are, as far as they concern the resource. The owner can always manage it.
+    """
+
+    resource: ResourcePath
+    owner: str | None
+    inherited_from: ResourcePath | None
+    entries: tuple[Entry, ...]
+    special: tuple[Rule, ...]
+
+
+_ORDER = (
+    GranteeKind.EVERYONE,
+    GranteeKind.AUTHENTICATED,
+    GranteeKind.GROUP,
+    GranteeKind.AGENT,
+)
+
+
+def access_list(
+    rules: RuleSet,
+    resource: ResourcePath,
+    *,
+    inherited_from: ResourcePath | None,
+    owner: str | None,
+) -> AccessList:
+    """Who has access to ``resource`` by its own ACL, or by that of ``inherited_from``."""
+    if inherited_from is not None:
+        here = inside = tuple(rule for rule in rules.about_contents() if rule.is_plain)
+        special = tuple(rule for rule in rules.about_contents() if not rule.is_plain)
+    else:
+        here = tuple(rule for rule in rules.about_subject() if rule.is_plain)
+        inside = tuple(rule for rule in rules.about_contents() if rule.is_plain)
+        special = rules.special
+    entries = _entries(here, inside if is_container(resource) else None, inherited_from)
+    return AccessList(resource, owner, inherited_from, entries, special)
+
+
+def _entries(
+    here: tuple[Rule, ...],
+    inside: tuple[Rule, ...] | None,
+    inherited_from: ResourcePath | None,
+) -> tuple[Entry, ...]:
+    """The entries of a document if ``inside`` is ``None``, else those of a container."""
+    on_this = granted(here)
+    on_inside = {} if inside is None else granted(inside)
+    grantees = sorted({*on_this, *on_inside}, key=lambda each: (_ORDER.index(each.kind), each.iri))
+    entries: list[Entry] = []
+    for grantee in grantees:
+        this, below = on_this.get(grantee, NO_MODES), on_inside.get(grantee, NO_MODES)
+        if this == below:
+            entries.append(Entry(grantee, this, Scope.BOTH, inherited_from))
+            continue
+        if this:
+            entries.append(Entry(grantee, this, Scope.THIS, inherited_from))
+        if below:
+            entries.append(Entry(grantee, below, Scope.INSIDE, inherited_from))
+    return tuple(entries)

@@ -1,0 +1,238 @@
+"""What does an ACL become when somebody's access is changed? From a graph and changes to a graph.
+
+Pure. Only plain rules (:mod:`podstead.wac.sharing.rules`) that name the grantee are changed, and
+only where they are about what the change is about. All other statements stay as they are. Whatever
+a special rule grants to the grantee, it goes on granting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core import vocab
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import BlankNode, Iri, Object, Subject, Triple
+from podstead.wac.acl import Authorization
+from podstead.wac.iris import agent_name
+from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
+from podstead.wac.sharing.rules import (
+    ACCESS_TO,
+    AUTHORIZATION,
+    DEFAULT,
+    MODE,
+    TYPE,
+    Grantee,
+    GranteeKind,
+    Rule,
+    grantees_of,
+    read_rules,
+)
+
+_MODE_IRIS: Final = (
+    (Mode.READ, Iri(vocab.ACL_READ)),
+    (Mode.APPEND, Iri(vocab.ACL_APPEND)),
+    (Mode.WRITE, Iri(vocab.ACL_WRITE)),
+    (Mode.CONTROL, Iri(vocab.ACL_CONTROL)),
+)
+_NEW_RULE: Final = "share-"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChange:
+    """The modes that a grantee is to have by plain rules: on the subject of the ACL itself
+    (``here``) and on everything inside. ``None`` leaves them as they are."""
+
+    grantee: Grantee
+    here: Modes | None = None
+    inside: Modes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The ACL that is edited, and its subject."""
+
+    acl_url: str
+    subject_url: str
+
+
+def with_changes(
+    graph: Graph, changes: Iterable[AccessChange], *, acl_url: str, subject_url: str
+) -> Graph:
+    """The ACL after the changes, made one after the other."""
+    target = _Target(acl_url, subject_url)
+    for change in changes:
+        graph = _changed(graph, change, target)
+    return graph
+
+
+def as_own_rules(graph: Graph, *, from_url: str, acl_url: str, subject_url: str) -> Graph:
+    """An ACL for the subject that grants what it inherits from the container at ``from_url``, whose
+    ACL is ``graph``.
+
+    Every authorization that applies to the contents of the container is copied with all its
+    statements, special or not; only what it is about is replaced.
+    """
+    inherited = [
+        rule.node
+        for rule in read_rules(graph, subject_url=from_url).rules
+        if rule.authorization.default
+    ]
+    names = _copied_names(graph, inherited, acl_url)
+    subject = Iri(subject_url)
+    predicates = (ACCESS_TO, DEFAULT) if subject_url.endswith("/") else (ACCESS_TO,)
+    triples: list[Triple] = []
+    for node in inherited:
+        triples += [
+            _renamed(triple, names)
+            for triple in _statements(graph, node)
+            if not (triple[0] in inherited and triple[1] in (ACCESS_TO, DEFAULT))
+        ]
+        triples += [(names.get(node, node), predicate, subject) for predicate in predicates]
+    return Graph(triples)
+
+
+def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
+    plain = [
+        rule
+        for rule in read_rules(graph, subject_url=target.subject_url).plain
+        if change.grantee in grantees_of(rule.authorization)
+    ]
+    edits_here = _differs(change.here, _granted(plain, access_to=True))
+    edits_inside = _differs(change.inside, _granted(plain, access_to=False))
+    if not (edits_here or edits_inside):
+        return graph
+    here = change.here if edits_here and change.here is not None else NO_MODES
+    inside = change.inside if edits_inside and change.inside is not None else NO_MODES
+    removed: set[Triple] = set()
+    for rule in plain:
+        authorization = rule.authorization
+        if not (
+            (edits_here and authorization.access_to) or (edits_inside and authorization.default)
+        ):
+            continue
+        removed.update(_without(graph, rule, change.grantee))
+        # What the rule says about the part that does not change is said again.
+        if authorization.access_to and not edits_here:
+            here |= authorization.modes
+        if authorization.default and not edits_inside:
+            inside |= authorization.modes
+    kept = [triple for triple in graph if triple not in removed]
+    return Graph([*kept, *_new_rules(graph, change.grantee, here, inside, target)])
+
+
+def _granted(rules: Iterable[Rule], *, access_to: bool) -> Modes:
+    def is_about(rule: Authorization) -> bool:
+        return rule.access_to if access_to else rule.default
+
+    return NO_MODES.union(
+        *(rule.authorization.modes for rule in rules if is_about(rule.authorization))
+    )
+
+
+def _differs(wanted: Modes | None, held: Modes) -> bool:
+    return wanted is not None and with_entailed(wanted) != held
+
+
+def _without(graph: Graph, rule: Rule, grantee: Grantee) -> Iterator[Triple]:
+    """The statements to remove so that a plain rule no longer names the grantee: all of them if it
+    names nobody else."""
+    names_others = len(grantees_of(rule.authorization)) > 1
+    predicate, _ = grantee.statement
+    for statement, objects in graph.about(rule.node).items():
+        for each in objects:
+            if not names_others or (statement == predicate and _names(each, grantee)):
+                yield (rule.node, statement, each)
+
+
+def _names(term: Object, grantee: Grantee) -> bool:
+    if grantee.kind is GranteeKind.AGENT:
+        return isinstance(term, Iri) and agent_name(term.value) == grantee.iri
+    return term == grantee.statement[1]
+
+
+def _new_rules(
+    graph: Graph, grantee: Grantee, here: Modes, inside: Modes, target: _Target
+) -> Iterator[Triple]:
+    """One rule if the same modes are granted on the subject and inside, else one for each."""
+    names = _free_names(graph, target.acl_url)
+    here, inside = with_entailed(here), with_entailed(inside)
+    if here == inside:
+        yield from _new_rule(next(names), grantee, here, (ACCESS_TO, DEFAULT), target)
+        return
+    yield from _new_rule(next(names), grantee, here, (ACCESS_TO,), target)
+    yield from _new_rule(next(names), grantee, inside, (DEFAULT,), target)
+
+
+def _new_rule(
+    node: Iri, grantee: Grantee, modes: Modes, about: tuple[Iri, ...], target: _Target
+) -> Iterator[Triple]:
+    if not modes:
+        return
+    subject = Iri(target.subject_url)
+    yield (node, TYPE, AUTHORIZATION)
+    yield (node, *grantee.statement)
+    for predicate in about:
+        yield (node, predicate, subject)
+    for mode, iri in _MODE_IRIS:
+        # Write entails Append, which therefore need not be stated.
+        if mode in modes and not (mode is Mode.APPEND and Mode.WRITE in modes):
+            yield (node, MODE, iri)
+
+
+def _free_names(graph: Graph, acl_url: str) -> Iterator[Iri]:
+    """Names for new rules that do not occur in the document."""
+    taken = {
+        term.value for subject, _, object_ in graph for term in (subject, object_) if _is_iri(term)
+    }
+    number = 0
+    while True:
+        number += 1
+        name = f"{acl_url}#{_NEW_RULE}{number}"
+        if name not in taken:
+            yield Iri(name)
+
+
+def _is_iri(term: Object) -> bool:
+    return isinstance(term, Iri)
+
+
+def _copied_names(graph: Graph, nodes: Iterable[Subject], acl_url: str) -> dict[Subject, Subject]:
+    """The names of copied rules in their new document, each different; blank nodes keep theirs."""
+    names: dict[Subject, Subject] = {}
+    taken: set[Subject] = set()
+    free = _free_names(graph, acl_url)
+    for node in nodes:
+        if isinstance(node, Iri):
+            fragment = node.value.partition("#")[2]
+            name = Iri(f"{acl_url}#{fragment}") if fragment else next(free)
+            while name in taken:
+                name = next(free)
+            names[node] = name
+            taken.add(name)
+    return names
+
+
+def _statements(graph: Graph, node: Subject) -> list[Triple]:
+    """All statements about a node and about the blank nodes that it leads to."""
+    found: dict[Triple, None] = {}
+    pending: list[Subject] = [node]
+    seen: set[Subject] = {node}
+    while pending:
+        subject = pending.pop()
+        for predicate, objects in graph.about(subject).items():
+            for each in objects:
+                found[(subject, predicate, each)] = None
+                if isinstance(each, BlankNode) and each not in seen:
+                    seen.add(each)
+                    pending.append(each)
+    return list(found)
+
+
+def _renamed(triple: Triple, names: Mapping[Subject, Subject]) -> Triple:
+    subject, predicate, object_ = triple
+    renamed: Object = object_
+    if isinstance(object_, Iri | BlankNode):
+        renamed = names.get(object_, object_)
+    return (names.get(subject, subject), predicate, renamed)

@@ -1,0 +1,211 @@
+"""What does an ACL say, rule by rule? Which rules can be edited, and which are kept as they are.
+
+Pure. A *plain* rule is an authorization that consists of nothing but agents, groups, the two agent
+classes, known modes, and its own resource. Everything else is *special*: it names origins, another
+resource or an unknown class, has a condition or any other statement, or has no effect. Special
+rules are shown and never changed, because a program that does not understand a statement cannot
+know what would become of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.iris import canonical_url
+from podstead.rdf.graph import Description, Graph
+from podstead.rdf.terms import Iri, Object, Subject
+from podstead.wac.acl import MAX_GROUPS, Authorization, applies, authorizations_by_node
+from podstead.wac.iris import agent_name
+from podstead.wac.modes import NO_MODES, Modes
+
+TYPE: Final = Iri(vocab.RDF_TYPE)
+AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
+ACCESS_TO: Final = Iri(vocab.ACL_ACCESS_TO)
+DEFAULT: Final = Iri(vocab.ACL_DEFAULT)
+MODE: Final = Iri(vocab.ACL_MODE)
+AGENT: Final = Iri(vocab.ACL_AGENT)
+AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
+AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
+ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
+
+_IS_AUTHORIZATION: Final = (TYPE, AUTHORIZATION)
+_CLASSES: Final = frozenset({vocab.FOAF_AGENT, vocab.ACL_AUTHENTICATED_AGENT})
+_MODES: Final = frozenset({vocab.ACL_READ, vocab.ACL_APPEND, vocab.ACL_WRITE, vocab.ACL_CONTROL})
+
+
+class GranteeKind(Enum):
+    """Whom a rule can name."""
+
+    AGENT = "agent"
+    GROUP = "group"
+    AUTHENTICATED = "authenticated"
+    EVERYONE = "everyone"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grantee:
+    """One of those whom rules grant access: an agent or a group by its IRI, or a class of agents.
+
+    The IRI of an agent is canonical (:func:`podstead.wac.iris.agent_name`).
+    """
+
+    kind: GranteeKind
+    iri: str = ""
+
+    @property
+    def statement(self) -> tuple[Iri, Iri]:
+        """The predicate and object that name the grantee in an authorization."""
+        match self.kind:
+            case GranteeKind.AGENT:
+                return AGENT, Iri(self.iri)
+            case GranteeKind.GROUP:
+                return AGENT_GROUP, Iri(self.iri)
+            case GranteeKind.AUTHENTICATED:
+                return AGENT_CLASS, Iri(vocab.ACL_AUTHENTICATED_AGENT)
+            case GranteeKind.EVERYONE:
+                return AGENT_CLASS, Iri(vocab.FOAF_AGENT)
+
+
+EVERYONE: Final = Grantee(GranteeKind.EVERYONE)
+AUTHENTICATED: Final = Grantee(GranteeKind.AUTHENTICATED)
+
+
+def agent(iri: str) -> Grantee:
+    """The agent with this IRI."""
+    return Grantee(GranteeKind.AGENT, agent_name(iri))
+
+
+def group(iri: str) -> Grantee:
+    """The group with this IRI."""
+    return Grantee(GranteeKind.GROUP, iri)
+
+
+def grantees_of(rule: Authorization) -> tuple[Grantee, ...]:
+    """Everybody whom an authorization names: classes first, then groups and agents by IRI."""
+    return (
+        *((EVERYONE,) if rule.public else ()),
+        *((AUTHENTICATED,) if rule.authenticated else ()),
+        *(group(iri) for iri in sorted(rule.groups)),
+        *(agent(iri) for iri in sorted(rule.agents)),
+    )
+
+
+class Peculiarity(Enum):
+    """Why a rule is special."""
+
+    NO_EFFECT = "no effect"
+    ORIGINS = "origins"
+    OTHER_RESOURCE = "other resource"
+    UNKNOWN_CLASS = "unknown class"
+    UNKNOWN_MODE = "unknown mode"
+    FURTHER_STATEMENTS = "further statements"
+    """A condition, a type, a label or any other statement that plain rules do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One authorization of an ACL with its node; plain if it has no peculiarities."""
+
+    node: Subject
+    authorization: Authorization
+    peculiarities: frozenset[Peculiarity]
+    description: Description
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.peculiarities
+
+    @property
+    def name(self) -> str | None:
+        """The IRI of the rule; ``None`` if it has none."""
+        return self.node.value if isinstance(self.node, Iri) else None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """All rules of one ACL, in the order of the document.
+
+    ``is_void`` means that the ACL grants nothing at all, because it names too many groups.
+    """
+
+    rules: tuple[Rule, ...]
+    is_void: bool = False
+
+    @property
+    def plain(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.is_plain)
+
+    @property
+    def special(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if not rule.is_plain)
+
+    def about_subject(self) -> tuple[Rule, ...]:
+        """The rules that decide about the subject of the ACL."""
+        return tuple(rule for rule in self._effective() if rule.authorization.access_to)
+
+    def about_contents(self) -> tuple[Rule, ...]:
+        """The rules that decide about everything below that has no closer ACL."""
+        return tuple(rule for rule in self._effective() if rule.authorization.default)
+
+    def _effective(self) -> tuple[Rule, ...]:
+        if self.is_void:
+            return ()
+        return tuple(rule for rule in self.rules if applies(rule.authorization))
+
+
+def read_rules(graph: Graph, *, subject_url: str) -> RuleSet:
+    """The rules of the ACL of the resource at ``subject_url``."""
+    subject = canonical_url(subject_url)
+    found = tuple(
+        Rule(node, rule, _peculiarities(graph.about(node), rule, subject), graph.about(node))
+        for node, rule in authorizations_by_node(graph, subject_url=subject_url).items()
+    )
+    groups = frozenset[str]().union(
+        *(rule.authorization.groups for rule in found if applies(rule.authorization))
+    )
+    return RuleSet(found, is_void=len(groups) > MAX_GROUPS)
+
+
+def granted(rules: tuple[Rule, ...]) -> Mapping[Grantee, Modes]:
+    """The modes that the rules grant to each grantee that they name, origins aside."""
+    modes: dict[Grantee, Modes] = {}
+    for rule in rules:
+        for grantee in grantees_of(rule.authorization):
+            modes[grantee] = modes.get(grantee, NO_MODES) | rule.authorization.modes
+    return modes
+
+
+def _peculiarities(
+    description: Description, rule: Authorization, subject: str | None
+) -> frozenset[Peculiarity]:
+    found = set()
+    if not applies(rule):
+        found.add(Peculiarity.NO_EFFECT)
+    for predicate, objects in description.items():
+        for each in objects:
+            peculiarity = _peculiarity(predicate, each, subject)
+            if peculiarity is not None:
+                found.add(peculiarity)
+    return frozenset(found)
+
+
+def _peculiarity(predicate: Iri, object_: Object, subject: str | None) -> Peculiarity | None:
+    """What a plain rule would not state, if the statement is such a one."""
+    if predicate == ORIGIN:
+        return Peculiarity.ORIGINS
+    known, otherwise = False, Peculiarity.FURTHER_STATEMENTS
+    if isinstance(object_, Iri):
+        value = object_.value
+        if predicate in (ACCESS_TO, DEFAULT):
+            known, otherwise = canonical_url(value) == subject, Peculiarity.OTHER_RESOURCE
+        elif predicate == AGENT_CLASS:
+            known, otherwise = value in _CLASSES, Peculiarity.UNKNOWN_CLASS
+        elif predicate == MODE:
+            known, otherwise = value in _MODES, Peculiarity.UNKNOWN_MODE
+        else:
+            known = predicate in (AGENT, AGENT_GROUP) or (predicate, object_) == _IS_AUTHORIZATION
+    return None if known else otherwise
