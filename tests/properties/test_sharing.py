@@ -6,8 +6,10 @@ with another RDF library and grants what the specification says.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podstead.rdf.graph import Graph
@@ -29,6 +31,7 @@ from tests.support.acl_documents import (
     ACL_URL,
     CONTAINER,
     GROUPS,
+    PLAIN,
     Rule,
     documents,
     origins,
@@ -109,6 +112,9 @@ def test_an_edit_changes_nothing_for_others(
 
 
 @given(documents, agents, modes_strategy, optional_modes)
+@example([PLAIN], agent(BOB), frozenset({Mode.READ}), None)
+@example([replace(PLAIN, agents=(BOB, CAROL))], agent(BOB), frozenset({Mode.READ}), None)
+@example([PLAIN], agent(BOB), frozenset({Mode.READ}), frozenset({Mode.READ}))
 def test_an_edit_gives_the_modes_asked_for(
     document: list[Rule], grantee: Grantee, here: Modes, inside: Modes | None
 ) -> None:

@@ -24,6 +24,7 @@ from tests.support.acl_documents import (
     CONTAINER,
     GROUPS,
     ORIGINS,
+    PLAIN,
     Rule,
     documents,
     origins,
@@ -95,9 +96,6 @@ def test_any_two_authorizations_grant_what_the_specification_says(origin: str | 
     """W-8, W-11 to W-17"""
     for pair in itertools.combinations_with_replacement(single_rules(), 2):
         assert_as_specified(list(pair), [{BOB}, {CAROL}], origin, access_to=True)
-
-
-PLAIN = Rule(("acl:Authorization",), (BOB,), (), (), (), ("./",), ("./",), ("acl:Write",))
 
 
 @given(documents, requesters, origins)

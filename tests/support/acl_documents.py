@@ -73,3 +73,6 @@ origins = st.sampled_from([None, *ORIGINS, "https://third.example"])
 
 def turtle(document: list[Rule]) -> str:
     return "\n".join(rule.turtle(number) for number, rule in enumerate(document))
+
+
+PLAIN = Rule(("acl:Authorization",), (BOB,), (), (), (), ("./",), ("./",), ("acl:Write",))
