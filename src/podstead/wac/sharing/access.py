@@ -13,7 +13,7 @@ from enum import Enum
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.roles import Role, role_of
-from podstead.wac.sharing.rules import Grantee, GranteeKind, Rule, RuleSet, granted
+from podstead.wac.sharing.rules import AccessRule, Grantee, GranteeKind, RuleSet, granted
 
 
 class Scope(Enum):
@@ -41,7 +41,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AccessEntry:
     """What one grantee can do. ``inherited_from`` is the container whose rules say so; ``None`` if
     the resource has rules of its own."""
 
@@ -81,8 +81,8 @@ class AccessList:
     resource: ResourcePath
     owner: str | None
     inherited_from: ResourcePath | None
-    entries: tuple[Entry, ...]
-    special: tuple[Rule, ...]
+    entries: tuple[AccessEntry, ...]
+    special: tuple[AccessRule, ...]
 
 
 _ORDER = (
@@ -113,22 +113,22 @@ def access_list(
 
 
 def _entries(
-    here: tuple[Rule, ...],
-    inside: tuple[Rule, ...] | None,
+    here: tuple[AccessRule, ...],
+    inside: tuple[AccessRule, ...] | None,
     inherited_from: ResourcePath | None,
-) -> tuple[Entry, ...]:
+) -> tuple[AccessEntry, ...]:
     """The entries of a document if ``inside`` is ``None``, else those of a container."""
     on_this = granted(here)
     on_inside = {} if inside is None else granted(inside)
     grantees = sorted({*on_this, *on_inside}, key=lambda each: (_ORDER.index(each.kind), each.iri))
-    entries: list[Entry] = []
+    entries: list[AccessEntry] = []
     for grantee in grantees:
         this, below = on_this.get(grantee, NO_MODES), on_inside.get(grantee, NO_MODES)
         if this == below:
-            entries.append(Entry(grantee, this, Scope.BOTH, inherited_from))
+            entries.append(AccessEntry(grantee, this, Scope.BOTH, inherited_from))
             continue
         if this:
-            entries.append(Entry(grantee, this, Scope.THIS, inherited_from))
+            entries.append(AccessEntry(grantee, this, Scope.THIS, inherited_from))
         if below:
-            entries.append(Entry(grantee, below, Scope.INSIDE, inherited_from))
+            entries.append(AccessEntry(grantee, below, Scope.INSIDE, inherited_from))
     return tuple(entries)

@@ -23,9 +23,9 @@ from podstead.wac.sharing.rules import (
     DEFAULT,
     MODE,
     TYPE,
+    AccessRule,
     Grantee,
     GranteeKind,
-    Rule,
     grantees_of,
     read_rules,
 )
@@ -122,7 +122,7 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
     return Graph([*kept, *_new_rules(graph, change.grantee, here, inside, target)])
 
 
-def _granted(rules: Iterable[Rule], *, access_to: bool) -> Modes:
+def _granted(rules: Iterable[AccessRule], *, access_to: bool) -> Modes:
     def is_about(rule: Authorization) -> bool:
         return rule.access_to if access_to else rule.default
 
@@ -135,7 +135,7 @@ def _differs(wanted: Modes | None, held: Modes) -> bool:
     return wanted is not None and with_entailed(wanted) != held
 
 
-def _without(graph: Graph, rule: Rule, grantee: Grantee) -> Iterator[Triple]:
+def _without(graph: Graph, rule: AccessRule, grantee: Grantee) -> Iterator[Triple]:
     """The statements to remove so that a plain rule no longer names the grantee: all of them if it
     names nobody else."""
     names_others = len(grantees_of(rule.authorization)) > 1

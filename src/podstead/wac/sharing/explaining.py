@@ -12,7 +12,7 @@ from enum import Enum
 from podstead.wac.acl import Authorization
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import Mode, Modes
-from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, Rule, agent, group
+from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, AccessRule, Grantee, agent, group
 
 
 class Cause(Enum):
@@ -38,7 +38,7 @@ class Reason:
 
     mode: Mode
     cause: Cause
-    rule: Rule | None = None
+    rule: AccessRule | None = None
     grantee: Grantee | None = None
 
     @property
@@ -58,7 +58,7 @@ class Explanation:
         return tuple(reason for reason in self.reasons if reason.mode is mode)
 
 
-def explain(applying: tuple[Rule, ...], requester: Requester | None) -> Explanation:
+def explain(applying: tuple[AccessRule, ...], requester: Requester | None) -> Explanation:
     """Why an agent, or the public, has modes under the rules that apply to a resource."""
     rules = Rules.of(tuple(rule.authorization for rule in applying))
     modes = rules.public if requester is None else agent_modes(rules, requester)
@@ -71,7 +71,9 @@ def explain(applying: tuple[Rule, ...], requester: Requester | None) -> Explanat
     return Explanation(modes, tuple(reasons))
 
 
-def _grants(mode: Mode, applying: tuple[Rule, ...], requester: Requester | None) -> list[Reason]:
+def _grants(
+    mode: Mode, applying: tuple[AccessRule, ...], requester: Requester | None
+) -> list[Reason]:
     """Every reason to grant the mode, origins aside."""
     found = []
     for rule in applying:
@@ -84,7 +86,7 @@ def _grants(mode: Mode, applying: tuple[Rule, ...], requester: Requester | None)
 
 
 def _obstacles(
-    mode: Mode, applying: tuple[Rule, ...], restricted: Requester | None
+    mode: Mode, applying: tuple[AccessRule, ...], restricted: Requester | None
 ) -> list[Reason]:
     """Why the mode is not held: the rules that name origins if it would be held without them."""
     if restricted is not None and restricted.origin is not None:

@@ -107,7 +107,7 @@ class Peculiarity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AccessRule:
     """One authorization of an ACL with its node; plain if it has no peculiarities."""
 
     node: Subject
@@ -132,26 +132,26 @@ class RuleSet:
     ``is_void`` means that the ACL grants nothing at all, because it names too many groups.
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[AccessRule, ...]
     is_void: bool = False
 
     @property
-    def plain(self) -> tuple[Rule, ...]:
+    def plain(self) -> tuple[AccessRule, ...]:
         return tuple(rule for rule in self.rules if rule.is_plain)
 
     @property
-    def special(self) -> tuple[Rule, ...]:
+    def special(self) -> tuple[AccessRule, ...]:
         return tuple(rule for rule in self.rules if not rule.is_plain)
 
-    def about_subject(self) -> tuple[Rule, ...]:
+    def about_subject(self) -> tuple[AccessRule, ...]:
         """The rules that decide about the subject of the ACL."""
         return tuple(rule for rule in self._effective() if rule.authorization.access_to)
 
-    def about_contents(self) -> tuple[Rule, ...]:
+    def about_contents(self) -> tuple[AccessRule, ...]:
         """The rules that decide about everything below that has no closer ACL."""
         return tuple(rule for rule in self._effective() if rule.authorization.default)
 
-    def _effective(self) -> tuple[Rule, ...]:
+    def _effective(self) -> tuple[AccessRule, ...]:
         if self.is_void:
             return ()
         return tuple(rule for rule in self.rules if applies(rule.authorization))
@@ -161,7 +161,7 @@ def read_rules(graph: Graph, *, subject_url: str) -> RuleSet:
     """The rules of the ACL of the resource at ``subject_url``."""
     subject = canonical_url(subject_url)
     found = tuple(
-        Rule(node, rule, _peculiarities(graph.about(node), rule, subject), graph.about(node))
+        AccessRule(node, rule, _peculiarities(graph.about(node), rule, subject), graph.about(node))
         for node, rule in authorizations_by_node(graph, subject_url=subject_url).items()
     )
     groups = frozenset[str]().union(
@@ -170,7 +170,7 @@ def read_rules(graph: Graph, *, subject_url: str) -> RuleSet:
     return RuleSet(found, is_void=len(groups) > MAX_GROUPS)
 
 
-def granted(rules: tuple[Rule, ...]) -> Mapping[Grantee, Modes]:
+def granted(rules: tuple[AccessRule, ...]) -> Mapping[Grantee, Modes]:
     """The modes that the rules grant to each grantee that they name, origins aside."""
     modes: dict[Grantee, Modes] = {}
     for rule in rules:

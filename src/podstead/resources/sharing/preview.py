@@ -1,0 +1,149 @@
+"""What would an edit of the rules change, and for whom? Decided by the gate, on both rule sets.
+
+There is no second decision here: the same gate is asked about the store as it is and about the
+store as it would be (:mod:`podstead.resources.sharing.hypothetical`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.clock import Randomness
+from podstead.core.identifiers import ResourcePath, acl_of, is_container
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.storage.protocol import DocumentSource, ResourceStore
+from podstead.wac.decision import Requester, agent_modes
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Modes, any_member
+from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind
+
+MAX_GRANTEES: Final = 200
+"""For how many agents and groups one preview is computed."""
+
+_MAX_LOOKED_AT: Final = 2_000
+"""How many resources inside a container are looked at for rules of their own."""
+_SAMPLE: Final = 5
+_PAGE: Final = 200
+_NAME_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one grantee can do now, and could do after the edit."""
+
+    grantee: Grantee
+    before: Modes
+    after: Modes
+
+    @property
+    def is_change(self) -> bool:
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What is inside a container: some resources that inherit its rules, and how many have rules of
+    their own, which an edit of the container's rules does not reach.
+
+    ``is_complete`` is false if there was too much to look at.
+    """
+
+    inheriting: tuple[ResourcePath, ...] = ()
+    with_own_rules: int = 0
+    is_complete: bool = True
+
+
+NOTHING_INSIDE = Inside()
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """The gate, and the store whose rules it decides by."""
+
+    gate: Gate
+    source: DocumentSource
+
+
+class Comparison:
+    """Asks for two decisions about one resource: as the rules are, and as they would be."""
+
+    def __init__(self, before: Decider, after: Decider, *, randomness: Randomness) -> None:
+        self._before = before
+        self._after = after
+        # An agent that no rule names, in place of everybody who is signed in.
+        self._somebody = f"urn:podstead:somebody:{randomness.token_hex(_NAME_BYTES)}"
+
+    async def differences(
+        self, grantees: Iterable[Grantee], resource: ResourcePath
+    ) -> tuple[Difference, ...]:
+        """What the edit changes on the resource, for each grantee."""
+        return tuple(
+            [
+                Difference(
+                    grantee,
+                    await self._modes(self._before, grantee, resource),
+                    await self._modes(self._after, grantee, resource),
+                )
+                for grantee in grantees
+            ]
+        )
+
+    async def differences_inside(
+        self, grantees: Iterable[Grantee], container: ResourcePath
+    ) -> tuple[Difference, ...]:
+        """The same for everything inside that has no rules of its own."""
+        return await self.differences(grantees, any_member(container))
+
+    async def lost_by(self, agent: Identity, resource: ResourcePath) -> Modes:
+        """The modes that an agent has now and would not have after the edit."""
+        before = await _granted(self._before, agent, resource)
+        return before - await _granted(self._after, agent, resource)
+
+    async def _modes(self, decider: Decider, grantee: Grantee, resource: ResourcePath) -> Modes:
+        """What the gate grants: to an agent by name, to the public, to an agent whom no rule names,
+        or to the members of a group for being that."""
+        if grantee.kind is GranteeKind.GROUP:
+            snapshot = await decider.source.read_metadata(paths_to_read(resource))
+            basis = await decider.gate.basis(None, None, resource, snapshot)
+            return agent_modes(basis.rules, Requester(frozenset(), frozenset({grantee.iri})))
+        if grantee == EVERYONE:
+            return await _granted(decider, None, resource)
+        iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
+        return await _granted(decider, Identity(iri, AuthenticationMethod.SESSION), resource)
+
+
+async def _granted(decider: Decider, agent: Identity | None, resource: ResourcePath) -> Modes:
+    snapshot = await decider.source.read_metadata(paths_to_read(resource))
+    return (await decider.gate.grant(agent, None, resource, snapshot)).user
+
+
+async def look_inside(store: ResourceStore, container: ResourcePath) -> Inside:
+    """Which resources inside a container inherit its rules. A container with rules of its own is
+    one resource with own rules, whatever is in it."""
+    if not is_container(container):
+        return NOTHING_INSIDE
+    inheriting: list[ResourcePath] = []
+    with_own, looked_at = 0, 0
+    pending = [container]
+    while pending:
+        current, after = pending.pop(), None
+        while True:
+            members = await store.list_members(current, after=after, limit=_PAGE)
+            if not members:
+                break
+            after = members[-1].path
+            looked_at += len(members)
+            acls = await store.read_metadata([acl_of(member.path) for member in members])
+            for member in members:
+                if acls[acl_of(member.path)] is not None:
+                    with_own += 1
+                    continue
+                inheriting.append(member.path)
+                if is_container(member.path):
+                    pending.append(member.path)
+            if looked_at >= _MAX_LOOKED_AT:
+                return Inside(tuple(inheriting[:_SAMPLE]), with_own, is_complete=False)
+    return Inside(tuple(inheriting[:_SAMPLE]), with_own)

@@ -1,0 +1,201 @@
+"""Reads the ACL that decides about a resource, and writes the resource's own.
+
+Both are operations on resources like any other, carried out by :class:`ResourceService` for the
+agent who asks. So an agent sees and changes exactly the rules that it could read and write over
+HTTP, and a write is conditional on what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from podstead.core.conditional import Conditions
+from podstead.core.errors import (
+    AccessDenied,
+    Conflict,
+    NotFound,
+    Overloaded,
+    PreconditionFailed,
+    StorageError,
+)
+from podstead.core.identifiers import (
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    storage_root,
+    subject_of,
+)
+from podstead.core.identity import Identity
+from podstead.core.media_types import TURTLE
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.rdf.codecs import Document
+from podstead.rdf.errors import UnknownContext
+from podstead.resources.documents import Documents
+from podstead.resources.outcome import Representation, ResourceRequest
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.edits import RulesDocument
+from podstead.storage.protocol import ResourceStore, Snapshot, whole_body
+from podstead.storage.records import AtVersion, Precondition
+from podstead.wac import modes
+from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac.gate import Gate
+
+_READ_ATTEMPTS = 8
+
+
+class RulesOutOfReach(AccessDenied):
+    """The agent has Control of the resource, but may not read the rules that it inherits."""
+
+    def __init__(self, folder: ResourcePath) -> None:
+        super().__init__("The rules of the folder above decide, and you may not see them")
+        self.folder = folder
+
+
+class RulesUnreadable(Conflict):
+    """The ACL cannot be understood at present, so it cannot be edited."""
+
+    def __init__(self) -> None:
+        super().__init__("The access rules cannot be read, so they cannot be edited here")
+
+
+class RulesChanged(PreconditionFailed):
+    """The rules are no longer those that the edit was made for."""
+
+    def __init__(self) -> None:
+        super().__init__("Somebody else has changed the access rules in the meantime")
+
+
+class RulesDocuments:
+    """Reads and writes ACLs for one agent at a time."""
+
+    def __init__(
+        self,
+        *,
+        resources: ResourceService,
+        documents: Documents,
+        store: ResourceStore,
+        gate: Gate,
+    ) -> None:
+        self._resources = resources
+        self._documents = documents
+        self._store = store
+        self._gate = gate
+
+    def url_of(self, path: ResourcePath) -> str:
+        """The URL of a resource."""
+        return self._documents.url_of(path)
+
+    async def snapshot(self, agent: Identity | None, resource: ResourcePath) -> Snapshot:
+        """What is stored at and above a resource that the agent has Control of.
+
+        Raises NotAuthenticated and AccessDenied without Control, and NotFound for what does not
+        exist, is in no storage or is itself auxiliary.
+        """
+        snapshot = await self._store.read_metadata(paths_to_read(resource))
+        if storage_root(resource) is None or auxiliary_kind(resource) is not None:
+            raise NotFound
+        acl = acl_of(resource)
+        await self._gate.authorize(agent, None, acl, modes.for_read(acl), snapshot)
+        if snapshot[resource] is None:
+            raise NotFound
+        return snapshot
+
+    async def read(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
+        """The ACL that decides about the resource.
+
+        Raises what :meth:`snapshot` raises, RulesOutOfReach and RulesUnreadable.
+        """
+        for _ in range(_READ_ATTEMPTS):
+            snapshot = await self.snapshot(agent, resource)
+            decisive = next((path for path in acl_paths(resource) if snapshot[path]), None)
+            if decisive is None:
+                raise RulesUnreadable  # no rules at all, as after a repair by hand
+            try:
+                return await self._read(agent, resource, subject_of(decisive))
+            except NotFound:
+                continue  # deleted since the snapshot
+        raise Overloaded("The access rules are changing too fast to be read; try again")
+
+    async def read_above(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
+        """The ACL that would decide if the resource had none of its own; raises as :meth:`read`."""
+        snapshot = await self.snapshot(agent, resource)
+        above = [path for path in acl_paths(resource)[1:] if snapshot[path]]
+        if not above:
+            raise RulesUnreadable
+        return await self._read(agent, resource, subject_of(above[0]))
+
+    async def write(
+        self, agent: Identity | None, current: RulesDocument, document: Document
+    ) -> None:
+        """Store the resource's own ACL, if the rules are still ``current``.
+
+        Raises RulesChanged otherwise, and everything that a PUT raises.
+        """
+        acl = acl_of(current.resource)
+        content_type = current.content_type if current.is_own else TURTLE
+        conditions = Conditions(if_none_match="*")
+        preconditions: tuple[Precondition, ...] = (AtVersion(acl_of(current.of), current.version),)
+        if current.is_own:
+            conditions, preconditions = Conditions(if_match=current.etag), ()
+        content = await self._documents.write(document, content_type, path=acl)
+        operation = Operation(
+            "PUT", acl, InMemoryBody(content), conditions, content_type=content_type
+        )
+        await self._change(agent, operation, current, preconditions)
+
+    async def remove(self, agent: Identity | None, current: RulesDocument) -> None:
+        """Delete the resource's own ACL, if it is still ``current``; raises as :meth:`write`."""
+        conditions = Conditions(if_match=current.etag)
+        operation = Operation("DELETE", acl_of(current.resource), InMemoryBody(), conditions)
+        await self._change(agent, operation, current)
+
+    async def _change(
+        self,
+        agent: Identity | None,
+        operation: Operation,
+        current: RulesDocument,
+        preconditions: tuple[Precondition, ...] = (),
+    ) -> None:
+        request = ResourceRequest(operation, agent, state_preconditions=preconditions)
+        try:
+            await self._resources.handle(request)
+        except PreconditionFailed as error:
+            raise RulesChanged from error
+        except (NotFound, Overloaded) as error:
+            now = await self.read(agent, current.resource)
+            if now.token != current.token:
+                raise RulesChanged from error
+            raise
+
+    async def _read(
+        self, agent: Identity | None, resource: ResourcePath, of: ResourcePath
+    ) -> RulesDocument:
+        path = acl_of(of)
+        request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
+        try:
+            outcome = await self._resources.handle(request)
+        except AccessDenied as error:
+            if of == resource:
+                raise
+            raise RulesOutOfReach(of) from error
+        metadata, etag = outcome.metadata, outcome.etag
+        representation = outcome.representation
+        if metadata is None or etag is None or representation is None:
+            raise StorageError("The access rules have no content")
+        content, content_type = await _content(representation), representation.content_type
+        try:
+            document = await self._documents.parse(content, content_type, path=path)
+        except UnknownContext as error:
+            raise RulesUnreadable from error
+        return RulesDocument(resource, of, document, content_type, etag, metadata.version)
+
+
+async def _content(representation: Representation) -> bytes:
+    body = representation.body
+    if body is None:
+        return b""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, AsyncIterator):
+        return b"".join([piece async for piece in body])
+    return await whole_body(body)

@@ -1,0 +1,335 @@
+"""Sharing a resource: who has access, why, what an edit would change, and making the edit.
+
+Everything here is done for an agent who has Control of the resource, which the gate decides. Rules
+are read and written as operations on resources (:mod:`.rules_document`), and what they mean is the
+gate's decision (:mod:`.preview`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from podstead.core.clock import Randomness
+from podstead.core.errors import Conflict, RequestRefused
+from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.media_types import TURTLE
+from podstead.rdf.codecs import Document
+from podstead.resources.documents import Documents
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.edits import Edit, Inheritance, RulesDocument, edited
+from podstead.resources.sharing.hypothetical import HypotheticalRules
+from podstead.resources.sharing.preview import (
+    MAX_GRANTEES,
+    Comparison,
+    Decider,
+    Difference,
+    Inside,
+    look_inside,
+)
+from podstead.resources.sharing.rules_document import (
+    RulesChanged,
+    RulesDocuments,
+)
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import random_version
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate, StorageOwners
+from podstead.wac.iris import agent_name
+from podstead.wac.modes import Mode, any_member
+from podstead.wac.sharing.access import AccessList, access_list
+from podstead.wac.sharing.explaining import Explanation, explain
+from podstead.wac.sharing.rules import (
+    AUTHENTICATED,
+    EVERYONE,
+    Grantee,
+    RuleSet,
+    agent,
+    grantees_of,
+    read_rules,
+)
+
+
+class OwnerLockedOut(Conflict):
+    """The edit would take something from the owner of the storage."""
+
+    def __init__(self) -> None:
+        super().__init__("The owner of the storage keeps full access; this would take it away")
+
+
+class NeedsConfirmation(Conflict):
+    """The agent who edits would no longer have Control, and has not confirmed that."""
+
+    def __init__(self) -> None:
+        super().__init__("You would no longer be able to manage this; confirm if you mean it")
+
+
+class NothingAbove(Conflict):
+    """The root of a storage has no container above from which it could inherit."""
+
+    def __init__(self) -> None:
+        super().__init__("The root of a storage inherits from nothing, so it keeps its own rules")
+
+
+@dataclass(frozen=True, slots=True)
+class SharingState:
+    """Who has access to a resource. ``token`` identifies the state of the rules for an edit."""
+
+    access: AccessList
+    token: str
+    can_inherit: bool
+
+
+class Consequence(Enum):
+    """What a person should know before saving an edit."""
+
+    GETS_OWN_RULES = "gets own rules"
+    """The resource no longer follows the rules of the containers above."""
+    LOSES_OWN_RULES = "loses own rules"
+    EVERYONE_CAN_CHANGE = "everyone can change"
+    """Everybody, without signing in, can change or delete something."""
+    LOSES_CONTROL = "loses control"
+    """Who edits can no longer manage the resource, and has to confirm that."""
+    OWNER_LOSES = "owner loses"
+    """The owner would lose access: the edit is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an edit would change on the resource (``here``) and on what inherits from it."""
+
+    here: tuple[Difference, ...]
+    inside: tuple[Difference, ...]
+    members: Inside
+    consequences: frozenset[Consequence]
+
+    @property
+    def changes_anything(self) -> bool:
+        rules = {Consequence.GETS_OWN_RULES, Consequence.LOSES_OWN_RULES}
+        return bool(rules & self.consequences) or any(
+            difference.is_change for difference in (*self.here, *self.inside)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Why an agent can do what it can with a resource.
+
+    ``decided_by`` is the resource whose ACL decides: the resource itself or a container above it.
+    """
+
+    explanation: Explanation
+    decided_by: ResourcePath
+
+
+class SharingService:
+    """Shows and edits who has access."""
+
+    def __init__(
+        self,
+        *,
+        resources: ResourceService,
+        documents: Documents,
+        store: ResourceStore,
+        gate: Gate,
+        owners: StorageOwners,
+        randomness: Randomness,
+    ) -> None:
+        self._rules = RulesDocuments(
+            resources=resources, documents=documents, store=store, gate=gate
+        )
+        self._documents = documents
+        self._store = store
+        self._gate = gate
+        self._owners = owners
+        self._randomness = randomness
+
+    async def view(self, agent_: Identity | None, resource: ResourcePath) -> SharingState:
+        """Who has access to the resource.
+
+        Raises NotAuthenticated and AccessDenied without Control, NotFound, RulesOutOfReach and
+        RulesUnreadable.
+        """
+        current = await self._rules.read(agent_, resource)
+        access = access_list(
+            self._rule_set(current),
+            resource,
+            inherited_from=None if current.is_own else current.of,
+            owner=await self._owner_of(resource),
+        )
+        return SharingState(access, current.token, can_inherit=storage_root(resource) != resource)
+
+    async def preview(
+        self, agent_: Identity | None, resource: ResourcePath, edit: Edit, token: str
+    ) -> Preview:
+        """What the edit would change. Raises what :meth:`view` raises, RulesChanged unless the
+        rules are in the state of the token, and NothingAbove."""
+        current = await self._current(agent_, resource, token)
+        return await self._preview(agent_, current, edit)
+
+    async def save(
+        self,
+        agent_: Identity | None,
+        resource: ResourcePath,
+        edit: Edit,
+        token: str,
+        *,
+        confirmed: bool = False,
+    ) -> Preview:
+        """Make the edit, and return what it changed.
+
+        Raises what :meth:`preview` raises, OwnerLockedOut, NeedsConfirmation unless ``confirmed``,
+        and everything that a PUT or DELETE of the ACL raises. Nothing is changed then.
+        """
+        current = await self._current(agent_, resource, token)
+        preview = await self._preview(agent_, current, edit)
+        if Consequence.OWNER_LOSES in preview.consequences:
+            raise OwnerLockedOut
+        if Consequence.LOSES_CONTROL in preview.consequences and not confirmed:
+            raise NeedsConfirmation
+        document = self._edited(current, edit)
+        if document is not None:
+            if not current.is_own or document.graph != current.document.graph:
+                await self._rules.write(agent_, current, document)
+        elif current.is_own:
+            await self._rules.remove(agent_, current)
+        return preview
+
+    async def explain(
+        self,
+        agent_: Identity | None,
+        resource: ResourcePath,
+        *,
+        person: str | None,
+        origin: str | None = None,
+        inside: bool = False,
+    ) -> Answer:
+        """Why a person, ``None`` for the public, can do what they can with the resource, or with
+        what is ``inside`` it; from an application if there is an ``origin``.
+
+        Raises what :meth:`view` raises.
+        """
+        current = await self._rules.read(agent_, resource)
+        rules = self._rule_set(current)
+        own = current.is_own and not inside
+        applying = rules.about_subject() if own else rules.about_contents()
+        identity = None if person is None else Identity(person, AuthenticationMethod.SESSION)
+        target = any_member(resource) if inside else resource
+        snapshot = await self._store.read_metadata(paths_to_read(target))
+        basis = await self._gate.basis(identity, origin, target, snapshot)
+        return Answer(explain(applying, basis.requester), current.of)
+
+    # --- steps ----------------------------------------------------------------------------
+
+    async def _current(
+        self, agent_: Identity | None, resource: ResourcePath, token: str
+    ) -> RulesDocument:
+        current = await self._rules.read(agent_, resource)
+        if current.token != token:
+            raise RulesChanged
+        return current
+
+    async def _preview(
+        self, agent_: Identity | None, current: RulesDocument, edit: Edit
+    ) -> Preview:
+        resource = current.resource
+        if edit.inheritance is Inheritance.RESUME and storage_root(resource) == resource:
+            raise NothingAbove
+        document = self._edited(current, edit)
+        comparison = Comparison(
+            Decider(self._gate, self._store),
+            await self._decider_after(current, document),
+            randomness=self._randomness,
+        )
+        owner = await self._owner_of(resource)
+        after = await self._rules_after(agent_, current, document)
+        grantees = _grantees(edit, owner, self._rule_set(current), after)
+        here = await comparison.differences(grantees, resource)
+        inside: tuple[Difference, ...] = ()
+        if is_container(resource):
+            inside = await comparison.differences_inside(grantees, resource)
+        consequences = set(_consequences(current, document, (*here, *inside)))
+        if owner is not None and _takes_from(agent(owner), (*here, *inside)):
+            consequences.add(Consequence.OWNER_LOSES)
+        if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
+            consequences.add(Consequence.LOSES_CONTROL)
+        members = await look_inside(self._store, resource)
+        return Preview(here, inside, members, frozenset(consequences))
+
+    async def _decider_after(self, current: RulesDocument, document: Document | None) -> Decider:
+        """The gate as it would decide after the edit."""
+        if document is None and not current.is_own:
+            return Decider(self._gate, self._store)
+        acl = acl_of(current.resource)
+        content = None
+        if document is not None:
+            content = await self._documents.write(document, TURTLE, path=acl)
+        source = HypotheticalRules(
+            self._store,
+            acl,
+            content=content,
+            content_type=TURTLE,
+            version=random_version(self._randomness),
+        )
+        return Decider(self._gate.over(source), source)
+
+    async def _rules_after(
+        self, agent_: Identity | None, current: RulesDocument, document: Document | None
+    ) -> RuleSet:
+        """The rules after the edit, for the grantees that they name."""
+        if document is not None:
+            url = self._rules.url_of(current.resource)
+            return read_rules(document.graph, subject_url=url)
+        if not current.is_own:
+            return self._rule_set(current)
+        try:
+            return self._rule_set(await self._rules.read_above(agent_, current.resource))
+        except RequestRefused:
+            return RuleSet(())  # what they grant to those named now is shown nevertheless
+
+    def _edited(self, current: RulesDocument, edit: Edit) -> Document | None:
+        return edited(current, edit, url=self._rules.url_of(current.resource))
+
+    def _rule_set(self, rules: RulesDocument) -> RuleSet:
+        return read_rules(rules.document.graph, subject_url=self._rules.url_of(rules.of))
+
+    async def _owner_of(self, resource: ResourcePath) -> str | None:
+        storage = storage_root(resource)
+        owner = None if storage is None else await self._owners.owner_of(storage)
+        return None if owner is None else agent_name(owner)
+
+
+def _grantees(edit: Edit, owner: str | None, *rule_sets: RuleSet) -> tuple[Grantee, ...]:
+    """Everybody whom an edit may concern, those that it names first."""
+    named = (
+        grantee
+        for rules in rule_sets
+        for rule in rules.rules
+        for grantee in grantees_of(rule.authorization)
+    )
+    owners = () if owner is None else (agent(owner),)
+    changed = (change.grantee for change in edit.changes)
+    found = dict.fromkeys((*changed, EVERYONE, AUTHENTICATED, *owners, *named))
+    return tuple(found)[:MAX_GRANTEES]
+
+
+def _consequences(
+    current: RulesDocument, document: Document | None, differences: tuple[Difference, ...]
+) -> Iterator[Consequence]:
+    if document is not None and not current.is_own:
+        yield Consequence.GETS_OWN_RULES
+    if document is None and current.is_own:
+        yield Consequence.LOSES_OWN_RULES
+    for difference in differences:
+        gained = difference.after - difference.before
+        if difference.grantee == EVERYONE and gained & {Mode.WRITE, Mode.CONTROL}:
+            yield Consequence.EVERYONE_CAN_CHANGE
+
+
+def _takes_from(grantee: Grantee, differences: tuple[Difference, ...]) -> bool:
+    return any(
+        difference.grantee == grantee and difference.before - difference.after
+        for difference in differences
+    )
