@@ -191,7 +191,8 @@ def _format(essence: str) -> RdfFormat:
 
 def _malformed(essence: str, error: SyntaxError, content: bytes) -> MalformedRdf:
     reason = rdf12.reason_of(_PLACE.sub("", str(error.msg)), content, error.lineno)
-    return MalformedRdf(essence, reason[:_MAX_REASON_LENGTH], line=error.lineno)
+    reason = reason[:_MAX_REASON_LENGTH]
+    return MalformedRdf(essence, reason, line=error.lineno, column=error.offset)
 
 
 def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMITS) -> bytes | None:

@@ -39,16 +39,19 @@ from podstead.core.errors import (
 class MalformedRdf(BadRequest):
     """The document violates the grammar of its format.
 
-    ``line`` starts at 1 and is ``None`` if the parser does not report it. ``reason`` is the
-    parser's message without the position.
+    ``line`` and ``column`` start at 1 and are ``None`` if the parser does not report them.
+    ``reason`` is the parser's message without the position.
     """
 
-    def __init__(self, media_type: str, reason: str, *, line: int | None = None) -> None:
+    def __init__(
+        self, media_type: str, reason: str, *, line: int | None = None, column: int | None = None
+    ) -> None:
         place = "" if line is None else f", line {line}"
         super().__init__(f"Malformed {media_type}{place}: {reason}")
         self.media_type = media_type
         self.reason = reason
         self.line = line
+        self.column = column
 
 
 class RdfTooComplex(MalformedRdf):

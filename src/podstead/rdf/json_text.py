@@ -73,8 +73,13 @@ def _undecodable_line(content: bytes) -> int | None:
 
 def _malformed(content: bytes, message: str) -> MalformedRdf:
     position = _POSITION.search(message)
-    line = content.count(b"\n", 0, int(position.group(1))) + 1 if position else None
-    return MalformedRdf(JSON_LD, _POSITION.sub("", message), line=line)
+    reason = _POSITION.sub("", message)
+    if position is None:
+        return MalformedRdf(JSON_LD, reason)
+    before = content[: int(position.group(1))]
+    in_line = before[before.rfind(b"\n") + 1 :].decode(errors="replace")
+    line = before.count(b"\n") + 1
+    return MalformedRdf(JSON_LD, reason, line=line, column=len(in_line) + 1)
 
 
 def _too_deep(max_depth: int) -> RdfTooComplex:

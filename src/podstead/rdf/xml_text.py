@@ -46,7 +46,8 @@ class _XmlCheck:
             parser.Parse(self._content, True)  # noqa: FBT003 - the library's positional argument
         except expat.ExpatError as error:
             reason = expat.errors.messages[error.code]
-            raise MalformedRdf(RDF_XML, reason, line=error.lineno) from error
+            column = error.offset + 1
+            raise MalformedRdf(RDF_XML, reason, line=error.lineno, column=column) from error
 
     def _start(self, _name: str, _attributes: object) -> None:
         self._depth += 1

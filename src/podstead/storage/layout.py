@@ -32,6 +32,11 @@ class RootLayout:
         return self.root / "git"
 
     @property
+    def thumbnails(self) -> Path:
+        """Small pictures that can be made again; created with the first one."""
+        return self.root / "thumbnails"
+
+    @property
     def keys(self) -> Path:
         """Signing keys, readable by the server's account only."""
         return self.root / "keys"

@@ -22,6 +22,7 @@ from podstead.core.identity import Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
+from podstead.wac.audience import Reach, reach_of
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
@@ -164,6 +165,23 @@ class Gate:
             owns_storage=await self._owns(names, subject),
         )
         return Basis(effective.rules, requester)
+
+    async def reach(
+        self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
+    ) -> Reach | None:
+        """How far the right to read the target reaches; ``None`` if the agent may not know.
+
+        An agent with Control knows the rules. One that may read knows whether everyone may, as the
+        ``WAC-Allow`` header says. Raises StorageError and Overloaded.
+        """
+        subject = governed(target).subject
+        held = await self._held(agent, origin, subject, snapshot)
+        if not held.allows(Mode.CONTROL):
+            known = held.allows(Mode.READ) and held.public_may_read
+            return Reach.EVERYONE if known else None
+        effective = await self._acls.find(subject, snapshot)
+        owner = await self._owner_of(subject)
+        return reach_of(effective.rules, () if owner is None else (owner,))
 
     async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
         """Whether the target is in a storage that somebody else owns. Raises StorageError."""

@@ -179,6 +179,23 @@ def test_a_malformed_document_is_refused_with_line_and_reason(
 
 
 @pytest.mark.parametrize(
+    ("media_type", "content", "place"),
+    [
+        (TURTLE, b'<a> <b> "c" .\n<a> <b> nonsense .', (2, 9)),
+        (TURTLE, '<a> <b> "\u00e9" \u00e9'.encode(), (1, 13)),
+        (JSON_LD, '{"\u00e9": 1,\n "\u00e9\u00e9": x}'.encode(), (2, 8)),
+        (RDF_XML, b"<a>\n <b></a>", (2, 7)),
+    ],
+)
+def test_the_place_of_an_error_is_given_in_characters(
+    media_type: str, content: bytes, place: tuple[int, int]
+) -> None:
+    with pytest.raises(MalformedRdf) as caught:
+        parse(content, media_type, base_iri=BASE)
+    assert (caught.value.line, caught.value.column) == place
+
+
+@pytest.mark.parametrize(
     ("media_type", "content"),
     [(TURTLE, b"<\n{"), (TURTLE, b'<a> <b> "open\n'), (JSON_LD, b"<\n{"), (RDF_XML, b"<\n{")],
 )
