@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import Executor
 from pathlib import Path
 
 import apsw
@@ -101,13 +102,13 @@ async def test_a_large_body_is_hashed_once_in_a_process(
     await stored_file(store, layout)
     metadata = await read_present(store, "/alice/c/a")
     hashed: list[Path] = []
-    hash_file = verification.Verification._hash
+    hash_file = verification.hash_file
 
-    async def count(self: verification.Verification, path: Path) -> str | None:
+    async def count(executor: Executor, path: Path) -> bytes | None:
         hashed.append(path)
-        return await hash_file(self, path)
+        return await hash_file(executor, path)
 
-    monkeypatch.setattr(verification.Verification, "_hash", count)
+    monkeypatch.setattr(verification, "hash_file", count)
     opening = [asyncio.create_task(store.open_body(metadata)) for _ in range(5)]
     await asyncio.sleep(0)
     opening[0].cancel()

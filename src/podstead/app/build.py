@@ -25,10 +25,12 @@ from podstead.git.directories import Directories
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
+from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
@@ -49,6 +51,7 @@ from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Access, Route, Routes
 from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
 from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
+from podstead.web.uploads_endpoint import UploadsEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.idp import Provider
@@ -224,6 +227,16 @@ def build_application(
         clock=clock,
         randomness=randomness,
     )
+    uploads = UploadsEndpoint(
+        service=UploadService(
+            resources=service,
+            records=RecordStore(store, clock, randomness),
+            capacity=capacity,
+        ),
+        challenges=challenges,
+        base_url=base_url,
+        max_bytes=settings.max_body_bytes,
+    )
     everywhere = (
         Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
         Route(
@@ -245,6 +258,7 @@ def build_application(
                     Access.PUBLIC,
                 ),
                 *live_updates.routes(),
+                *uploads.routes(),
                 *(() if parted_hosts else provider_routes),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},

@@ -17,6 +17,7 @@
     │   ├── RangeNotSatisfiable
     │   ├── Misdirected                 the Host is not one of ours
     │   ├── Unprocessable               well-formed, yet against a rule of the format
+    │   ├── ChecksumMismatch            the body is not the one that was announced
     │   ├── RateLimited
     │   └── QuotaExceeded
     └── ServerTrouble                   our side failed; the request may be fine
@@ -155,6 +156,10 @@ class Misdirected(RequestRefused):
 
 class Unprocessable(RequestRefused):
     """The content is syntactically correct, but breaks a rule of its format."""
+
+
+class ChecksumMismatch(RequestRefused):
+    """The body does not have the checksum that was sent with it; nothing of it was kept."""
 
 
 class RateLimited(RequestRefused):

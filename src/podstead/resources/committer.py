@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.outcome import Outcome, ResourceRequest
@@ -83,6 +85,8 @@ class Committer:
     ) -> Outcome | None:
         """Commit one plan; ``None`` if a precondition no longer held."""
         write = planned.with_preconditions(request.preconditions, quota_bytes=self._quota_bytes)
+        if request.records:
+            write = replace(write, records=write.records + request.records)
         after = planned.outcome.metadata
         # Only documents: ACLs decide about the requests that follow, so no decision may be based on
         # an ACL that is not committed.

@@ -13,7 +13,7 @@ from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
 from podstead.resources.target_state import TargetState
 from podstead.storage.protocol import OpenBody
-from podstead.storage.records import AtVersion, MembersAt, Metadata, Precondition
+from podstead.storage.records import AtVersion, MembersAt, Metadata, Precondition, Record
 from podstead.wac.gate import GrantedAccess
 from podstead.wac.modes import Mode
 
@@ -65,7 +65,7 @@ class ResourceRequest(msgspec.Struct):
     headers of a success (``WAC-Allow``, ``Allow``, ``Link``). ``identity_preconditions`` are those
     of the decision that allowed a change of statements of identity, if there was one.
     ``state_preconditions`` fix the state of a container for which its conditional headers or the
-    conditions of a patch were evaluated.
+    conditions of a patch were evaluated. ``records`` are written in the transaction of the write.
     """
 
     operation: Operation
@@ -74,6 +74,7 @@ class ResourceRequest(msgspec.Struct):
     existing: Metadata | None = None
     identity_preconditions: tuple[Precondition, ...] = ()
     state_preconditions: tuple[Precondition, ...] = ()
+    records: tuple[Record, ...] = ()
     _grant_state: TargetState | None = None
 
     def set_grant(self, state: TargetState, grant: GrantedAccess) -> None:

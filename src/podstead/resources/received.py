@@ -6,7 +6,7 @@ is received as a whole, because it will be parsed; other content is streamed int
 
 from __future__ import annotations
 
-from podstead.core.errors import BadRequest, Conflict, UnsupportedMediaType
+from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, UnsupportedMediaType
 from podstead.core.identifiers import is_container
 from podstead.core.media_types import essence, parse_media_type
 from podstead.core.operation import Operation
@@ -18,6 +18,12 @@ from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Body, InlineBody
 
 _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
+
+
+class UploadedOperation(Operation, frozen=True):
+    """A PUT whose body is in the store already: ``draft`` is that of a finished upload."""
+
+    draft: str = ""
 
 
 class ReceivedBody(Value):
@@ -93,9 +99,21 @@ class BodyReceiver:
                 "This resource is RDF and must be sent as Turtle or JSON-LD, not "
                 f"{essence(content_type)}"
             )
-        chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
-        body = await self._store.stage_body(chunks)
+        if isinstance(operation, UploadedOperation):
+            size_bytes = operation.body.size_bytes or 0
+            body = await self._store.stage_upload(operation.draft, size_bytes)
+        else:
+            chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
+            body = await self._store.stage_body(chunks)
         return ReceivedBody(content_type, body, empty=body.size_bytes == 0)
+
+    def check_size(self, operation: Operation) -> None:
+        """Refuse a body whose announced length exceeds its limit. Raises BodyTooLarge."""
+        limit_bytes = self._max_body_bytes
+        if is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
+            limit_bytes = min(limit_bytes, self._documents.max_bytes)
+        if (operation.body.size_bytes or 0) > limit_bytes:
+            raise BodyTooLarge(f"The body is larger than the limit of {limit_bytes} bytes")
 
     async def discard(self, received: ReceivedBody) -> None:
         """Discard the staged body of a refused write."""

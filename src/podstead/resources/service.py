@@ -148,16 +148,34 @@ class ResourceService:
 
     # --- writing --------------------------------------------------------------------------
 
-    async def _put(self, request: ResourceRequest) -> Outcome:
+    async def check_put(self, request: ResourceRequest, *, extra_bytes: int = 0) -> None:
+        """Raise what :meth:`handle` would raise for a PUT before it receives the body.
+
+        The body is only announced. ``extra_bytes`` are to fit into the quota besides it.
+        """
+        admitted, _ = await self._begin_put(request, extra_bytes=extra_bytes)
+        self._receiver.check_size(request.operation)
+        if admitted.existing is None:
+            admitted.check_creatable()
+
+    async def _begin_put(
+        self, request: ResourceRequest, *, extra_bytes: int = 0
+    ) -> tuple[TargetState, Operation]:
         operation = request.operation
         check_content_type(operation)
         admitted = await self._admit_put(request)
         check_type_links(operation)
+        extra_bytes += admitted.extra_charge_bytes()
+        bounded = await self._within_capacity(
+            operation, admitted.stored_path, extra_bytes=extra_bytes
+        )
+        return admitted, bounded
+
+    async def _put(self, request: ResourceRequest) -> Outcome:
+        operation = request.operation
+        admitted, bounded = await self._begin_put(request)
         received = await self._receiver.receive(
-            await self._within_capacity(
-                operation, admitted.stored_path, extra_bytes=admitted.extra_charge_bytes()
-            ),
-            only_rdf=accepts_only_rdf(operation.target),
+            bounded, only_rdf=accepts_only_rdf(operation.target)
         )
 
         # May be called several times for one request. Each call uses a new version: two plans for

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from podstead.core.errors import QuotaExceeded
+from podstead.core.errors import DiskFull, QuotaExceeded
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import RequestBody
 from podstead.storage.disk_space import DiskSpace
@@ -30,6 +30,12 @@ class StorageCapacity:
     def check_disk(self) -> None:
         """Raise DiskFull if there is not enough space for new content."""
         self._space.check()
+
+    def check_share(self, new_bytes: int) -> None:
+        """Raise DiskFull if that is more than one agent may announce: half of the free space."""
+        self._space.check()
+        if new_bytes > self._space.free_bytes() // 2:
+            raise DiskFull
 
     async def limit_body(
         self, body: RequestBody, storage: ResourcePath | None, *, extra_bytes: int = 0

@@ -8,6 +8,7 @@ operations may be called concurrently by many tasks and worker processes.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
@@ -129,6 +130,12 @@ class ResourceStore(DocumentSource, Protocol):
         A staged blob belongs to the first write that is committed with it. A blob that no write
         uses is removed by :meth:`discard`, or after an hour. Errors of ``content`` are propagated
         and leave nothing behind. Raises StorageError.
+        """
+
+    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
+        """Stage the content of the draft of an upload, which the caller holds, as a body.
+
+        The draft remains and does not change with the body. Raises StorageError.
         """
 
     async def discard(self, body: Body) -> None:
@@ -271,6 +278,49 @@ class ReplayCache(Protocol):
         """Whether ``key`` has been used. Raises StorageError, Overloaded."""
 
 
+class HeldDraft(Protocol):
+    """The draft of an upload, which no other request uses. Calls must not overlap."""
+
+    def open(self, size_bytes: int) -> OpenBody:
+        """The bytes of a draft of that size."""
+
+    async def truncate(self, size_bytes: int) -> None:
+        """Remove what follows the first ``size_bytes``.
+
+        Raises :class:`~podstead.storage.uploads.DraftGone` if they are not there.
+        """
+
+    async def append(self, piece: bytes) -> None:
+        """Append bytes, of which some may be buffered. Raises StorageError."""
+
+    async def sync(self) -> None:
+        """Flush all bytes to disk. Raises StorageError."""
+
+    async def wanted(self) -> None:
+        """Wait until another request, perhaps of another worker, waits for the draft."""
+
+
+class UploadDrafts(Protocol):
+    """The drafts of resumable uploads, bodies that grow over several requests.
+
+    Each is in use while there is an entry of the kind
+    :data:`~podstead.storage.uploads.UPLOADS` with its name as the key.
+    """
+
+    async def create(self, name: str) -> None:
+        """Create an empty draft. Raises StorageError."""
+
+    def hold(self, name: str) -> AbstractAsyncContextManager[HeldDraft]:
+        """Lock a draft.
+
+        Raises :class:`~podstead.storage.uploads.DraftGone`, Overloaded if it stays locked, and
+        StorageError.
+        """
+
+    async def remove(self, name: str) -> None:
+        """Remove a draft, if it exists. Raises StorageError."""
+
+
 class Store(
     ResourceStore,
     PodRegistry,
@@ -283,6 +333,10 @@ class Store(
 ):
     """A complete storage engine with its life cycle."""
 
+    @property
+    def uploads(self) -> UploadDrafts:
+        """The drafts of resumable uploads."""
+
     async def open(self) -> None:
         """Open for this process; the schema must already be current. Raises StorageError."""
 
@@ -292,6 +346,6 @@ class Store(
     async def sweep(self, *, now_ms: int) -> None:
         """Remove what is no longer needed, and return free pages to the file system.
 
-        That is: unreferenced blobs after their grace period, the rest of deleted pods, full rate
-        buckets, expired uses and entries, and old rows of the change log.
+        That is: unreferenced blobs and drafts after their grace period, the rest of deleted pods,
+        full rate buckets, expired uses and entries, and old rows of the change log.
         """

@@ -55,7 +55,7 @@ class RecordKind(Generic[Value]):
 
     async def read(self, store: EntryRegistry, key: str, *, now_ms: int) -> Versioned[Value] | None:
         """The record; ``None`` if there is none or it has expired. Raises StorageError."""
-        entry = await store.read_entry(self._id(key), now_ms=now_ms)
+        entry = await store.read_entry(self.entry_of(key), now_ms=now_ms)
         return None if entry is None else self._versioned(entry)
 
     async def of_owner(
@@ -70,7 +70,7 @@ class RecordKind(Generic[Value]):
     ) -> Sequence[Versioned[Value]]:
         """Up to ``limit`` records in the order of their keys, after ``after``. Raises
         StorageError."""
-        start = self._id(after) if after else ""
+        start = self.entry_of(after) if after else ""
         listed = await store.list_entries(self.kind, after=start, limit=limit, now_ms=now_ms)
         return [self._versioned(entry) for entry in listed]
 
@@ -95,7 +95,7 @@ class RecordKind(Generic[Value]):
         self, key: str, value: Value, *, owner: str | None = None, expires_ms: int | None = None
     ) -> PutEntry:
         """Create or replace the record."""
-        return PutEntry(self._id(key), msgspec.json.encode(value), owner, expires_ms)
+        return PutEntry(self.entry_of(key), msgspec.json.encode(value), owner, expires_ms)
 
     def replace(self, kept: Versioned[Value], value: Value) -> PutEntry:
         """The same record with another value."""
@@ -103,13 +103,14 @@ class RecordKind(Generic[Value]):
 
     def drop(self, key: str) -> DropEntry:
         """Remove the record, if it exists."""
-        return DropEntry(self._id(key))
+        return DropEntry(self.entry_of(key))
 
     def absent(self, key: str) -> NoEntry:
         """The precondition that there is no such record."""
-        return NoEntry(self._id(key))
+        return NoEntry(self.entry_of(key))
 
-    def _id(self, key: str) -> EntryId:
+    def entry_of(self, key: str) -> EntryId:
+        """The entry that stores the record with that key."""
         return EntryId(f"{self.kind}/{key}")
 
     def _versioned(self, entry: Entry) -> Versioned[Value]:

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.storage.blobs.local import DRAFTS
+from podstead.storage.blobs.uploads import UPLOADS
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite.ephemeral_store import prepare_ephemeral_store
 from podstead.storage.sqlite.migrate import migrate
@@ -29,7 +30,14 @@ def prepare_root(root: Path) -> RootLayout:
     try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         _rename_files_of_earlier_versions(layout)
-        for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys, layout.change_pipes):
+        blobs = layout.blobs
+        for directory in (
+            blobs,
+            blobs / DRAFTS,
+            blobs / UPLOADS,
+            layout.keys,
+            layout.change_pipes,
+        ):
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
         for database in (layout.database, layout.ephemeral_database):

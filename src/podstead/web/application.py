@@ -47,7 +47,7 @@ from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, read_request
 from podstead.web.resource_responses import options_response
-from podstead.web.response import Response, empty_response
+from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Route, Routes, is_reserved
 from podstead.web.sending import send_response
@@ -260,7 +260,8 @@ class Application:
         methods = routes.service_methods(path)
         if methods is None:
             return options_response(path, base_url=self._base_url)
-        return _allowing(methods)
+        service = routes.service(path)
+        return _allowing(methods, () if service is None else service.options)
 
     async def _authenticate(self, request: Request, asked: GitRequest | None) -> Identity | None:
         fields = request.fields
@@ -339,8 +340,8 @@ def _options_of_server() -> Response:
     return _allowing(_KNOWN_METHODS)
 
 
-def _allowing(methods: Iterable[str]) -> Response:
-    return empty_response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
+def _allowing(methods: Iterable[str], fields: Iterable[HeaderField] = ()) -> Response:
+    return empty_response(204, [(b"allow", ", ".join(methods).encode("ascii")), *fields])
 
 
 def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:

@@ -18,7 +18,7 @@ from podstead.core.memoization import memoize_short_keys
 from podstead.pods.names import RESERVED_NAMES
 from podstead.web.cors import Sharing
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import HeaderField, Response
 from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
@@ -42,7 +42,8 @@ class Route:
     """One path of a service, its methods, and who may call them.
 
     A segment of the path such as ``{uid}`` matches any one segment. ``socket`` serves the
-    WebSockets that are opened at the path.
+    WebSockets that are opened at the path. ``options`` are header fields of the response to
+    OPTIONS.
     """
 
     path: ResourcePath
@@ -50,6 +51,7 @@ class Route:
     access: Access
     sharing: Sharing = Sharing.REFLECTED
     socket: SocketEndpoint | None = None
+    options: tuple[HeaderField, ...] = ()
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -112,6 +114,12 @@ class Routes:
         if exact is not None or not self._patterns or not is_reserved(path):
             return exact
         return next((route for form, route in self._patterns if form.fullmatch(path)), None)
+
+
+def is_of_service(path: ResourcePath) -> bool:
+    """Whether no resource can have the path, or it is that of the description of a storage."""
+    root = storage_root(path)
+    return is_reserved(path) or (root is not None and path == storage_description_of(root))
 
 
 @memoize_short_keys

@@ -2,7 +2,8 @@
 
 ``blobs/3f/a9/3fa9…-<SHA-256>`` is a blob that is complete and on disk, ``blobs/drafts/3fa9…`` one
 that is still being received. Blobs of earlier versions have no hash in their names. Which blobs are
-in use is recorded in the engine's rows, not here.
+in use is recorded in the engine's rows, not here. ``blobs/uploads`` has the drafts of resumable
+uploads (``uploads.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.blobs.bodies import FileBody
 from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory
 from podstead.storage.blobs.drafts import BlobDraft
-from podstead.storage.blobs.verification import Verification, copy_of
+from podstead.storage.blobs.uploads import UPLOADS, DraftDirectory
+from podstead.storage.blobs.verification import (
+    Verification,
+    copy_of,
+    hash_file,
+    named_by_content,
+)
 from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.records import BlobId
 
@@ -44,6 +51,7 @@ class LocalBlobs:
         self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
         self._verification = Verification(self._executor)
+        self.uploads = DraftDirectory(directory / UPLOADS, self._executor, space)
 
     def close(self) -> None:
         """Release the threads, which finish what they are doing."""
@@ -60,6 +68,21 @@ class LocalBlobs:
             executor=self._executor,
             space=self._space,
         )
+
+    async def name_upload(self, draft: str) -> BlobId:
+        """The ID of a new blob with the content of the draft of an upload. Raises StorageError."""
+        digest = await hash_file(self._executor, self.uploads.body_of(draft))
+        if digest is None:
+            raise StorageError("An upload could not be read")
+        return named_by_content(secrets.token_hex(_NAME_BYTES), digest)
+
+    async def publish_upload(self, draft: str, blob: BlobId) -> None:
+        """Give the file of a draft the name of a blob as well, durably. Raises StorageError."""
+        source, path = self.uploads.body_of(draft), self.path_of(blob)
+        try:
+            await run_to_end(self._executor, partial(_copy_all, [(source, path)]))
+        except OSError as error:
+            raise StorageError("An upload could not be stored") from error
 
     async def open(self, blob: BlobId, size_bytes: int) -> FileBody:
         """Open a blob. Raises StorageError, also if it is missing or damaged."""

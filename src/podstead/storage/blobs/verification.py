@@ -52,7 +52,7 @@ class Verification:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._verified: dict[BlobId, FileState] = {}
-        self._in_progress: dict[BlobId, asyncio.Task[str | None]] = {}
+        self._in_progress: dict[BlobId, asyncio.Task[bytes | None]] = {}
 
     def close(self) -> None:
         """Cancel verifications in progress."""
@@ -70,13 +70,13 @@ class Verification:
         task = self._in_progress.get(blob)
         if task is None:
             # Concurrent readers share the task, which continues if the first of them is cancelled.
-            task = asyncio.create_task(self._hash(path))
+            task = asyncio.create_task(hash_file(self._executor, path))
             self._in_progress[blob] = task
             task.add_done_callback(lambda _: self._in_progress.pop(blob, None))
         found = await asyncio.shield(task)
         if found is None:
             raise StorageError("A large body could not be read")
-        if found != expected:
+        if found.hex() != expected:
             raise StorageError("A large body is damaged: its hash does not match")
         self._remember(blob, state)
 
@@ -86,24 +86,23 @@ class Verification:
             del self._verified[next(iter(self._verified))]
         self._verified[blob] = state
 
-    async def _hash(self, path: Path) -> str | None:
-        """The SHA-256 of a file in hexadecimal; ``None`` if it cannot be read."""
-        try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except OSError:
-            return None
-        hashed = hashlib.sha256()
-        try:
-            start = 0
-            while piece := await run_to_end(
-                self._executor, partial(_read_into, hashed, descriptor, start)
-            ):
-                start += piece
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
-        return hashed.hexdigest()
+
+async def hash_file(executor: Executor, path: Path) -> bytes | None:
+    """The SHA-256 of a file; ``None`` if it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    hashed = hashlib.sha256()
+    try:
+        start = 0
+        while piece := await run_to_end(executor, partial(_read_into, hashed, descriptor, start)):
+            start += piece
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return hashed.digest()
 
 
 def _read_into(hashed: hashlib._Hash, descriptor: int, start: int) -> int:

@@ -17,11 +17,13 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.local import LocalBlobs
+from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.buckets import BucketRate
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
 from podstead.storage.records import (
+    BlobId,
     Body,
     CommitOutcome,
     DeletedAcl,
@@ -50,6 +52,7 @@ from podstead.storage.sqlite.shrinking import checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.sqlite.writer import Writer
+from podstead.storage.uploads import UPLOADS
 
 logger = logging.getLogger("podstead.storage")
 
@@ -149,6 +152,10 @@ class SqliteStore:
             opened.change_notifier.close()
             opened.blobs.close()
 
+    @property
+    def uploads(self) -> DraftDirectory:
+        return self._use().blobs.uploads
+
     def _use(self) -> _Opened:
         if self._opened is None:
             raise StorageError("The store is not open")
@@ -219,17 +226,34 @@ class SqliteStore:
             async for chunk in rest:
                 await draft.append(chunk)
             await draft.sync()
-            # Recorded before the file gets its final name, so that a crash cannot leave a file that
-            # is never removed.
-            await opened.writer.run(
-                partial(maintenance.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
-            )
+            await self._record_staged(draft.blob)
             try:
                 await draft.publish()
             except BaseException:
                 await self.discard(StagedBlob(draft.blob, draft.size_bytes))
                 raise
         return StagedBlob(draft.blob, draft.size_bytes)
+
+    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
+        opened = self._use()
+        if size_bytes <= self._inline_body_bytes:
+            return InlineBody(await opened.blobs.uploads.read(draft, size_bytes))
+        blob = await opened.blobs.name_upload(draft)
+        staged = StagedBlob(blob, size_bytes)
+        await self._record_staged(blob)
+        try:
+            await opened.blobs.publish_upload(draft, blob)
+        except BaseException:
+            await self.discard(staged)
+            raise
+        return staged
+
+    async def _record_staged(self, blob: BlobId) -> None:
+        # Recorded before the file gets its final name, so that a crash cannot leave a file that is
+        # never removed.
+        await self._use().writer.run(
+            partial(maintenance.stage_blob, blob=blob, now_ms=time.time_ns() // 1_000_000)
+        )
 
     async def discard(self, body: Body) -> None:
         if isinstance(body, StagedBlob):
@@ -331,6 +355,7 @@ class SqliteStore:
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
         await _sweep_blobs(opened, now_ms)
+        await _sweep_uploads(opened, now_ms)
         await _finish_removals(opened)
         await _sweep_ephemeral(opened.ephemeral, now_ms)
         # Each of these removes a limited number of rows in a transaction of its own, so that
@@ -396,6 +421,14 @@ async def _sweep_ephemeral(ephemeral: EphemeralStore, now_ms: int) -> None:
     while more:
         more = ephemeral.sweep(now_ms=now_ms)
         await asyncio.sleep(0)  # requests come first
+
+
+async def _sweep_uploads(opened: _Opened, now_ms: int) -> None:
+    """Remove the drafts of uploads that were finished, cancelled, or given up."""
+    drafts = opened.blobs.uploads
+    for name in await drafts.list(before_ms=now_ms - STAGED_GRACE_MS):
+        if opened.reader.read_entry(UPLOADS.entry_of(name), now_ms) is None:
+            await drafts.remove(name)
 
 
 async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:

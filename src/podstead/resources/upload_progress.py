@@ -1,0 +1,158 @@
+"""How does one request append to the draft of an upload?"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.errors import (
+    BadRequest,
+    BodyTimeout,
+    BodyTooLarge,
+    ChecksumMismatch,
+    NotFound,
+)
+from podstead.core.operation import RequestBody
+from podstead.core.value import Value
+from podstead.storage.protocol import HeldDraft, OpenBody
+from podstead.storage.record_store import Contention, RecordStore
+from podstead.storage.registry import Versioned
+from podstead.storage.uploads import UPLOADS, UploadRecord
+
+LIFETIME_MS: Final = 24 * 60 * 60 * 1000
+"""How long an upload is kept after something last arrived."""
+
+CHECKPOINT_BYTES: Final = 8 * 1024 * 1024
+"""How much may arrive before it is flushed to disk and its offset recorded."""
+
+
+QUIET_S: Final = 1.0
+"""How long nothing must arrive before another request may take over."""
+
+
+class Checksum(Value):
+    """The hash that the content of one request must have; ``algorithm`` is a name of hashlib."""
+
+    algorithm: str
+    digest: bytes
+
+
+class Progress:
+    """One request that appends to an upload."""
+
+    def __init__(
+        self, kept: Versioned[UploadRecord], draft: HeldDraft, records: RecordStore
+    ) -> None:
+        self.kept = kept
+        self.arrived_bytes = kept.value.offset_bytes
+        self._draft = draft
+        self._records = records
+        self._arrived_s = _now_s()
+
+    async def receive(self, body: RequestBody, checksum: Checksum | None, *, whole: bool) -> None:
+        """Append the body, and flush it to disk. With ``whole``, none of it counts if there is an
+        error; otherwise what arrived before the connection broke is recorded."""
+        receiving = asyncio.create_task(self._append(body, checksum, whole=whole))
+        abandoned = asyncio.create_task(self._abandoned())
+        try:
+            await asyncio.wait({receiving, abandoned}, return_when=asyncio.FIRST_COMPLETED)
+            if receiving.done():
+                await receiving
+                return
+            receiving.cancel()
+            with suppress(asyncio.CancelledError):
+                await receiving
+                return
+            raise BadRequest("Another request continues this upload")
+        except (BadRequest, BodyTimeout):
+            if not whole:
+                await self.checkpoint()
+            raise
+        finally:
+            for task in (receiving, abandoned):
+                task.cancel()
+            await asyncio.gather(receiving, abandoned, return_exceptions=True)
+
+    async def _abandoned(self) -> None:
+        """Wait until another request waits for the draft and nothing arrives here any more."""
+        await self._draft.wanted()
+        while (rest_s := self._arrived_s + QUIET_S - _now_s()) > 0:  # noqa: ASYNC110 - a time-out
+            await asyncio.sleep(rest_s)
+
+    async def checkpoint(self) -> None:
+        """Flush everything to disk and record the offset. Raises NotFound if the upload has been
+        given up."""
+        await self._draft.sync()
+        kept = self.kept
+        # The last byte is acknowledged together with the resource.
+        offset_bytes = max(0, min(self.arrived_bytes, kept.value.size_bytes - 1))
+        put = UPLOADS.put(
+            kept.key,
+            replace(kept.value, offset_bytes=offset_bytes),
+            owner=kept.owner,
+            expires_ms=self._records.now_ms() + LIFETIME_MS,
+        )
+        try:
+            await self._records.commit([put], [kept.unchanged])
+        except Contention as error:
+            raise NotFound("There is no such upload") from error
+        changed = await self._records.read(UPLOADS, kept.key)
+        if changed is None:
+            raise NotFound("There is no such upload")
+        self.kept = changed
+
+    async def _append(self, body: RequestBody, checksum: Checksum | None, *, whole: bool) -> None:
+        record = self.kept.value
+        hashed = None if checksum is None else hashlib.new(checksum.algorithm)
+        unrecorded_bytes = 0
+        async for piece in body.chunks(limit_bytes=record.size_bytes - record.offset_bytes):
+            await self._draft.append(piece)
+            self.arrived_bytes += len(piece)
+            self._arrived_s = _now_s()
+            unrecorded_bytes += len(piece)
+            if hashed is not None:
+                hashed.update(piece)
+            if not whole and unrecorded_bytes >= CHECKPOINT_BYTES:
+                await self.checkpoint()
+                unrecorded_bytes = 0
+        if checksum is not None and hashed is not None and hashed.digest() != checksum.digest:
+            raise ChecksumMismatch("The content does not have the checksum that was sent")
+        await self._draft.sync()
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class AnnouncedBody:
+    """A body of which only the length is known (:class:`podstead.core.operation.RequestBody`)."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.announced = size_bytes > 0
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        if limit_bytes < self.size_bytes:
+            yield b""
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks(limit_bytes=limit_bytes)])
+
+
+class DraftBody(AnnouncedBody):
+    """The body of an upload of which all has arrived."""
+
+    def __init__(self, content: OpenBody) -> None:
+        super().__init__(content.size_bytes)
+        self._content = content
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        if self.size_bytes > limit_bytes:
+            raise BodyTooLarge(f"The body is larger than the limit of {limit_bytes} bytes")
+        async for chunk in self._content.chunks():
+            yield chunk

@@ -1,0 +1,287 @@
+"""How is a large body received over several requests, across broken connections and restarts?
+
+An upload in progress is a record (``storage/uploads.py``) and a draft, a file that grows. It is
+decided like the PUT that it will become when it is created, so that nobody sends in vain, and again
+when all of it has arrived: then it becomes that PUT, by way of :class:`ResourceService`.
+
+A client may rely on the offset that it is told: so much is on disk. The last byte is acknowledged
+only together with the resource. If the PUT is refused at the end, or the server stops, the client
+finds one byte missing, sends it, and so tries the PUT again.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from podstead.core.errors import (
+    Conflict,
+    NotFound,
+    PodsteadError,
+    RateLimited,
+    StorageError,
+)
+from podstead.core.identifiers import auxiliary_kind, is_container, storage_root
+from podstead.core.identity import Identity
+from podstead.core.operation import RequestBody
+from podstead.core.requester import requester
+from podstead.resources.outcome import Outcome, ResourceRequest
+from podstead.resources.received import UploadedOperation
+from podstead.resources.service import ResourceService
+from podstead.resources.upload_progress import (
+    LIFETIME_MS,
+    AnnouncedBody,
+    Checksum,
+    DraftBody,
+    Progress,
+)
+from podstead.storage.capacity import StorageCapacity
+from podstead.storage.protocol import HeldDraft
+from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.uploads import FINISHED_UPLOADS, UPLOADS, DraftGone, UploadRecord
+
+logger = logging.getLogger("podstead.resources")
+
+FINISHED_LIFETIME_MS: Final = 60 * 60 * 1000
+"""How long a finished upload is known."""
+
+MAX_OF_AGENT: Final = 200
+"""The uploads that one agent may have in progress; for the public, those of one network."""
+
+MAX_IN_ALL: Final = 10_000
+RESERVED: Final = 5_000
+"""The last of them, of which an agent gets :data:`MAX_OF_RESERVED` at most."""
+MAX_OF_RESERVED: Final = 10
+
+_AGENT_CHARS: Final = 16
+_RANDOM_BYTES: Final = 16
+_NAME: Final = re.compile(r"[0-9a-f]{48}")
+
+
+class UploadState(msgspec.Struct, frozen=True):
+    """How far an upload is. ``outcome`` is that of the PUT, if this request finished it."""
+
+    upload: str
+    record: UploadRecord
+    expires_ms: int | None
+    outcome: Outcome | None = None
+
+
+class UploadService:
+    """The resumable uploads of one worker."""
+
+    def __init__(
+        self, *, resources: ResourceService, records: RecordStore, capacity: StorageCapacity
+    ) -> None:
+        self._resources = resources
+        self._records = records
+        self._drafts = records.store
+        self._capacity = capacity
+
+    async def create(
+        self, record: UploadRecord, agent: Identity | None, origin: str | None
+    ) -> UploadState:
+        """Begin an upload. An empty one is finished at once.
+
+        Raises what a PUT raises before it receives its body, RateLimited if the agent has too many
+        uploads in progress, and Conflict for a target that is no ordinary document.
+        """
+        record = replace(record, agent=None if agent is None else agent.iri, offset_bytes=0)
+        # Access rules and descriptions are small, and a file that happens to have such a name must
+        # not become one.
+        if is_container(record.target) or auxiliary_kind(record.target) is not None:
+            raise Conflict("Only documents can be uploaded in parts; use PUT")
+        own = await self._own(agent)
+        request = _put(record, AnnouncedBody(record.size_bytes), agent, origin)
+        root = storage_root(record.target)
+        in_storage = [each for each in own if each.owner == root]
+        await self._resources.check_put(
+            request, extra_bytes=sum(each.value.size_bytes for each in in_storage)
+        )
+        self._capacity.check_share(
+            record.size_bytes + sum(each.value.size_bytes - each.value.offset_bytes for each in own)
+        )
+        await self._check_number(len(own))
+        upload = _agent_key(agent) + self._records.randomness.token_hex(_RANDOM_BYTES)
+        key = _key(upload)
+        await self._drafts.uploads.create(key)
+        expires_ms = self._records.now_ms() + LIFETIME_MS
+        put = UPLOADS.put(key, record, owner=root, expires_ms=expires_ms)
+        await self._records.commit([put], [UPLOADS.absent(key)])
+        if record.size_bytes:
+            return UploadState(upload, record, expires_ms)
+        try:
+            return await self.append(upload, 0, AnnouncedBody(0), agent, origin)
+        except PodsteadError:
+            await self.cancel(upload, agent)
+            raise
+
+    async def inspect(self, upload: str, agent: Identity | None) -> UploadState:
+        """How far an upload is. Ends a request that is still sending to it. Raises NotFound."""
+        async with self._held(upload, agent) as (kept, _):
+            return UploadState(upload, kept.value, kept.expires_ms)
+
+    async def append(
+        self,
+        upload: str,
+        offset_bytes: int,
+        body: RequestBody,
+        agent: Identity | None,
+        origin: str | None,
+        *,
+        checksum: Checksum | None = None,
+    ) -> UploadState:
+        """Receive the next bytes, and carry out the PUT once all have arrived.
+
+        What arrived before the connection broke is kept, unless there is a checksum or a signature
+        for the whole. Raises NotFound, Conflict if ``offset_bytes`` is not the upload's,
+        ChecksumMismatch, the errors of bodies, and those of a PUT.
+        """
+        async with self._held(upload, agent) as (kept, draft):
+            if offset_bytes != kept.value.offset_bytes:
+                raise Conflict(
+                    f"The upload continues at {kept.value.offset_bytes}, not {offset_bytes}"
+                )
+            if draft is None:  # finished before
+                return UploadState(upload, kept.value, kept.expires_ms)
+            progress = Progress(kept, draft, self._records)
+            await draft.truncate(offset_bytes)
+            whole = checksum is not None or bool(agent and agent.content_digest)
+            await progress.receive(body, checksum, whole=whole)
+            if progress.arrived_bytes == kept.value.size_bytes:
+                return await self._finish(upload, progress, draft, agent, origin)
+            await progress.checkpoint()
+            return UploadState(upload, progress.kept.value, progress.kept.expires_ms)
+
+    async def cancel(self, upload: str, agent: Identity | None) -> None:
+        """Give an upload up. Raises NotFound."""
+        async with self._held(upload, agent) as (kept, _):
+            await self._records.commit([UPLOADS.drop(kept.key), FINISHED_UPLOADS.drop(kept.key)])
+            await self._drafts.uploads.remove(kept.key)
+
+    async def _finish(
+        self,
+        upload: str,
+        progress: Progress,
+        draft: HeldDraft,
+        agent: Identity | None,
+        origin: str | None,
+    ) -> UploadState:
+        kept = progress.kept
+        record = replace(kept.value, offset_bytes=kept.value.size_bytes)
+        expires_ms = self._records.now_ms() + FINISHED_LIFETIME_MS
+        request = _put(
+            record, DraftBody(draft.open(record.size_bytes)), agent, origin, draft=kept.key
+        )
+        request.records = (
+            UPLOADS.drop(kept.key),
+            FINISHED_UPLOADS.put(kept.key, record, owner=kept.owner, expires_ms=expires_ms),
+        )
+        try:
+            outcome = await self._resources.handle(request)
+        except PodsteadError:
+            await progress.checkpoint()
+            raise
+        try:
+            await self._drafts.uploads.remove(kept.key)
+        except StorageError:  # the resource is stored; the next sweep removes the draft
+            logger.exception("The draft of a finished upload could not be removed")
+        return UploadState(upload, record, expires_ms, outcome)
+
+    @asynccontextmanager
+    async def _held(
+        self, upload: str, agent: Identity | None
+    ) -> AsyncIterator[tuple[Versioned[UploadRecord], HeldDraft | None]]:
+        """The record and the draft, which no other request uses meanwhile; a finished upload has
+        no draft. Raises NotFound."""
+        key = _key(upload)
+        await self._find(key, agent)
+        async with AsyncExitStack() as stack:
+            draft = None
+            with suppress(DraftGone):
+                draft = await stack.enter_async_context(self._drafts.uploads.hold(key))
+            kept = await self._find(key, agent)  # it may have changed while we waited
+            try:
+                if _is_in_progress(kept):
+                    if draft is None:
+                        raise DraftGone
+                    yield kept, draft
+                else:
+                    yield kept, None
+            except DraftGone as error:
+                # The data root was restored from a backup that has the record only.
+                logger.warning("The draft of an upload is missing; the upload is forgotten")
+                await self._records.commit([UPLOADS.drop(key)])
+                raise NotFound("There is no such upload") from error
+
+    async def _find(self, key: str, agent: Identity | None) -> Versioned[UploadRecord]:
+        for kind in (UPLOADS, FINISHED_UPLOADS):
+            kept = await self._records.read(kind, key)
+            if kept is not None and kept.value.agent == (None if agent is None else agent.iri):
+                return kept
+        raise NotFound("There is no such upload")
+
+    async def _own(self, agent: Identity | None) -> list[Versioned[UploadRecord]]:
+        """The uploads that an agent has in progress."""
+        prefix = _agent_key(agent)
+        found = await UPLOADS.page(
+            self._records.store, after=prefix, now_ms=self._records.now_ms(), limit=MAX_OF_AGENT
+        )
+        return [each for each in found if each.key.startswith(prefix)]
+
+    async def _check_number(self, own: int) -> None:
+        limit = MAX_OF_AGENT
+        in_all = await UPLOADS.count(self._records.store, at_most=MAX_IN_ALL)
+        if in_all >= MAX_IN_ALL - RESERVED:
+            limit = 0 if in_all >= MAX_IN_ALL else MAX_OF_RESERVED
+        if own >= limit:
+            raise RateLimited(
+                "Too many uploads are in progress. Finish or cancel some of them first.",
+                retry_after_s=60,
+            )
+
+
+def _put(
+    record: UploadRecord,
+    body: RequestBody,
+    agent: Identity | None,
+    origin: str | None,
+    *,
+    draft: str = "",
+) -> ResourceRequest:
+    operation = UploadedOperation(
+        method="PUT",
+        target=record.target,
+        body=body,
+        conditions=record.conditions,
+        content_type=record.content_type,
+        origin=origin,
+        draft=draft,
+    )
+    return ResourceRequest(operation, agent)
+
+
+def _is_in_progress(kept: Versioned[UploadRecord]) -> bool:
+    return kept.entry == UPLOADS.entry_of(kept.key)
+
+
+def _agent_key(agent: Identity | None) -> str:
+    """What the names of an agent's uploads begin with."""
+    name = f"public {requester()}" if agent is None else agent.iri
+    return secret_key(name)[:_AGENT_CHARS]
+
+
+def _key(upload: str) -> str:
+    """The key of an upload's records and the name of its draft. Raises NotFound for a name that
+    no upload can have."""
+    if _NAME.fullmatch(upload) is None:
+        raise NotFound("There is no such upload")
+    # For the public, the name is a secret.
+    return upload[:_AGENT_CHARS] + secret_key(upload)[: 2 * _RANDOM_BYTES]
