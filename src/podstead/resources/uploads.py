@@ -111,10 +111,15 @@ class UploadService:
         await self._check_number(len(own))
         upload = _agent_key(agent) + self._records.randomness.token_hex(_RANDOM_BYTES)
         key = _key(upload)
-        await self._drafts.uploads.create(key)
         expires_ms = self._records.now_ms() + LIFETIME_MS
         put = UPLOADS.put(key, record, owner=root, expires_ms=expires_ms)
+        # First the record, without which a sweep removes a draft.
         await self._records.commit([put], [UPLOADS.absent(key)])
+        try:
+            await self._drafts.uploads.create(key)
+        except BaseException:
+            await self._records.commit([UPLOADS.drop(key)])
+            raise
         if record.size_bytes:
             return UploadState(upload, record, expires_ms)
         try:
