@@ -18,12 +18,12 @@ from OpenSSL import SSL, crypto
 from podstead.app.process.certificate import CertificatePair
 from podstead.core.bounded_cache import BoundedCache
 
-_PIECE_BYTES = 64 * 1024
+_PIECE_BYTES = 8 * 1024
 _RECORD_BYTES = 16 * 1024
 _RECORD_OVERHEAD_BYTES = 256
 """More than what TLS adds to a record (RFC 8446 section 5.2, RFC 5246 section 6.2.3)."""
-_NAME_CACHE_CHARACTERS = 1024 * 1024
-"""Of the certificates whose names are kept, and of the names."""
+_CACHE_CHARACTERS = 2 * 1024 * 1024
+"""Of the clients' certificates that are kept, and of their names."""
 _SESSION_CONTEXT = b"podstead"
 _PARTIAL_WRITE = 0x1
 """SSL_MODE_ENABLE_PARTIAL_WRITE: pyOpenSSL sets it, and a call would write one record only."""
@@ -66,6 +66,14 @@ class Handshake:
     """The certificate presented to the client, in PEM format."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A certificate that a client has presented."""
+
+    pem: str
+    name: str | None
+
+
 class ServerContext:
     """What all connections share: the server's certificate and the TLS configuration."""
 
@@ -78,7 +86,7 @@ class ServerContext:
         # The certificate of a context can only be read from a connection.
         own = SSL.Connection(self._context, None).get_certificate()
         self._certificate = None if own is None else _pem(own)
-        self._names = BoundedCache[str, str](_NAME_CACHE_CHARACTERS)
+        self._known = BoundedCache[bytes, _Known](_CACHE_CHARACTERS)
 
     def connection(self) -> TlsConnection:
         """The server's side of a new connection."""
@@ -87,24 +95,26 @@ class ServerContext:
     def handshake(self, connection: SSL.Connection) -> Handshake:
         """The result of a handshake: the client's certificate, and the protection of the
         connection."""
-        chain = tuple(map(_pem, _chain(connection)))
+        presented = [self._read(each) for each in _chain(connection)]
         return Handshake(
-            chain=chain,
-            name=self._name(chain[0]) if chain else None,
+            chain=tuple(each.pem for each in presented),
+            name=presented[0].name if presented else None,
             version=connection.get_protocol_version(),
             cipher=_CIPHER_NUMBERS.get(connection.get_cipher_name() or ""),
             server_certificate=self._certificate,
         )
 
-    def _name(self, pem: str) -> str | None:
+    def _read(self, certificate: crypto.X509) -> _Known:
         # Clients present the same certificate with each connection, and parsing it takes as long
-        # as all the rest of introducing them.
-        name = self._names.get(pem)
-        if name is None:
-            name = _name(pem)
-            if name is not None:
-                self._names.put(pem, name, weight=len(pem) + len(name))
-        return name
+        # as all the rest of introducing them. With one text for all of them, their requests can be
+        # compared without comparing its characters.
+        der = crypto.dump_certificate(crypto.FILETYPE_ASN1, certificate)
+        known = self._known.get(der)
+        if known is None:
+            known = _Known(_pem(certificate), _name(der))
+            weight = len(der) + len(known.pem) + len(known.name or "")
+            self._known.put(der, known, weight=weight)
+        return known
 
 
 class TlsConnection:
@@ -179,12 +189,20 @@ class TlsConnection:
 
     def taken(self) -> bytes:
         """What TLS itself has to send: handshake messages, answers to key updates, alerts."""
-        pieces = []
+        piece = self._taken()
+        if len(piece) < _PIECE_BYTES:
+            return piece
+        pieces = [piece]
+        while piece:
+            piece = self._taken()
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _taken(self) -> bytes:
         try:
-            while True:
-                pieces.append(self._connection.bio_read(_PIECE_BYTES))
+            return self._connection.bio_read(_PIECE_BYTES)
         except SSL.WantReadError:
-            return b"".join(pieces)
+            return b""
 
     def handshake(self) -> Handshake:
         """The result of the handshake: the client's certificate, and the protection of the
@@ -239,9 +257,9 @@ def _pem(certificate: crypto.X509) -> str:
     return crypto.dump_certificate(crypto.FILETYPE_PEM, certificate).decode("ascii")
 
 
-def _name(pem: str) -> str | None:
+def _name(der: bytes) -> str | None:
     try:
-        return x509.load_pem_x509_certificate(pem.encode("ascii")).subject.rfc4514_string()
+        return x509.load_der_x509_certificate(der).subject.rfc4514_string()
     except Exception:  # noqa: BLE001 - strangers' certificates can fail to parse in any way
         return None  # the connection does not depend on it; authentication checks the certificate
 

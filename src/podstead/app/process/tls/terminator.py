@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -55,7 +56,8 @@ class Terminator:
         self._listener = listener
         self._server_address = _address(listener.getsockname())
         self._front = front
-        self._inner = inner
+        self._inner = str(inner)
+        self._folder = f"{inner.parent}/"
         self._max_connections = max_connections
         self._clients = clients
         self._loop = loop
@@ -143,7 +145,7 @@ class Terminator:
             self.note_end(client)
 
     async def admit(self, client: ClientHalf, handshake: Handshake) -> ServerHalf:
-        name = str(self._inner.with_name(str(next(self._numbers))))
+        name = f"{self._folder}{next(self._numbers)}"
         # Stored before the connection exists, so that no request can reach the application first.
         self._clients[name] = TlsClient(client.address, self._server_address, describe(handshake))
         server = ServerHalf(client, lambda: self._forget(name))
@@ -164,7 +166,7 @@ class Terminator:
             _give_name(connection, name)
             while True:
                 try:
-                    connection.connect(str(self._inner))
+                    connection.connect(self._inner)
                 except BlockingIOError:
                     # The queue of the Unix socket is full, and connect(2) has nothing to wait on.
                     await asyncio.sleep(_RETRY_S)
@@ -186,7 +188,7 @@ class Terminator:
 
 def _give_name(connection: socket.socket, name: str) -> None:
     connection.bind(name)
-    Path(name).unlink()  # the socket keeps its name without the file
+    os.unlink(name)  # noqa: PTH108 - once for each connection; the socket keeps its name without the file
 
 
 def _address(name: tuple[Any, ...]) -> Address:
