@@ -18,7 +18,7 @@ from OpenSSL import SSL, crypto
 from podstead.app.process.certificate import CertificatePair
 from podstead.core.bounded_cache import BoundedCache
 
-_PIECE_BYTES = 8 * 1024
+_PIECE_BYTES = 64 * 1024
 _RECORD_BYTES = 16 * 1024
 _RECORD_OVERHEAD_BYTES = 256
 """More than what TLS adds to a record (RFC 8446 section 5.2, RFC 5246 section 6.2.3)."""
@@ -189,20 +189,12 @@ class TlsConnection:
 
     def taken(self) -> bytes:
         """What TLS itself has to send: handshake messages, answers to key updates, alerts."""
-        piece = self._taken()
-        if len(piece) < _PIECE_BYTES:
-            return piece
-        pieces = [piece]
-        while piece:
-            piece = self._taken()
-            pieces.append(piece)
-        return b"".join(pieces)
-
-    def _taken(self) -> bytes:
+        pieces = []
         try:
-            return self._connection.bio_read(_PIECE_BYTES)
+            while True:
+                pieces.append(self._connection.bio_read(_PIECE_BYTES))
         except SSL.WantReadError:
-            return b""
+            return b"".join(pieces)
 
     def handshake(self) -> Handshake:
         """The result of the handshake: the client's certificate, and the protection of the

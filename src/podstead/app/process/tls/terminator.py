@@ -188,7 +188,8 @@ class Terminator:
 
 def _give_name(connection: socket.socket, name: str) -> None:
     connection.bind(name)
-    os.unlink(name)  # noqa: PTH108 - once for each connection; the socket keeps its name without the file
+    # The socket keeps its name without the file. (A path object takes longer than the system call.)
+    os.unlink(name)  # noqa: PTH108
 
 
 def _address(name: tuple[Any, ...]) -> Address:
