@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from podstead.app.adapters.foreign import ForeignDocuments
@@ -10,6 +12,10 @@ from podstead.app.documents import build_documents
 from podstead.app.resources import Owners, build_resources
 from podstead.config import Settings
 from podstead.rdf.graph import Graph
+from podstead.resources.documents import Documents
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.access_requests import AccessRequests
+from podstead.resources.sharing.people import PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
@@ -17,10 +23,23 @@ from podstead.storage.sqlite import SqliteStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
+from tests.support.application import BASE
+from tests.support.clock import FakeClock
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the services of sharing are built from."""
+
+    store: SqliteStore
+    resources: ResourceService
+    documents: Documents
+    gate: Gate
+    owners: Owners
 
 
 @pytest.fixture
-def sharing(store: SqliteStore, settings: Settings) -> SharingService:
+def parts(store: SqliteStore, settings: Settings) -> Parts:
     clock, randomness = SystemClock(), SystemRandomness()
     foreign = ForeignDocuments(settings, clock)
     documents = build_documents(settings, store=store, foreign=foreign)
@@ -45,11 +64,59 @@ def sharing(store: SqliteStore, settings: Settings) -> SharingService:
         clock=clock,
         randomness=randomness,
     )
+    return Parts(store, resources, documents, gate, owners)
+
+
+@pytest.fixture
+def sharing(parts: Parts) -> SharingService:
     return SharingService(
-        resources=resources,
-        documents=documents,
-        store=store,
-        gate=gate,
-        owners=owners,
-        randomness=randomness,
+        resources=parts.resources,
+        documents=parts.documents,
+        store=parts.store,
+        gate=parts.gate,
+        owners=parts.owners,
+        randomness=SystemRandomness(),
     )
+
+
+@pytest.fixture
+def requests(parts: Parts) -> AccessRequests:
+    return AccessRequests(
+        base_url=BASE,
+        resources=parts.resources,
+        documents=parts.documents,
+        store=parts.store,
+        counters=parts.store,
+        gate=parts.gate,
+        owners=parts.owners,
+        clock=FakeClock(),
+    )
+
+
+@pytest.fixture
+def emails() -> dict[str, str]:
+    """The WebIDs of accounts by their e-mail addresses."""
+    return {}
+
+
+@pytest.fixture
+def people(parts: Parts, emails: dict[str, str]) -> PeopleDirectory:
+    return PeopleDirectory(
+        base_url=BASE,
+        resources=parts.resources,
+        documents=parts.documents,
+        pods=parts.store,
+        emails=KnownEmails(emails),
+        counters=parts.store,
+        clock=FakeClock(),
+    )
+
+
+@dataclass(frozen=True)
+class KnownEmails:
+    """Accounts in memory."""
+
+    web_ids: dict[str, str]
+
+    async def web_id_of(self, email: str) -> str | None:
+        return self.web_ids.get(email)

@@ -7,8 +7,6 @@ HTTP, and a write is conditional on what was read.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from podstead.core.conditional import Conditions
 from podstead.core.errors import (
     AccessDenied,
@@ -16,7 +14,6 @@ from podstead.core.errors import (
     NotFound,
     Overloaded,
     PreconditionFailed,
-    StorageError,
 )
 from podstead.core.identifiers import (
     ResourcePath,
@@ -31,10 +28,11 @@ from podstead.core.operation import InMemoryBody, Operation
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
 from podstead.resources.documents import Documents
-from podstead.resources.outcome import Representation, ResourceRequest
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.edits import RulesDocument
-from podstead.storage.protocol import ResourceStore, Snapshot, whole_body
+from podstead.resources.sharing.reading import read_rdf
+from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import AtVersion, Precondition
 from podstead.wac import modes
 from podstead.wac.effective import acl_paths, paths_to_read
@@ -171,31 +169,14 @@ class RulesDocuments:
         self, agent: Identity | None, resource: ResourcePath, of: ResourcePath
     ) -> RulesDocument:
         path = acl_of(of)
-        request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
         try:
-            outcome = await self._resources.handle(request)
+            found = await read_rdf(self._resources, self._documents, agent, path)
         except AccessDenied as error:
             if of == resource:
                 raise
             raise RulesOutOfReach(of) from error
-        metadata, etag = outcome.metadata, outcome.etag
-        representation = outcome.representation
-        if metadata is None or etag is None or representation is None:
-            raise StorageError("The access rules have no content")
-        content, content_type = await _content(representation), representation.content_type
-        try:
-            document = await self._documents.parse(content, content_type, path=path)
         except UnknownContext as error:
             raise RulesUnreadable from error
-        return RulesDocument(resource, of, document, content_type, etag, metadata.version)
-
-
-async def _content(representation: Representation) -> bytes:
-    body = representation.body
-    if body is None:
-        return b""
-    if isinstance(body, bytes):
-        return body
-    if isinstance(body, AsyncIterator):
-        return b"".join([piece async for piece in body])
-    return await whole_body(body)
+        return RulesDocument(
+            resource, of, found.document, found.content_type, found.etag, found.version
+        )

@@ -1,0 +1,235 @@
+"""Asking the owner of a resource for access, and showing the owner who has asked.
+
+A request for access is a notification in the owner's inbox (:mod:`.offers`). It is posted with the
+rights of the person who asks, so it needs an inbox to which that person may append, and the server
+lends nobody its own rights. Anybody who can append to the inbox can write anything into it; reading
+one of the requests therefore never grants anything. The owner decides, by an edit of the rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.clock import Clock
+from podstead.core.errors import (
+    Conflict,
+    NotAuthenticated,
+    NotFound,
+    RateLimited,
+    RequestRefused,
+)
+from podstead.core.identifiers import ResourcePath, is_container, storage_root
+from podstead.core.identity import Identity
+from podstead.core.media_types import JSON_LD
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.rdf.terms import Iri
+from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.offers import Offer, read_offer, write_offer
+from podstead.resources.sharing.reading import read_rdf
+from podstead.storage.protocol import RateCounters, ResourceStore
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate, StorageOwners
+from podstead.wac.iris import local_path
+from podstead.wac.modes import Modes
+
+REQUESTS_PER_HOUR: Final = 20
+"""How many requests one person may send in an hour."""
+REQUESTS_TO_ONE_OWNER_PER_DAY: Final = 10
+"""How many of these may go to the same storage in a day."""
+
+MAX_LISTED: Final = 100
+"""How many notifications of an inbox are looked at."""
+MAX_NOTIFICATION_BYTES: Final = 64 * 1024
+
+_HOUR_S: Final = 3600
+_DAY_S: Final = 86_400
+
+
+class NoInbox(Conflict):
+    """The owner has no inbox here to which the person may write."""
+
+    def __init__(self) -> None:
+        super().__init__("The owner does not take requests here")
+
+
+class HasAccess(Conflict):
+    """The person has the modes already."""
+
+    def __init__(self) -> None:
+        super().__init__("You have this access already")
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """A request for access in an inbox. ``actor`` is who it says it is from."""
+
+    notification: ResourcePath
+    actor: str
+    resource: ResourcePath
+    modes: Modes
+    message: str
+    published: str | None
+
+
+class AccessRequests:
+    """Sends requests for access, lists and removes them."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        resources: ResourceService,
+        documents: Documents,
+        store: ResourceStore,
+        counters: RateCounters,
+        gate: Gate,
+        owners: StorageOwners,
+        clock: Clock,
+    ) -> None:
+        self._base_url = base_url
+        self._resources = resources
+        self._documents = documents
+        self._store = store
+        self._counters = counters
+        self._gate = gate
+        self._owners = owners
+        self._clock = clock
+
+    async def ask(
+        self, person: Identity | None, resource: ResourcePath, modes: Modes, *, message: str = ""
+    ) -> None:
+        """Ask the owner of a resource for modes on it, whether or not the resource exists.
+
+        Raises NotAuthenticated for the public, HasAccess, RateLimited and NoInbox.
+        """
+        if person is None:
+            raise NotAuthenticated
+        storage = storage_root(resource)
+        if storage is None:
+            raise NoInbox
+        snapshot = await self._store.read_metadata(paths_to_read(resource))
+        held = await self._gate.grant(person, None, resource, snapshot)
+        if modes <= held.user:
+            raise HasAccess
+        await self._count(person, storage)
+        inbox = await self._inbox_of(person, storage)
+        offer = Offer(person.iri, self._base_url + resource, modes, message)
+        operation = Operation(
+            "POST",
+            inbox,
+            InMemoryBody(write_offer(offer, at_ms=self._clock.now_ms())),
+            content_type=JSON_LD,
+        )
+        try:
+            await self._resources.handle(ResourceRequest(operation, person))
+        except RequestRefused as error:
+            raise NoInbox from error
+
+    async def pending(self, owner: Identity, storage: ResourcePath) -> tuple[AccessRequest, ...]:
+        """The requests for access to resources of a storage in the owner's inbox, the same only
+        once. Raises what reading the inbox raises."""
+        inbox = await self._inbox_of(owner, storage)
+        found: dict[tuple[str, ResourcePath, Modes], AccessRequest] = {}
+        for path in await self._notifications(owner, inbox):
+            request = await self._read(owner, path, storage)
+            if request is not None:
+                found.setdefault((request.actor, request.resource, request.modes), request)
+        return tuple(found.values())
+
+    async def read(self, owner: Identity, notification: ResourcePath) -> AccessRequest | None:
+        """One of them. Raises what reading the notification raises."""
+        storage = storage_root(notification)
+        return None if storage is None else await self._read(owner, notification, storage)
+
+    async def dismiss(self, owner: Identity, request: AccessRequest) -> None:
+        """Remove a request, and others in the same inbox that ask for the same.
+
+        Raises what a DELETE raises.
+        """
+        same = (request.actor, request.resource, request.modes)
+        storage = storage_root(request.resource)
+        if storage is None:
+            raise NotFound
+        inbox = await self._inbox_of(owner, storage)
+        if not request.notification.startswith(inbox):
+            raise NotFound
+        for path in await self._notifications(owner, inbox):
+            other = await self._read(owner, path, storage)
+            if other is not None and (other.actor, other.resource, other.modes) == same:
+                operation = Operation("DELETE", path, InMemoryBody())
+                await self._resources.handle(ResourceRequest(operation, owner))
+
+    # --- steps ----------------------------------------------------------------------------
+
+    async def _count(self, person: Identity, storage: ResourcePath) -> None:
+        """Count a request. The limits are each person's own, so nobody uses up another's."""
+        for key, capacity, period_s in (
+            (f"access-request:{person.iri}", REQUESTS_PER_HOUR, _HOUR_S),
+            (f"access-request:{storage}:{person.iri}", REQUESTS_TO_ONE_OWNER_PER_DAY, _DAY_S),
+        ):
+            wait_s = await self._counters.take(
+                key, capacity=capacity, per_s=capacity / period_s, now_ms=self._clock.now_ms()
+            )
+            if wait_s is not None:
+                raise RateLimited(retry_after_s=wait_s)
+
+    async def _inbox_of(self, agent: Identity, storage: ResourcePath) -> ResourcePath:
+        """The inbox that the owner's profile names, if profile and inbox are in the storage."""
+        owner = await self._owners.owner_of(storage)
+        profile = None if owner is None else local_path(owner.partition("#")[0], self._base_url)
+        if owner is None or profile is None:
+            raise NoInbox
+        try:
+            document = await read_rdf(self._resources, self._documents, agent, profile)
+        except RequestRefused as error:
+            raise NoInbox from error
+        for term in document.document.graph.objects(Iri(owner), Iri(vocab.LDP_INBOX)):
+            inbox = local_path(term.value, self._base_url) if isinstance(term, Iri) else None
+            if inbox is not None and is_container(inbox) and inbox.startswith(storage):
+                return inbox
+        raise NoInbox
+
+    async def _notifications(
+        self, owner: Identity, inbox: ResourcePath
+    ) -> tuple[ResourcePath, ...]:
+        """The newest notifications of an inbox that the owner may read."""
+        listing = await read_rdf(self._resources, self._documents, owner, inbox)
+        members = listing.document.graph.objects(
+            Iri(self._base_url + inbox), Iri(vocab.LDP_CONTAINS)
+        )
+        paths = [
+            path
+            for term in members
+            if isinstance(term, Iri)
+            and (path := local_path(term.value, self._base_url)) is not None
+            and not is_container(path)
+        ]
+        snapshot = await self._store.read_metadata(paths)
+        small = [
+            each
+            for each in snapshot.values()
+            if each is not None
+            and is_rdf(each.content_type)
+            and each.size_bytes <= MAX_NOTIFICATION_BYTES
+        ]
+        newest = sorted(small, key=lambda each: each.modified_ms, reverse=True)
+        return tuple(each.path for each in newest[:MAX_LISTED])
+
+    async def _read(
+        self, owner: Identity, path: ResourcePath, storage: ResourcePath
+    ) -> AccessRequest | None:
+        try:
+            document = await read_rdf(self._resources, self._documents, owner, path)
+        except RequestRefused:
+            return None  # removed meanwhile, or with an unknown context
+        offer = read_offer(document.document.graph)
+        resource = None if offer is None else local_path(offer.resource_url, self._base_url)
+        if offer is None or resource is None or not resource.startswith(storage):
+            return None
+        return AccessRequest(
+            path, offer.actor, resource, offer.modes, offer.message, offer.published
+        )

@@ -1,0 +1,122 @@
+"""How does a request for access look in an inbox? Written and read here.
+
+Pure. It is a notification as in Linked Data Notifications (W3C Recommendation): an ``as:Offer``
+(Activity Vocabulary) of an ``acl:Authorization`` that the owner may or may not accept. The
+authorization states, in the terms of Web Access Control, who would have which modes on what.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.iris import canonical_url
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri, Literal, Object, Subject
+from podstead.wac.iris import agent_name
+from podstead.wac.modes import Mode, Modes, with_entailed
+
+MAX_MESSAGE_CHARS: Final = 500
+
+_MODE_IRIS: Final = {
+    Mode.READ: vocab.ACL_READ,
+    Mode.APPEND: vocab.ACL_APPEND,
+    Mode.WRITE: vocab.ACL_WRITE,
+    Mode.CONTROL: vocab.ACL_CONTROL,
+}
+_MODES: Final = {iri: mode for mode, iri in _MODE_IRIS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Somebody asks for modes on a resource. ``actor`` is the IRI that the request gives; nothing
+    proves that the request comes from there."""
+
+    actor: str
+    resource_url: str
+    modes: Modes
+    message: str = ""
+    published: str | None = None
+
+
+def write_offer(offer: Offer, *, at_ms: int) -> bytes:
+    """The notification, as JSON-LD."""
+    modes = [
+        {"id": iri}
+        for mode, iri in _MODE_IRIS.items()
+        if mode in offer.modes and not (mode is Mode.APPEND and Mode.WRITE in offer.modes)
+    ]
+    notification = {
+        "@context": [vocab.AS_CONTEXT, {"acl": vocab.ACL}],
+        "id": "",
+        "type": "Offer",
+        "actor": offer.actor,
+        "published": datetime.fromtimestamp(at_ms // 1000, UTC).isoformat(),
+        "object": {
+            "type": "acl:Authorization",
+            "acl:agent": {"id": offer.actor},
+            "acl:accessTo": {"id": offer.resource_url},
+            "acl:mode": modes,
+        },
+    }
+    if offer.message:
+        notification["content"] = offer.message[:MAX_MESSAGE_CHARS]
+    return json.dumps(notification, ensure_ascii=False).encode()
+
+
+def read_offer(graph: Graph) -> Offer | None:
+    """The request for access that a document states; ``None`` if it states none or something
+    else, such as access for somebody other than the actor."""
+    for subject in graph.subjects(Iri(vocab.RDF_TYPE), Iri(vocab.AS_OFFER)):
+        actor = _iri(graph, subject, vocab.AS_ACTOR)
+        for authorization in graph.objects(subject, Iri(vocab.AS_OBJECT)):
+            if isinstance(authorization, Iri) or _is_node(authorization):
+                offer = _offer(graph, subject, authorization, actor)
+                if offer is not None:
+                    return offer
+    return None
+
+
+def _offer(graph: Graph, subject: Subject, about: Object, actor: str | None) -> Offer | None:
+    if isinstance(about, Literal) or actor is None:
+        return None
+    if Iri(vocab.ACL_AUTHORIZATION) not in graph.objects(about, Iri(vocab.RDF_TYPE)):
+        return None
+    resource = _iri(graph, about, vocab.ACL_ACCESS_TO)
+    url = None if resource is None else canonical_url(resource)
+    modes = with_entailed(
+        _MODES[term.value]
+        for term in graph.objects(about, Iri(vocab.ACL_MODE))
+        if isinstance(term, Iri) and term.value in _MODES
+    )
+    if url is None or not modes or _iri(graph, about, vocab.ACL_AGENT) != actor:
+        return None
+    return Offer(
+        agent_name(actor),
+        url,
+        modes,
+        _text(graph, subject, vocab.AS_CONTENT)[:MAX_MESSAGE_CHARS],
+        _text(graph, subject, vocab.AS_PUBLISHED)[:40] or None,
+    )
+
+
+def _is_node(term: Object) -> bool:
+    return not isinstance(term, Literal)
+
+
+def _iri(graph: Graph, subject: Subject, predicate: str) -> str | None:
+    """The one IRI that is the predicate's object."""
+    objects = graph.objects(subject, Iri(predicate))
+    if len(objects) != 1 or not isinstance(objects[0], Iri):
+        return None
+    return objects[0].value
+
+
+def _text(graph: Graph, subject: Subject, predicate: str) -> str:
+    for term in graph.objects(subject, Iri(predicate)):
+        if isinstance(term, Literal):
+            return term.value
+    return ""
