@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from enum import Enum
+from enum import StrEnum
 
 import msgspec
 
@@ -18,7 +18,7 @@ from podstead.wac.gate import GrantedAccess
 from podstead.wac.modes import Mode
 
 
-class Result(Enum):
+class Result(StrEnum):
     """What an operation did. The web layer chooses the status codes."""
 
     REPRESENTED = "represented"

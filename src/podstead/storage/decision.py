@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import (
@@ -35,7 +37,6 @@ from podstead.storage.records import (
     PutEntry,
     Record,
     ResourceKind,
-    ResourcePrecondition,
     StagedBlob,
     StoredBody,
     Version,
@@ -85,22 +86,22 @@ def decide(write: Write, state: State) -> CommitOutcome:
 
 def _holds(precondition: Precondition, state: State, at_ms: int) -> bool:
     match precondition:  # in the order of their frequency; a write has about ten
-        case Absent() | AtVersion() | Present() | MembersAt() | NoMembers():
-            return _resource_holds(precondition, state.resources[precondition.path])
+        case Absent():
+            return state.resources[precondition.path] is None
+        case Present():
+            return state.resources[precondition.path] is not None
+        case AtVersion() | MembersAt() | NoMembers():
+            return _row_holds(precondition, state.resources[precondition.path])
         case EntryAt() | NoEntry():
             return _entry_holds(precondition, state.entries[precondition.entry], at_ms)
         case NoPod():
             return folded(precondition.name) not in state.taken_pods
 
 
-def _resource_holds(precondition: ResourcePrecondition, row: ResourceRow | None) -> bool:
+def _row_holds(precondition: AtVersion | MembersAt | NoMembers, row: ResourceRow | None) -> bool:
     match precondition:
-        case Absent():
-            return row is None
         case AtVersion():
             return row is not None and row.version == precondition.version
-        case Present():
-            return row is not None
         case MembersAt():
             return row is not None and row.members_version == precondition.members_version
         case NoMembers():
@@ -305,7 +306,8 @@ class _PendingWrite:
             row = self.rows[path] if path in self.rows else self.state.resources[path]
             if row is None:
                 raise _Refused(VersionConflict(Present(path)))
-            self.rows[path] = row._replace(
+            self.rows[path] = replace(
+                row,
                 members_version=self.write.version,
                 members_modified_ms=(
                     self.write.at_ms if membership.changed else row.members_modified_ms
@@ -322,7 +324,7 @@ class _PendingWrite:
             return
         row = self.rows[container] if container in self.rows else self.state.resources[container]
         if row is not None:
-            self.rows[container] = row._replace(members_version=self.write.version)
+            self.rows[container] = replace(row, members_version=self.write.version)
 
     def _check_quota(self) -> None:
         for root, grown in self.grown_bytes.items():

@@ -7,10 +7,12 @@ exclusive write transaction.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
+from podstead.core.value import Value
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -36,7 +38,7 @@ from podstead.storage.records import (
 )
 
 
-class ResourceRow(NamedTuple):
+class ResourceRow(Value):
     """One resource as stored by an engine: the fields of :class:`Metadata`, then those of the
     engine.
 
@@ -114,8 +116,7 @@ class Needs:
 
     def add(self, write: Write) -> None:
         """Add the keys that ``write`` requires."""
-        for precondition in write.preconditions:
-            self._add_required(precondition)
+        self._add_required(write.preconditions)
         for put in write.puts:
             self._add_changed(put.path)
             if isinstance(put.body, StagedBlob):
@@ -130,14 +131,15 @@ class Needs:
             elif isinstance(record, PutEntry | DropEntry):
                 self.entries.add(record.entry)
 
-    def _add_required(self, precondition: Precondition) -> None:
-        match precondition:
-            case Absent() | AtVersion() | Present() | MembersAt() | NoMembers():
-                self.paths.add(precondition.path)
-            case EntryAt() | NoEntry():
-                self.entries.add(precondition.entry)
-            case NoPod():
-                self.pods.add(folded(precondition.name))
+    def _add_required(self, preconditions: Iterable[Precondition]) -> None:
+        for precondition in preconditions:
+            match precondition:
+                case Absent() | AtVersion() | Present() | MembersAt() | NoMembers():
+                    self.paths.add(precondition.path)
+                case EntryAt() | NoEntry():
+                    self.entries.add(precondition.entry)
+                case NoPod():
+                    self.pods.add(folded(precondition.name))
 
     def _add_changed(self, path: ResourcePath) -> None:
         self.paths.add(path)

@@ -241,8 +241,14 @@ def _links(
         links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
     if owner is not None:  # P-33; clients use either
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
-    links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
-    return link_header(links).encode("ascii")
+    types = _type_links(tuple(_types(target, kind, rdf=rdf)))
+    return f"{link_header(links)}, {types}".encode("ascii")
+
+
+@lru_cache(maxsize=16)
+def _type_links(types: tuple[str, ...]) -> str:
+    """The links to the types, of which there are only a few combinations."""
+    return link_header([(iri, "type") for iri in types])
 
 
 def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> list[str]:

@@ -47,7 +47,7 @@ async def send_response(
         "headers": response.headers,
     }
     body = response.body
-    if isinstance(body, AsyncIterator):
+    if not isinstance(body, bytes) and isinstance(body, AsyncIterator):  # the latter is slow
         async with _closing(body):
             await send(start)
             await _stream(body, receive, send, take_timeout_s)

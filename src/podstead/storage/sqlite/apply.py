@@ -10,18 +10,19 @@ import hashlib
 from collections.abc import Mapping
 
 import apsw
+from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
-from podstead.storage.sqlite.statements import insert_rows, run_in
+from podstead.storage.sqlite.statements import Row, insert_rows, run_in
 from podstead.storage.state import CopiedBody, Needs, ResourceRow, State, folded
 
-_COLUMNS = ", ".join(ResourceRow._fields)
+_COLUMNS = ", ".join(ResourceRow.__struct_fields__)
 
 _SELECT_RESOURCES = f"SELECT {_COLUMNS} FROM resources WHERE path IN"  # noqa: S608 - our columns
 _INSERT_RESOURCES = f"INSERT INTO resources ({_COLUMNS})"
 _REPLACE_RESOURCES = "ON CONFLICT (path) DO UPDATE SET " + ", ".join(
-    f"{column} = excluded.{column}" for column in ResourceRow._fields if column != "path"
+    f"{column} = excluded.{column}" for column in ResourceRow.__struct_fields__ if column != "path"
 )
 _DELETE_RESOURCES = "DELETE FROM resources WHERE path IN"
 
@@ -76,7 +77,7 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
     # requested raises KeyError and is never mistaken for an absent one.
     resources: dict[ResourcePath, ResourceRow | None] = dict.fromkeys(needs.paths)
     for values in run_in(connection, _SELECT_RESOURCES, tuple(needs.paths)):
-        row = ResourceRow._make(values)
+        row = ResourceRow(*values)
         resources[row.path] = row
     entries: dict[EntryId, Entry | None] = dict.fromkeys(needs.entries)
     for values in run_in(connection, _SELECT_ENTRIES, tuple(needs.entries)):
@@ -119,14 +120,14 @@ def flush(connection: apsw.Connection, state: State) -> None:
 
 
 def _flush_resources(connection: apsw.Connection, state: State) -> None:
-    rows: list[ResourceRow] = []
+    rows: list[Row] = []
     gone: list[ResourcePath] = []
     for path in state.changed_paths:
         row = state.resources[path]
         if row is None:
             gone.append(path)
         else:
-            rows.append(row)
+            rows.append(astuple(row))
     run_in(connection, _DELETE_RESOURCES, gone)
     insert_rows(connection, _INSERT_RESOURCES, rows, _REPLACE_RESOURCES)
 

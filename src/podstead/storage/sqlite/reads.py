@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import apsw
+from msgspec.structs import astuple
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
@@ -250,8 +251,11 @@ class ReadConnection:
             self._row_count = row_count
 
     def _apply_changes(self, changes: RowChanges) -> None:
-        rows = changes.resources.items()
-        _cache_rows(self._metadata, {path: row and _metadata(row[:_COLUMNS]) for path, row in rows})
+        read: dict[ResourcePath, Metadata | None] = {
+            path: None if row is None else _metadata(astuple(row)[:_COLUMNS])
+            for path, row in changes.resources.items()
+        }
+        _cache_rows(self._metadata, read)
         if changes.others:
             self._clear_registries()
         self._row_count = changes.after

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import apsw
 
@@ -93,13 +93,16 @@ class Writer:
 
     async def commit(self, write: Write) -> CommitOutcome:
         """Decide and store one write. Raises StorageError or Overloaded."""
-        return cast("CommitOutcome", await self._submit(write))
+        outcome: CommitOutcome = await self._submit(write)
+        return outcome
 
     async def run(self, statements: Callable[[apsw.Connection], T]) -> T:
         """Run statements in the transaction of a batch. Raises StorageError or Overloaded."""
-        return cast("T", await self._submit(statements))
+        result: T = await self._submit(statements)
+        return result
 
-    def _submit(self, job: Job) -> asyncio.Future[JobResult]:
+    def _submit(self, job: Job) -> asyncio.Future[Any]:
+        """A future for the result of the job, whose kind depends on the job."""
         if self._closed:
             raise StorageError("The store is closed")
         if len(self._waiting) >= self._max_waiting:
