@@ -61,6 +61,8 @@ class MediaType:
 
     def is_utf_8(self) -> bool:
         """Whether the charset parameter is absent or means UTF-8 (R-13)."""
+        if not self.parameters:
+            return True
         charset = self.parameter("charset")
         return charset is None or charset.lower() in _UTF_8_NAMES
 

@@ -55,7 +55,7 @@ def check_content_type(operation: Operation) -> None:
 
 def requests_container(operation: Operation) -> bool:
     """Whether a Link header of the request gives a container type (C-8)."""
-    return any(iri in _CONTAINER_TYPES for iri in operation.link_types)
+    return not _CONTAINER_TYPES.isdisjoint(operation.link_types)
 
 
 def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:

@@ -46,6 +46,8 @@ class Authorities:
 
         X-Forwarded-For is read from its end, skipping entries that are trusted proxies themselves.
         """
+        if not self.trusts(peer):
+            return peer
         address = peer
         forwarded = fields.get(b"x-forwarded-for") or ""
         for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
