@@ -125,7 +125,7 @@ def test_the_server_as_a_whole_tells_its_methods(owner: Owner) -> None:
     """RFC 9110 section 9.3.7."""
     answer = owner.exchange(owner.compose("OPTIONS", "*"))
     assert (answer.status, answer.body) == (204, b"")
-    methods = {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE"}
+    methods = {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE", "COPY", "MOVE"}
     assert set(answer.headers["allow"].split(", ")) == methods
 
 

@@ -404,9 +404,12 @@ def assert_secure(answer: Answer, *, https: bool) -> None:
 # --- methods -----------------------------------------------------------------------------------
 
 ALLOW = {
-    "/alice/": {"OPTIONS", "HEAD", "GET", "PUT", "POST", "PATCH"},
-    "/alice/private/": {"OPTIONS", "HEAD", "GET", "PUT", "POST", "PATCH", "DELETE"},
-    DOC: {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "DELETE"},
+    "/alice/": {"OPTIONS", "HEAD", "GET", "PUT", "POST", "PATCH", "COPY"},
+    "/alice/private/": {
+        *("OPTIONS", "HEAD", "GET", "PUT", "POST", "PATCH", "DELETE"),
+        *("COPY", "MOVE"),
+    },
+    DOC: {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "DELETE", "COPY", "MOVE"},
     "/alice/.acl": {"OPTIONS", "HEAD", "GET", "PUT", "PATCH"},
     f"{DOC}.acl": {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "DELETE"},
     f"{DOC}.meta": {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "DELETE"},

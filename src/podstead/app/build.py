@@ -183,6 +183,7 @@ def build_application(
         service=service,
         responder=Responder(base_url=base_url),
         challenges=challenges,
+        base_url=base_url,
         container_deleted=repositories.soon,
     )
     parted_hosts = hosts_of(settings.issuer) if settings.idp_base_url else frozenset[str]()

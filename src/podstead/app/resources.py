@@ -19,6 +19,8 @@ from podstead.resources.received import BodyReceiver
 from podstead.resources.rendering_cache import RenderingCache
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
+from podstead.resources.transfer_plan import TransferPlanner
+from podstead.resources.transfers import Transfers
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import PodRegistry, Store
 from podstead.storage.record_store import RecordStore
@@ -74,4 +76,18 @@ def build_resources(
         patches=Patches(documents=documents, content_validator=content_validator),
         committer=Committer(store=store, quota_bytes=settings.quota_bytes),
         capacity=capacity,
+        transfers=Transfers(
+            store=store,
+            gate=gate,
+            planner=TransferPlanner(
+                store=store,
+                gate=gate,
+                documents=documents,
+                identity_changes=identity_changes,
+                content_validator=content_validator,
+            ),
+            clock=clock,
+            randomness=randomness,
+            quota_bytes=settings.quota_bytes,
+        ),
     )

@@ -5,6 +5,8 @@
     │   ├── BadRequest                  malformed target, header, body or missing Content-Type
     │   ├── NotAuthenticated            credentials absent or not valid
     │   ├── AccessDenied                an authenticated agent lacks a mode
+    │   │   └── ForbiddenDestination    no copy or move can go there, whoever asks
+    │   ├── DestinationElsewhere        the destination is on another server
     │   ├── NotFound
     │   ├── MethodNotAllowed            the target does not support the method
     │   ├── MethodUnknown               no target supports the method
@@ -89,6 +91,15 @@ class AccessDenied(RequestRefused):
 
     def __init__(self, message: str = "Access denied") -> None:
         super().__init__(message)
+
+
+class ForbiddenDestination(AccessDenied):
+    """Nothing can be copied or moved there: the source itself, what is below it, or a URL that is
+    not that of a resource."""
+
+
+class DestinationElsewhere(RequestRefused):
+    """The destination of a copy or move is on another server."""
 
 
 class NotFound(RequestRefused):

@@ -17,7 +17,8 @@ from podstead.core.memoization import memoize_short_keys
 def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     """The methods in the order in which ``Allow`` lists them.
 
-    Containers support POST; a storage root and its ACL cannot be deleted (C-19).
+    Containers support POST; a storage root and its ACL cannot be deleted (C-19). Auxiliary
+    resources are copied and moved with their subject only.
     """
     auxiliary = auxiliary_kind(target)
     methods = ["OPTIONS", "HEAD", "GET", "PUT", "PATCH"]
@@ -26,6 +27,10 @@ def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     of_storage_root = storage_root(target) == subject_of(target)
     if not (of_storage_root and auxiliary is not Auxiliary.DESCRIPTION):
         methods.append("DELETE")
+    if auxiliary is None:
+        methods.append("COPY")
+        if not of_storage_root:
+            methods.append("MOVE")
     return tuple(methods)
 
 

@@ -57,6 +57,9 @@ class InMemoryBody:
 class Operation(msgspec.Struct, frozen=True):
     """One request on a resource, with decoded but not yet validated headers.
 
+    COPY and MOVE have a ``destination``. ``overwrite`` is whether they may replace a document
+    there, and ``with_members`` whether the members of a container are copied with it.
+
     ``link_types`` are the targets of Link headers with ``rel=type``. ``signed_url`` means that the
     credentials are bound to the request's URL, so that they would not survive a redirect (A-102).
     """
@@ -74,3 +77,6 @@ class Operation(msgspec.Struct, frozen=True):
     origin: str | None = None
     preferences: Preferences = NO_PREFERENCES
     signed_url: bool = False
+    destination: ResourcePath | None = None
+    overwrite: bool = True
+    with_members: bool = True

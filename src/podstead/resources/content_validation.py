@@ -128,6 +128,10 @@ class ContentValidator:
         records = await self.records_of(state, after)
         return replace(content, records=records) if records else content
 
+    def keeps_records(self, path: ResourcePath) -> bool:
+        """Whether :meth:`records_of` a document at the path may return any."""
+        return self._write_hook is not None and self._write_hook.applies_to(path)
+
     async def records_of(self, state: TargetState, after: Dataset) -> tuple[Record, ...]:
         """The records to commit with a write that gives the target this content."""
         write_hook, path = self._write_hook, state.stored_path

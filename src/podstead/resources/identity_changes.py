@@ -26,6 +26,7 @@ by version, so that the next write need not read the document again.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -118,6 +119,26 @@ class IdentityChanges:
         """
         change = _Change(state, after, version, before)
         request.identity_preconditions = await self._preconditions(request, change)
+
+    async def preconditions(
+        self,
+        request: ResourceRequest,
+        state: TargetState,
+        after: Callable[[], Awaitable[Dataset]],
+        version: Version | None = None,
+    ) -> tuple[Precondition, ...]:
+        """Check one of the changes of a request that changes several resources.
+
+        ``after`` reads the content after the change, and is called only if it matters. Returns the
+        preconditions of allowing the change. Raises as :meth:`check` does.
+        """
+        grant = await self._grant(request, state)
+        if (
+            grant.allows(Mode.CONTROL)
+            and await self._refusal_despite_control(request.agent, state.stored_path) is None
+        ):
+            return grant.preconditions
+        return await self._preconditions(request, _Change(state, await after(), version))
 
     async def check_deletion(self, request: ResourceRequest, state: TargetState) -> None:
         """Check a deletion. Raises as :meth:`check` does.

@@ -44,6 +44,7 @@ from podstead.resources.received import (
     requests_container,
 )
 from podstead.resources.target_state import TargetState, check_new_path_length
+from podstead.resources.transfers import Transfers
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
@@ -70,6 +71,7 @@ class ResourceService:
         patches: Patches,
         committer: Committer,
         capacity: StorageCapacity,
+        transfers: Transfers,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
@@ -91,6 +93,8 @@ class ResourceService:
             "POST": self._post,
             "PATCH": self._patch,
             "DELETE": self._delete,
+            "COPY": transfers.handle,
+            "MOVE": transfers.handle,
         }
 
     async def handle(self, request: ResourceRequest) -> Outcome:

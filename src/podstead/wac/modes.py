@@ -17,6 +17,10 @@ own, the rules with ``acl:accessTo`` apply; otherwise, whether it exists or not,
     delete document       Write                  Write on the parent                    W-38, W-45
            container      Write, Read            Write on the parent                    W-39
            missing        Write, Read            Write on the parent                    W-41
+    copy                  Read on each resource  at the destination as for put; to replace a
+                                                 document there also as for delete
+    move                  Read, Write on each    as for copy, and Write on the parent; Control on
+                                                 each that has an ACL, and at the destination
 
 Two kinds of targets stand for another resource. Every operation on an ACL needs Control on its
 subject (W-40, X-25), and a description is read and changed like its subject (W-42). What the
@@ -26,7 +30,7 @@ precondition of the write, so that they are still right when it is committed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from podstead.core.identifiers import (
@@ -181,6 +185,48 @@ def for_delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
         required += _on_parent(target)
     if is_container(target) or not _exists(target, place.subject, snapshot):
         required += _on(target, Mode.READ)
+    return required
+
+
+def for_copy(
+    copied: Iterable[ResourcePath], destination: ResourcePath, snapshot: Snapshot
+) -> Requirements:
+    """COPY of the resources ``copied``, the first of them to ``destination`` and the others below.
+
+    What is created below the destination has no closer ACL than the destination, so the modes
+    required there apply to it as well. The ACLs of the resources are copied only where the agent
+    has Control on both sides; that is not required.
+    """
+    read = tuple(Requirement(path, Mode.READ) for path in copied)
+    return read + _replacement(destination, snapshot)
+
+
+def for_move(
+    moved: Sequence[ResourcePath],
+    with_rules: Iterable[ResourcePath],
+    destination: ResourcePath,
+    snapshot: Snapshot,
+) -> Requirements:
+    """MOVE of the resources ``moved``, the first of them to ``destination`` and the others below.
+
+    Those ``with_rules`` have an ACL. Without it, they could become accessible to others at the
+    destination, so a move always takes the ACLs along and needs Control for that.
+    """
+    required = list(_on_parent(moved[0]))
+    for path in moved:
+        required += (Requirement(path, Mode.READ), Requirement(path, Mode.WRITE))
+    ruled = tuple(with_rules)
+    required += (Requirement(path, Mode.CONTROL) for path in ruled)
+    required += _replacement(destination, snapshot)
+    if ruled:
+        required.append(Requirement(destination, Mode.CONTROL))
+    return tuple(required)
+
+
+def _replacement(destination: ResourcePath, snapshot: Snapshot) -> Requirements:
+    required = for_put(destination, snapshot)
+    if snapshot[destination] is not None:
+        required += for_delete(destination, snapshot)
     return required
 
 

@@ -56,7 +56,7 @@ from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
 
-_KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE")
+_KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE", "COPY", "MOVE")
 _REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
 _ON_EVERY_RESPONSE: Headers = [
     (b"x-content-type-options", b"nosniff"),

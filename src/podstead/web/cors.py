@@ -21,10 +21,10 @@ _EXPOSED = (
 )
 # Sent if the client has not listed its headers. No name here may contain "Accept" (P-42).
 _DEFAULT_REQUEST_HEADERS = (
-    b"Authorization, Content-Type, DPoP, If-Match, If-Modified-Since, If-None-Match, "
-    b"If-Unmodified-Since, Link, Prefer, Range, Slug"
+    b"Authorization, Content-Type, Depth, Destination, DPoP, If-Match, If-Modified-Since, "
+    b"If-None-Match, If-Unmodified-Since, Link, Overwrite, Prefer, Range, Slug"
 )
-_METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
+_METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE, COPY, MOVE"
 _PREFLIGHT_MAX_AGE_S = b"86400"
 
 

@@ -10,6 +10,7 @@ from podstead.core.identity import Identity
 from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.destination import TRANSFERS, transfer_of
 from podstead.web.errors import refusal
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
@@ -26,18 +27,24 @@ class ResourceEndpoint:
         responder: Responder,
         challenges: AuthenticateChallenges,
         container_deleted: Callable[[], None],
+        base_url: str,
     ) -> None:
         """``container_deleted`` is called after each deletion of a container."""
         self._service = service
         self._container_deleted = container_deleted
         self._responder = responder
         self._challenges = challenges
+        self._base_url = base_url
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
         have."""
         resource_request = ResourceRequest(operation_of(request, agent), agent)
         try:
+            if request.method in TRANSFERS:
+                resource_request.operation = transfer_of(
+                    resource_request.operation, request, base_url=self._base_url
+                )
             outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
             response = refusal(

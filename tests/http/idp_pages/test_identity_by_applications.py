@@ -19,6 +19,7 @@ from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser, Page
 from tests.support.idp_pages import App, register, sign_in
 from tests.support.rdf import N_TRIPLES, TURTLE, Triples, said, triples, written
+from tests.support.transfers import transfer
 
 ROOT = "/alice/"
 CARD = "/alice/public/card"
@@ -338,3 +339,24 @@ async def test_a_later_write_is_compared_with_what_the_earlier_left(applied: App
         assert (await put(app, path, stated | plain)).status == 204
         assert_refused(await put(app, path, plain))
         assert (await put(owner, path, plain)).status == 204
+
+
+@pytest.mark.parametrize("method", ["COPY", "MOVE"])
+async def test_an_application_cannot_move_a_profile(applied: Applied, method: str) -> None:
+    """Not away, not to a new URL, not over another document, and not inside a tree."""
+    app, owner = applied.app, applied.server.alice
+    plain = "/alice/public/plain"
+    relative = PREFIXES + IDENTITY["issuer"]  # so that a copy would state it of itself
+    assert (await owner.put(CARD, relative, TURTLE)).status == 204
+    assert (await put(owner, plain, at(plain, "<#it> foaf:name 'It'."))).status == 201
+    before = await applied.profile(CARD)
+    for source, destination in (
+        (CARD, "/alice/public/other"),
+        (plain, CARD),
+        ("/alice/public/", "/alice/elsewhere/"),
+    ):
+        answer = await transfer(app, method, source, destination)
+        assert answer.status == 403, (source, destination)
+    assert await applied.profile(CARD) == before
+    assert (await transfer(app, method, plain, "/alice/public/fine")).status == 201
+    assert (await transfer(owner, method, CARD, "/alice/public/other")).status == 201

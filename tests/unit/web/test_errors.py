@@ -61,19 +61,21 @@ def header(response: Response, name: bytes) -> bytes | None:
 def test_every_error_has_a_status_by_whose_fault_it_is(cls: type[PodsteadError]) -> None:
     assert any(ancestor in STATUSES for ancestor in cls.__mro__)
     status, reason = status_of(made(cls))
-    # 501 and 507 are in the fives by the specification, although the sender can mend them; a full
-    # disk is 507 as well.
+    # 501, 507 and the 502 of RFC 4918 are in the fives by the specification, although the sender
+    # can mend them; a full disk is 507 as well.
     theirs = issubclass(cls, RequestRefused) or cls is errors.DiskFull
-    assert (status < 500 or status in (501, 507)) is theirs
+    fives = (501, 502, 507) if cls is errors.DestinationElsewhere else (501, 507)
+    assert (status < 500 or status in fives) is theirs
     assert reason
 
 
 def test_no_two_errors_share_a_status() -> None:
-    """But for the two kinds of room that there may be too little of, and of what may be tried
-    again: here, and at another server."""
+    """But for the two kinds of room that there may be too little of, of what may be tried again,
+    here and at another server, and of other servers that are of no use."""
     statuses = [status for status, _ in STATUSES.values()]
     statuses.remove(507)
     statuses.remove(503)
+    statuses.remove(502)
     assert len(set(statuses)) == len(statuses)
 
 

@@ -34,7 +34,9 @@ from podstead.storage.records import (
     Metadata,
     PodRecord,
     PodRemoval,
+    Put,
     StagedBlob,
+    StoredBody,
     TokenRecord,
     Version,
     Write,
@@ -265,8 +267,14 @@ class SqliteStore:
 
     async def commit(self, write: Write) -> CommitOutcome:
         if write.puts and write.stores_content:
-            self._space.check(sum(put.body.size_bytes for put in write.puts))
+            self._space.check(sum(map(self._new_bytes, write.puts)))
         return await self._use().writer.commit(write)
+
+    def _new_bytes(self, put: Put) -> int:
+        # The large body of a resource that is moved is on disk already, and stays.
+        size_bytes = put.body.size_bytes
+        moved = isinstance(put.body, StoredBody) and size_bytes > self._inline_body_bytes
+        return 0 if moved else size_bytes
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         return self._use().reader.changes_after(sequence, limit)

@@ -1,0 +1,315 @@
+"""Which write copies or moves a tree?
+
+The plan is made on one state of the tree, and its preconditions are that state. Bodies are not
+read, except those of ACLs and descriptions, which are about a URL, and those of RDF documents where
+it matters whether they state who someone is (:mod:`podstead.resources.identity_changes`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from podstead.core.errors import BadRequest, Conflict, StorageError
+from podstead.core.identifiers import ResourcePath, description_of, subject_of
+from podstead.core.media_types import essence
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import Dataset
+from podstead.resources.content_validation import ContentValidator
+from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.identity_changes import IdentityChanges
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.relocation import Relocation, relocated_description, relocated_rules
+from podstead.resources.target_state import TargetState
+from podstead.resources.trees import Transfer, TreeState, auxiliaries_and
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import (
+    Absent,
+    AtVersion,
+    Body,
+    Change,
+    ChangeType,
+    MembersAt,
+    Metadata,
+    Precondition,
+    Put,
+    Record,
+    ResourceKind,
+    StagedBlob,
+    StoredBody,
+    Version,
+    Write,
+)
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode
+
+_RESOURCES_AT_ONCE: Final = 64
+"""How many resources are planned before other requests have their turn."""
+
+
+class PlannedTransfer(msgspec.Struct, frozen=True):
+    """The write of a transfer, and the bodies that were staged for it."""
+
+    write: Write
+    staged: tuple[StagedBlob, ...]
+    creates: bool
+
+    def write_with(self, preconditions: Sequence[Precondition], *, quota_bytes: int) -> Write:
+        """The write with further preconditions and a quota."""
+        every = dict.fromkeys((*self.write.preconditions, *preconditions))
+        return replace(self.write, preconditions=tuple(every), quota_bytes=quota_bytes)
+
+
+class _NewContent(msgspec.Struct, frozen=True):
+    """What is stored at a new path; ``read`` is the content if it had to be read."""
+
+    content_type: str
+    body: Body
+    read: bytes | None = None
+
+
+class _Draft(msgspec.Struct):
+    """The parts of a write that is being planned."""
+
+    puts: list[Put] = msgspec.field(default_factory=list)
+    deletes: list[ResourcePath] = msgspec.field(default_factory=list)
+    records: list[Record] = msgspec.field(default_factory=list)
+    preconditions: list[Precondition] = msgspec.field(default_factory=list)
+    staged: list[StagedBlob] = msgspec.field(default_factory=list)
+
+
+class TransferPlanner:
+    """Plans transfers that the gate has authorized."""
+
+    def __init__(
+        self,
+        *,
+        store: ResourceStore,
+        gate: Gate,
+        documents: Documents,
+        identity_changes: IdentityChanges,
+        content_validator: ContentValidator,
+    ) -> None:
+        self._store = store
+        self._gate = gate
+        self._documents = documents
+        self._identity_changes = identity_changes
+        self._content_validator = content_validator
+
+    async def plan(
+        self,
+        request: ResourceRequest,
+        transfer: Transfer,
+        state: TreeState,
+        *,
+        version: Version,
+        at_ms: int,
+    ) -> PlannedTransfer:
+        """The write of the transfer, and what was staged for it, which the caller must discard.
+
+        Raises Superseded if something has changed since the state was read, AccessDenied or
+        NotAuthenticated for a change of statements of identity that the agent may not make, and
+        StorageError.
+        """
+        draft = _Draft(preconditions=_preconditions(transfer, state))
+        try:
+            await self._fill(draft, request, transfer, state, version)
+        except BaseException:
+            await self._discard(draft.staged)
+            raise
+        agent = None if request.agent is None else request.agent.iri
+        write = Write(
+            version=version,
+            at_ms=at_ms,
+            preconditions=tuple(draft.preconditions),
+            puts=tuple(draft.puts),
+            deletes=tuple(draft.deletes),
+            records=tuple(draft.records),
+            changes=(
+                *(
+                    Change(put.path, ChangeType.CREATE if put.creates else ChangeType.UPDATE, agent)
+                    for put in draft.puts
+                ),
+                *(Change(path, ChangeType.DELETE, agent) for path in draft.deletes),
+            ),
+        )
+        return PlannedTransfer(write, tuple(draft.staged), creates=draft.puts[0].creates)
+
+    async def discard(self, planned: PlannedTransfer) -> None:
+        """Remove those of the staged bodies that were not committed. Raises StorageError."""
+        await self._discard(planned.staged)
+
+    async def _discard(self, staged: Sequence[StagedBlob]) -> None:
+        if staged:
+            await self._store.discard_all(staged)
+
+    async def _fill(
+        self,
+        draft: _Draft,
+        request: ResourceRequest,
+        transfer: Transfer,
+        state: TreeState,
+        version: Version,
+    ) -> None:
+        copies: Mapping[ResourcePath, StagedBlob] = {}
+        if not transfer.moves:
+            large = [each for each in state.resources if each.kind is not ResourceKind.ACL]
+            copies = await self._store.stage_copies(large)
+            draft.staged += copies.values()
+        left_behind = await self._rules_left_behind(request, transfer, state)
+        for index, each in enumerate(state.resources):
+            if index % _RESOURCES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            if each.path in left_behind:
+                continue
+            content = await self._content(transfer, each, copies.get(each.path))
+            if isinstance(content.body, StagedBlob) and each.path not in copies:
+                draft.staged.append(content.body)
+            put = _put(transfer, state, each, content)
+            draft.puts.append(put)
+            after = partial(self._dataset, each, put, content)
+            await self._note(
+                draft, request, TargetState(put.path, state), put, after=after, version=version
+            )
+        created = {put.path for put in draft.puts}
+        gone = [
+            *(each for each in reversed(state.resources) if transfer.moves),
+            *(
+                each
+                for each in state.existing(auxiliaries_and(transfer.destination))
+                if each.path not in created
+            ),
+        ]
+        for index, each in enumerate(gone):
+            if index % _RESOURCES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            draft.deletes.append(each.path)
+            await self._note(
+                draft, request, TargetState(each.path, state), None, after=_nothing, version=None
+            )
+
+    async def _rules_left_behind(
+        self, request: ResourceRequest, transfer: Transfer, state: TreeState
+    ) -> set[ResourcePath]:
+        """The ACLs that are not copied, because the agent lacks Control on either side."""
+        rules = [each.path for each in state.resources if each.kind is ResourceKind.ACL]
+        if transfer.moves or not rules:
+            return set()
+        # An ACL grants all modes or none, by Control on its subject.
+        origin = request.operation.origin
+        there = await self._gate.grant(request.agent, origin, transfer.destination, state)
+        if not there.allows(Mode.CONTROL):
+            return set(rules)
+        grants = {acl: await self._gate.grant(request.agent, origin, acl, state) for acl in rules}
+        return {acl for acl, grant in grants.items() if not grant.allows(Mode.CONTROL)}
+
+    # --- content --------------------------------------------------------------------------
+
+    async def _content(
+        self, transfer: Transfer, each: Metadata, copy: StagedBlob | None
+    ) -> _NewContent:
+        """What is stored for a resource at its new path. Raises Superseded, Conflict."""
+        names_subject = each.kind is not ResourceKind.DOCUMENT and each.size_bytes > 0
+        if names_subject and is_rdf(each.content_type):
+            content = await self._documents.read_bytes(each)
+            new = await self._relocated(transfer, each, content)
+            if new is not None:
+                return _NewContent(essence(each.content_type), await self._stage(new), new)
+            if each.kind is ResourceKind.ACL:
+                return _NewContent(each.content_type, await self._stage(content), content)
+        if copy is not None:
+            return _NewContent(each.content_type, copy)
+        return _NewContent(each.content_type, StoredBody(each.path, each.version, each.size_bytes))
+
+    async def _relocated(self, transfer: Transfer, each: Metadata, content: bytes) -> bytes | None:
+        subject = each.path if each.kind.is_container else subject_of(each.path)
+        moved_tree = (transfer.source, transfer.destination) if transfer.moves else None
+        relocation = Relocation(subject, transfer.new_path(subject), moved_tree)
+        relocated = relocated_rules if each.kind is ResourceKind.ACL else relocated_description
+        try:
+            return await relocated(self._documents, content, each.content_type, relocation)
+        except UnknownContext as unknown:
+            raise Conflict(f"The access rules of {subject} cannot be read: {unknown}") from unknown
+
+    async def _stage(self, content: bytes) -> Body:
+        return await self._store.stage_body(_single(content))
+
+    async def _dataset(self, each: Metadata, put: Put, content: _NewContent) -> Dataset:
+        """The triples of a resource at its new path. Raises Superseded, StorageError."""
+        if not is_rdf(put.content_type):
+            return EMPTY_DATASET
+        read = content.read
+        if read is None:
+            read = await self._documents.read_bytes(each)
+        try:
+            return (await self._documents.parse(read, put.content_type, path=put.path)).dataset
+        except UnknownContext:
+            return EMPTY_DATASET
+        except BadRequest as error:
+            raise StorageError(f"The stored document {each.path} cannot be read") from error
+
+    async def _note(
+        self,
+        draft: _Draft,
+        request: ResourceRequest,
+        target: TargetState,
+        put: Put | None,
+        *,
+        after: Callable[[], Awaitable[Dataset]],
+        version: Version | None,
+    ) -> None:
+        """Check what a change means for identities, and add the records that depend on it.
+
+        Raises AccessDenied, NotAuthenticated.
+        """
+        existing = target.existing
+        if not any(each is not None and is_rdf(each.content_type) for each in (existing, put)):
+            return
+        draft.preconditions += await self._identity_changes.preconditions(
+            request, target, after, version
+        )
+        if self._content_validator.keeps_records(target.stored_path):
+            draft.records += await self._content_validator.records_of(target, await after())
+
+
+def _preconditions(transfer: Transfer, state: TreeState) -> list[Precondition]:
+    """That the tree and the destination are as they were read."""
+    found: list[Precondition] = []
+    for each in state.resources:
+        found.append(AtVersion(each.path, each.version))
+        if each.members_version is not None and transfer.with_members:
+            found.append(MembersAt(each.path, each.members_version))
+        if each.kind is ResourceKind.DOCUMENT and state[description_of(each.path)] is None:
+            found.append(Absent(description_of(each.path)))
+    destination = TargetState(transfer.destination, state)
+    if destination.existing is None:
+        found += destination.creation_preconditions()
+        return found
+    for path in auxiliaries_and(transfer.destination):
+        metadata = state[path]
+        found.append(Absent(path) if metadata is None else AtVersion(path, metadata.version))
+    return found
+
+
+def _put(transfer: Transfer, state: TreeState, each: Metadata, content: _NewContent) -> Put:
+    path = transfer.new_path(each.path)
+    kind = ResourceKind.CONTAINER if each.kind is ResourceKind.STORAGE else each.kind
+    put = Put(path, kind, content.content_type, content.body, creates=state[path] is None)
+    if not transfer.moves or not put.creates:
+        return put
+    # A container changes with the move, because its members have other URLs.
+    modified_ms = each.modified_ms if kind is ResourceKind.DOCUMENT else None
+    return replace(put, created_ms=each.created_ms, modified_ms=modified_ms)
+
+
+async def _nothing() -> Dataset:
+    return EMPTY_DATASET
+
+
+async def _single(content: bytes) -> AsyncIterator[bytes]:
+    yield content
