@@ -26,7 +26,7 @@ from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.relocation import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
-from podstead.resources.trees import Transfer, TreeState, auxiliaries_and
+from podstead.resources.trees import TreeTransfer, TreeState, auxiliaries_and
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
@@ -104,7 +104,7 @@ class TransferPlanner:
     async def plan(
         self,
         request: ResourceRequest,
-        transfer: Transfer,
+        transfer: TreeTransfer,
         state: TreeState,
         *,
         version: Version,
@@ -152,7 +152,7 @@ class TransferPlanner:
         self,
         draft: _Draft,
         request: ResourceRequest,
-        transfer: Transfer,
+        transfer: TreeTransfer,
         state: TreeState,
         version: Version,
     ) -> None:
@@ -194,7 +194,7 @@ class TransferPlanner:
             )
 
     async def _rules_left_behind(
-        self, request: ResourceRequest, transfer: Transfer, state: TreeState
+        self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
     ) -> set[ResourcePath]:
         """The ACLs that are not copied, because the agent lacks Control on either side."""
         rules = [each.path for each in state.resources if each.kind is ResourceKind.ACL]
@@ -211,7 +211,7 @@ class TransferPlanner:
     # --- content --------------------------------------------------------------------------
 
     async def _content(
-        self, transfer: Transfer, each: Metadata, copy: StagedBlob | None
+        self, transfer: TreeTransfer, each: Metadata, copy: StagedBlob | None
     ) -> _NewContent:
         """What is stored for a resource at its new path. Raises Superseded, Conflict."""
         names_subject = each.kind is not ResourceKind.DOCUMENT and each.size_bytes > 0
@@ -226,7 +226,9 @@ class TransferPlanner:
             return _NewContent(each.content_type, copy)
         return _NewContent(each.content_type, StoredBody(each.path, each.version, each.size_bytes))
 
-    async def _relocated(self, transfer: Transfer, each: Metadata, content: bytes) -> bytes | None:
+    async def _relocated(
+        self, transfer: TreeTransfer, each: Metadata, content: bytes
+    ) -> bytes | None:
         subject = each.path if each.kind.is_container else subject_of(each.path)
         moved_tree = (transfer.source, transfer.destination) if transfer.moves else None
         relocation = Relocation(subject, transfer.new_path(subject), moved_tree)
@@ -277,7 +279,7 @@ class TransferPlanner:
             draft.records += await self._content_validator.records_of(target, await after())
 
 
-def _preconditions(transfer: Transfer, state: TreeState) -> list[Precondition]:
+def _preconditions(transfer: TreeTransfer, state: TreeState) -> list[Precondition]:
     """That the tree and the destination are as they were read."""
     found: list[Precondition] = []
     for each in state.resources:
@@ -296,7 +298,7 @@ def _preconditions(transfer: Transfer, state: TreeState) -> list[Precondition]:
     return found
 
 
-def _put(transfer: Transfer, state: TreeState, each: Metadata, content: _NewContent) -> Put:
+def _put(transfer: TreeTransfer, state: TreeState, each: Metadata, content: _NewContent) -> Put:
     path = transfer.new_path(each.path)
     kind = ResourceKind.CONTAINER if each.kind is ResourceKind.STORAGE else each.kind
     put = Put(path, kind, content.content_type, content.body, creates=state[path] is None)

@@ -46,7 +46,7 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.transfer_plan import PlannedTransfer, TransferPlanner
-from podstead.resources.trees import Transfer, TreeState, auxiliaries_and
+from podstead.resources.trees import TreeTransfer, TreeState, auxiliaries_and
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.records import (
@@ -128,7 +128,7 @@ class Transfers:
                 return outcome
         raise Conflict("It keeps changing, so it was not copied or moved; try again")
 
-    async def _read(self, transfer: Transfer) -> TreeState:
+    async def _read(self, transfer: TreeTransfer) -> TreeState:
         source, destination = transfer.source, transfer.destination
         also = dict.fromkeys(
             (
@@ -144,7 +144,7 @@ class Transfers:
     # --- may it be done? ------------------------------------------------------------------
 
     async def _admit(
-        self, request: ResourceRequest, transfer: Transfer, state: TreeState
+        self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
     ) -> list[Precondition]:
         """Authorize a transfer and check everything that does not need content.
 
@@ -166,7 +166,7 @@ class Transfers:
         return preconditions
 
     async def _authorize_source(
-        self, request: ResourceRequest, transfer: Transfer, state: TreeState
+        self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
     ) -> None:
         """Decide about the root of the tree, before anything about the tree is revealed."""
         source = transfer.source
@@ -194,7 +194,9 @@ class Transfers:
             await asyncio.sleep(0)
         return list(found)
 
-    async def _check_repositories(self, transfer: Transfer, state: TreeState) -> list[Precondition]:
+    async def _check_repositories(
+        self, transfer: TreeTransfer, state: TreeState
+    ) -> list[Precondition]:
         """Refuse to move a container that is a git repository. Returns the preconditions.
 
         A push that is in progress belongs to the container at its present URL.
@@ -215,7 +217,10 @@ class Transfers:
     # --- doing it -------------------------------------------------------------------------
 
     async def _commit(
-        self, planned: PlannedTransfer, transfer: Transfer, preconditions: Sequence[Precondition]
+        self,
+        planned: PlannedTransfer,
+        transfer: TreeTransfer,
+        preconditions: Sequence[Precondition],
     ) -> Outcome | None:
         """Commit a plan; ``None`` if a precondition no longer held."""
         write = planned.write_with(preconditions, quota_bytes=self._quota_bytes)
@@ -232,7 +237,7 @@ class Transfers:
         return None
 
 
-def _transfer_of(request: ResourceRequest) -> Transfer:
+def _transfer_of(request: ResourceRequest) -> TreeTransfer:
     """The transfer that a request asks for, if its URLs allow it at all.
 
     Raises BadRequest, Conflict and ForbiddenDestination, which depend on the request only.
@@ -255,17 +260,17 @@ def _transfer_of(request: ResourceRequest) -> Transfer:
             "destination must be alike"
         )
     moves = operation.method == "MOVE"
-    return Transfer(source, destination, moves, with_members=operation.with_members)
+    return TreeTransfer(source, destination, moves, with_members=operation.with_members)
 
 
-def _requirements(transfer: Transfer, state: TreeState) -> Requirements:
+def _requirements(transfer: TreeTransfer, state: TreeState) -> Requirements:
     subjects, destination = state.subjects, transfer.destination
     if transfer.moves:
         return modes.for_move(subjects, state.with_rules, destination, state)
     return modes.for_copy(subjects, destination, state)
 
 
-def _check_source(transfer: Transfer, source: TargetState) -> None:
+def _check_source(transfer: TreeTransfer, source: TargetState) -> None:
     """Raises MethodNotAllowed, NotFound."""
     method = "MOVE" if transfer.moves else "COPY"
     if method not in allowed_methods(source.target):
@@ -287,7 +292,7 @@ def _check_conditions(request: ResourceRequest, source: TargetState) -> None:
     request.existing = None
 
 
-def _check_destination(request: ResourceRequest, transfer: Transfer, state: TreeState) -> None:
+def _check_destination(request: ResourceRequest, transfer: TreeTransfer, state: TreeState) -> None:
     """Raises PreconditionFailed, Conflict, TargetTooLong."""
     path = transfer.destination
     destination = TargetState(path, state)

@@ -19,7 +19,7 @@ from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Metadata, ResourceKind
 
 
-class Transfer(Value):
+class TreeTransfer(Value):
     """A copy or a move of a resource, with everything below it, to a destination.
 
     A copy without members takes only a container itself.
@@ -53,7 +53,7 @@ class TreeState(Mapping[ResourcePath, Metadata | None]):
     nothing is stored there.
     """
 
-    def __init__(self, transfer: Transfer, found: Snapshot) -> None:
+    def __init__(self, transfer: TreeTransfer, found: Snapshot) -> None:
         self._transfer = transfer
         self._found = found
         taken = (each for each in found.values() if each is not None and transfer.takes(each.path))
