@@ -26,7 +26,7 @@ from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.relocation import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
-from podstead.resources.trees import TreeTransfer, TreeState, auxiliaries_and
+from podstead.resources.trees import TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,

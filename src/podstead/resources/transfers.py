@@ -46,7 +46,7 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.transfer_plan import PlannedTransfer, TransferPlanner
-from podstead.resources.trees import TreeTransfer, TreeState, auxiliaries_and
+from podstead.resources.trees import TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.records import (
