@@ -6,14 +6,30 @@ it.
 
 Blank nodes are compared by label, so two parses of a document are equal only if labels are
 preserved.
+
+A graph holds its triples as terms, as text, or both; either is derived from the other when it is
+first needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeVar
 
-from podstead.rdf.terms import DefaultGraph, GraphName, Iri, Object, Quad, Subject, Triple
+from podstead.rdf.terms import (
+    DefaultGraph,
+    GraphName,
+    Iri,
+    Object,
+    Quad,
+    Statement,
+    Subject,
+    Triple,
+    as_triple,
+    text_of,
+    texts_of_quads,
+)
 
 Description = Mapping[Iri, tuple[Object, ...]]
 """The statements about one subject: the objects of each predicate, in order."""
@@ -24,16 +40,33 @@ _NOTHING: Description = MappingProxyType({})
 class Graph:
     """An immutable set of triples in insertion order, lazily indexed by subject."""
 
-    __slots__ = ("_by_subject", "_given", "_set")
+    __slots__ = ("_by_subject", "_quads", "_set", "_texts", "_tuples")
 
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
-        self._given: tuple[Triple, ...] | None = None
-        self._set: dict[Triple, None] = {}
+        # What the graph was created from: one of these, or ``_texts``.
+        self._tuples: tuple[Triple, ...] | None = None
+        self._quads: Sequence[Quad] | None = None
+        self._set: dict[Triple, None] | None = None
+        self._texts: Mapping[str, Statement] | None = None
         if type(triples) is dict:
             self._set = triples.copy()
         else:
-            self._given = tuple(triples)
-        self._by_subject: dict[Subject, dict[Iri, tuple[Object, ...]]] | None = None
+            self._tuples = tuple(triples)
+        self._by_subject: Mapping[Subject, Description] | None = None
+
+    @classmethod
+    def of_quads(cls, quads: Sequence[Quad]) -> Graph:
+        """The graph of quads in the default graph, which must not change any more."""
+        graph = cls()
+        graph._tuples, graph._quads = None, quads
+        return graph
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, Statement]) -> Graph:
+        """The graph of triples by their texts. The mapping must not change any more."""
+        graph = cls()
+        graph._tuples, graph._texts = None, texts
+        return graph
 
     @property
     def _triples(self) -> dict[Triple, None]:
@@ -42,14 +75,35 @@ class Graph:
 
         A copy of a dict, and the comparison of two, use the hashes that it contains.
         """
-        given = self._given
-        if given is not None:
-            self._set = dict.fromkeys(given)
-            self._given = None
-        return self._set
+        # In this order: another thread may set the triples here, and drop what they are made of.
+        tuples, quads, texts = self._tuples, self._quads, self._texts
+        distinct = self._set
+        if distinct is None:
+            if tuples is None:
+                statements = quads if quads is not None else texts.values() if texts else ()
+                tuples = tuple(map(as_triple, statements))
+            distinct = self._set = dict.fromkeys(tuples)
+            self._tuples = self._quads = None
+        return distinct
+
+    @property
+    def texts(self) -> Mapping[str, Statement]:
+        """The distinct triples by their text in N-Triples (``terms``), in order.
+
+        Texts are cheaper than terms to compare, to hash and to take apart.
+        """
+        texts = self._texts
+        if texts is None:
+            quads = self._quads
+            if quads is not None:
+                texts = dict(zip(texts_of_quads(quads), quads, strict=True))
+            else:
+                texts = {text_of(triple): triple for triple in self._triples}
+            self._texts = texts
+        return texts
 
     def __len__(self) -> int:
-        return len(self._triples)
+        return len(self._triples if self._texts is None else self._texts)
 
     def __iter__(self) -> Iterator[Triple]:
         return iter(self._triples)
@@ -58,7 +112,11 @@ class Graph:
         return triple in self._triples
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Graph) and self._triples == other._triples
+        if not isinstance(other, Graph):
+            return False
+        if self._texts is not None and other._texts is not None:
+            return self._texts.keys() == other._texts.keys()
+        return self._triples == other._triples
 
     def __hash__(self) -> int:
         return hash(frozenset(self._triples))
@@ -108,17 +166,24 @@ class Graph:
     def by_subject(self) -> Mapping[Subject, Description]:
         """The graph grouped by subject and predicate, in order of first appearance."""
         if self._by_subject is None:
-            self._by_subject = _grouped(self._triples)
+            self._by_subject = grouped(self._triples)
         return self._by_subject
 
 
-def _grouped(triples: Iterable[Triple]) -> dict[Subject, dict[Iri, tuple[Object, ...]]]:
+_S = TypeVar("_S", bound=Hashable)
+_P = TypeVar("_P", bound=Hashable)
+_O = TypeVar("_O")
+
+
+def grouped(triples: Iterable[tuple[_S, _P, _O]]) -> dict[_S, Mapping[_P, tuple[_O, ...]]]:
+    """Triples, of terms or of texts, by subject and predicate in order of first appearance."""
     # Lists at first, because growing a tuple is quadratic. Triples of one subject and predicate
     # mostly follow one another, and comparing a term takes a third of the time of finding it.
-    lists: dict[Subject, dict[Iri, list[Object]]] = {}
-    last_subject, last_predicate = None, None
-    description: dict[Iri, list[Object]] = {}
-    objects: list[Object] = []
+    lists: dict[_S, dict[_P, list[_O]]] = {}
+    last_subject: _S | None = None
+    last_predicate: _P | None = None
+    description: dict[_P, list[_O]] = {}
+    objects: list[_O] = []
     for subject, predicate, object_ in triples:
         if subject != last_subject:
             description = lists.setdefault(subject, {})
@@ -142,13 +207,12 @@ _NO_GRAPHS: Mapping[GraphName, Graph] = MappingProxyType({})
 class Dataset:
     """An immutable default graph with named graphs (R-9); most documents have only the former."""
 
-    __slots__ = ("_default", "_named", "_only_default", "_quads")
+    __slots__ = ("_default", "_named", "_quads")
 
     def __init__(self, default: Graph, named: Mapping[GraphName, Graph] = _NO_GRAPHS) -> None:
         self._default = default
         self._named = named
         self._quads: Sequence[Quad] | None = None
-        self._only_default = False
 
     @classmethod
     def of(cls, quads: Sequence[Quad], *, only_default: bool = False) -> Dataset:
@@ -157,9 +221,10 @@ class Dataset:
         Grouping takes half as long as parsing, and many documents are parsed only to validate them.
         ``only_default`` means that none is in a named graph. The quads must not change any more.
         """
+        if only_default:
+            return cls(Graph.of_quads(quads))
         dataset = cls(EMPTY_GRAPH)
         dataset._quads = quads
-        dataset._only_default = only_default
         return dataset
 
     @property
@@ -178,12 +243,7 @@ class Dataset:
         quads = self._quads
         if quads is not None:
             # In this order: another thread may see what is set here, and would group again.
-            if self._only_default:
-                self._default = Graph(
-                    [(quad.subject, quad.predicate, quad.object) for quad in quads]  # type: ignore[misc]  # no triple terms
-                )
-            else:
-                self._default, self._named = _graphs(quads)
+            self._default, self._named = _graphs(quads)
             self._quads = None
 
     def with_default(self, graph: Graph) -> Dataset:

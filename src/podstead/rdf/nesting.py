@@ -4,15 +4,18 @@ A blank node that is the object of exactly one triple needs no label and is writ
 chain of such nodes with only ``rdf:first`` and ``rdf:rest`` is a list. The nesting depth is
 bounded, because the client controls it; deeper nodes get a label and are written separately, as are
 nodes that are only reachable from themselves.
+
+Nodes are terms in JSON-LD, and the texts of terms in Turtle.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from podstead.core import vocab
-from podstead.rdf.graph import Description, Graph
+from podstead.rdf.graph import Graph, grouped
 from podstead.rdf.terms import BlankNode, Iri, Object, Subject
 
 MAX_INLINE_DEPTH = 12
@@ -22,29 +25,36 @@ REST = Iri(vocab.RDF_REST)
 NIL = Iri(vocab.RDF_NIL)
 
 
-class Nesting:
-    """Decides where each node of a graph is written, exactly once.
+_S = TypeVar("_S", bound=Hashable)
+_P = TypeVar("_P", bound=Hashable)
+_O = TypeVar("_O", bound=Hashable)
 
-    ``labelled`` blank nodes also occur in another graph of the dataset and always have a label.
-    ``nested_iris`` are nested where they are first mentioned.
-    """
+
+class _Nesting(Generic[_S, _P, _O]):
+    """Decides where each node of a graph is written, exactly once."""
+
+    # The terms of lists, of the type of the other nodes.
+    _first: ClassVar[Any]
+    _rest: ClassVar[Any]
+    _nil: ClassVar[Any]
 
     def __init__(
         self,
-        graph: Graph,
+        descriptions: Mapping[_S, Mapping[_P, tuple[_O, ...]]],
+        blank_objects: Iterable[_S],
         *,
-        labelled: Collection[BlankNode] = (),
-        nested_iris: Collection[Iri] = (),
+        labelled: Collection[_S] = (),
+        nested_iris: Collection[_S] = (),
     ) -> None:
-        self._descriptions = graph.by_subject()
-        mentions = Counter([o for _, _, o in graph if type(o) is BlankNode])
-        self._mentions = mentions
+        """``blank_objects`` are the blank nodes among the objects, one for each triple."""
+        self._descriptions = descriptions
+        self._mentions = Counter(blank_objects)
         self._labelled = labelled
         self._nested_iris = nested_iris
-        self._written: set[Subject] = set()
-        self._not_lists: set[BlankNode] = set()
+        self._written: set[_S] = set()
+        self._not_lists: set[_S] = set()
 
-    def roots(self) -> Iterator[tuple[Subject, Description]]:
+    def roots(self) -> Iterator[tuple[_S, Mapping[_P, tuple[_O, ...]]]]:
         """The nodes at the top level, without those that the caller nests during the iteration."""
         later = []
         for subject, description in self._descriptions.items():
@@ -58,16 +68,20 @@ class Nesting:
                 self._written.add(subject)
                 yield subject, self._descriptions[subject]
 
-    def is_anonymous(self, node: BlankNode) -> bool:
+    def _blank(self, node: _S | _O) -> _S | None:
+        """The node if it is a blank node."""
+        raise NotImplementedError
+
+    def is_anonymous(self, node: _S) -> bool:
         """Whether no triple refers to the node, so that a root needs no label."""
         return node not in self._mentions and node not in self._labelled
 
-    def _is_nestable(self, node: Subject) -> bool:
-        if type(node) is BlankNode:
+    def _is_nestable(self, node: _S) -> bool:
+        if self._blank(node) is not None:
             return self._mentions.get(node) == 1 and node not in self._labelled
         return node in self._nested_iris
 
-    def nested(self, node: Subject, depth: int) -> Description | None:
+    def nested(self, node: _S, depth: int) -> Mapping[_P, tuple[_O, ...]] | None:
         """The description to nest in place of a node; ``None`` if its label must be written.
 
         ``depth`` is the depth of the mention, 0 in a root.
@@ -79,33 +93,68 @@ class Nesting:
             self._written.add(node)
         return description
 
-    def list_items(self, head: Object, depth: int) -> list[Object] | None:
+    def list_items(self, head: _O, depth: int) -> list[_O] | None:
         """The items of the list to write in place of ``head``, if it is one."""
-        items: list[Object] = []
-        cells: list[BlankNode] = []
+        items: list[_O] = []
+        cells: list[_S] = []
         node = head
-        while node != NIL:
-            cell = self._list_cell(node)
-            if cell is None or depth >= MAX_INLINE_DEPTH:
+        while node != self._nil:
+            blank = self._blank(node)
+            cell = None if blank is None else self._list_cell(blank)
+            if blank is None or cell is None or depth >= MAX_INLINE_DEPTH:
                 # Otherwise a long chain that is not a list would be followed from every cell.
                 self._not_lists.update(cells)
                 return None
-            cells.append(node)  # type: ignore[arg-type]
+            cells.append(blank)
             items.append(cell[0])
             node = cell[1]
         self._written.update(cells)
         return items
 
-    def _list_cell(self, node: Object) -> tuple[Object, Object] | None:
-        if (
-            type(node) is not BlankNode
-            or node in self._not_lists
-            or node in self._written
-            or not self._is_nestable(node)
-        ):
+    def _list_cell(self, node: _S) -> tuple[_O, _O] | None:
+        if node in self._not_lists or node in self._written or not self._is_nestable(node):
             return None
         description = self._descriptions.get(node)
         if description is None or len(description) != 2:
             return None
-        first, rest = description.get(FIRST, ()), description.get(REST, ())
+        first, rest = description.get(self._first, ()), description.get(self._rest, ())
         return (first[0], rest[0]) if len(first) == len(rest) == 1 else None
+
+
+class Nesting(_Nesting[Subject, Iri, Object]):
+    """The nesting of terms.
+
+    ``labelled`` blank nodes also occur in another graph of the dataset and always have a label.
+    ``nested_iris`` are nested where they are first mentioned.
+    """
+
+    _first, _rest, _nil = FIRST, REST, NIL
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        labelled: Collection[BlankNode] = (),
+        nested_iris: Collection[Iri] = (),
+    ) -> None:
+        blank_objects = [o for _, _, o in graph if type(o) is BlankNode]
+        super().__init__(
+            graph.by_subject(), blank_objects, labelled=labelled, nested_iris=nested_iris
+        )
+
+    def _blank(self, node: Object) -> BlankNode | None:
+        return node if type(node) is BlankNode else None
+
+
+class TextNesting(_Nesting[str, str, str]):
+    """The nesting of the texts of terms."""
+
+    _first, _rest, _nil = str(FIRST), str(REST), str(NIL)
+
+    def __init__(self, graph: Graph) -> None:
+        # No term except a literal, which is the last one, contains a space.
+        triples = cast("list[tuple[str, str, str]]", [text.split(" ", 2) for text in graph.texts])
+        super().__init__(grouped(triples), [o for _, _, o in triples if o[0] == "_"])
+
+    def _blank(self, node: str) -> str | None:
+        return node if node[0] == "_" else None

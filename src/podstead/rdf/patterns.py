@@ -17,7 +17,7 @@ from podstead.rdf.codecs import Document
 from podstead.rdf.errors import MalformedRdf, RdfTooLarge
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
-from podstead.rdf.terms import BlankNode, Iri, Literal, Object
+from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Triple
 
 
 class Variable(Value):
@@ -47,6 +47,14 @@ def blank_nodes_in(patterns: Iterable[Pattern]) -> dict[BlankNode, None]:
 def is_ground(pattern: Pattern) -> bool:
     """Whether the pattern contains neither variables nor blank nodes."""
     return not any(isinstance(term, (Variable, BlankNode)) for term in pattern)
+
+
+def ground_triple(pattern: Pattern) -> Triple | None:
+    """The pattern as a triple; ``None`` if it has a variable or a blank node, or is illegal."""
+    subject, predicate, object_ = pattern
+    if type(subject) is Iri and type(predicate) is Iri and isinstance(object_, Iri | Literal):
+        return subject, predicate, object_
+    return None
 
 
 class VariablePlaceholders:

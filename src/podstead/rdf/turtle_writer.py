@@ -4,6 +4,8 @@ Only prefixes in use are declared. There is one paragraph per subject, with the 
 nodes and lists are nested, IRIs in the document's container are relative, numbers and booleans are
 unquoted, and multi-line strings use long quotes. The output is deterministic.
 
+The terms are taken from the graph as text in N-Triples, whose literals are those of Turtle.
+
 The objects of ``acl:agent`` are always full IRIs, because clients search ACLs for a WebID (R-14).
 """
 
@@ -13,14 +15,13 @@ import re
 from collections.abc import Mapping
 
 from podstead.core import vocab
-from podstead.rdf.graph import Description, Graph
+from podstead.rdf.graph import Graph
 from podstead.rdf.iris import PrefixTable, RelativeReferences
-from podstead.rdf.labels import BlankNodeLabels
-from podstead.rdf.nesting import NIL, Nesting
-from podstead.rdf.terms import BlankNode, Iri, Object, Subject
+from podstead.rdf.nesting import NIL, TextNesting
 
-_TYPE = Iri(vocab.RDF_TYPE)
-_AGENT = Iri(vocab.ACL_AGENT)
+_TYPE = f"<{vocab.RDF_TYPE}>"
+_AGENT = f"<{vocab.ACL_AGENT}>"
+_NIL = str(NIL)
 
 # Literals that are written unquoted, in canonical form only (XML Schema 1.1 Part 2): some parsers
 # convert them to numbers and return another form of the same value. Doubles are never safe.
@@ -30,7 +31,11 @@ _BARE = {
     vocab.XSD_BOOLEAN: re.compile(r"(?:true|false)\Z"),
 }
 _ESCAPED_IN_LONG_STRING = re.compile(r'[\\\r\x00-\x08\x0b-\x1f\x7f]|"(?="")|"(?="\Z)|"\Z')
+_ESCAPED_IN_N_TRIPLES = re.compile(r"\\(?:u([0-9A-F]{4})|U([0-9A-F]{8})|(.))")
+_UNESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _INDENT = "    "
+
+_Description = Mapping[str, tuple[str, ...]]
 
 
 def write_turtle(graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> bytes:
@@ -46,9 +51,9 @@ class TurtleWriter:
     def __init__(self, graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> None:
         self._prefixes = PrefixTable(prefixes, empty=True)
         self._references = RelativeReferences(base_iri)
-        self._labels = BlankNodeLabels()
-        self._nesting = Nesting(graph)
-        self._iris: dict[Iri, str] = {}
+        self._labels: dict[str, str] = {}
+        self._nesting = TextNesting(graph)
+        self._iris: dict[str, str] = {}
 
     def text(self) -> str:
         """The document, declaring the prefixes that it and ``name`` have used so far."""
@@ -69,12 +74,12 @@ class TurtleWriter:
             return f"<{reference}>"
         return self._prefixes.compact(iri) or f"<{iri}>"
 
-    def _subject(self, subject: Subject) -> str:
-        if isinstance(subject, Iri):
+    def _subject(self, subject: str) -> str:
+        if subject[0] == "<":
             return self._iri(subject)
-        return "[]" if self._nesting.is_anonymous(subject) else f"_:{self._labels.of(subject)}"
+        return "[]" if self._nesting.is_anonymous(subject) else self._label(subject)
 
-    def _statements(self, description: Description, depth: int) -> str:
+    def _statements(self, description: _Description, depth: int) -> str:
         """Predicates and objects, the type first; lines after the first are indented."""
         lines = []
         types = description.get(_TYPE)
@@ -90,31 +95,31 @@ class TurtleWriter:
             lines.append(f"{self._iri(predicate)} {text}")
         return f" ;\n{_INDENT * (depth + 1)}".join(lines)
 
-    def _objects(self, objects: tuple[Object, ...], depth: int) -> str:
+    def _objects(self, objects: tuple[str, ...], depth: int) -> str:
         if len(objects) == 1:
             return self._object(objects[0], depth)
         return ", ".join([self._object(object_, depth) for object_ in objects])
 
-    def _in_full(self, agent: Object, depth: int) -> str:
-        return f"<{agent.value}>" if isinstance(agent, Iri) else self._object(agent, depth)
+    def _in_full(self, agent: str, depth: int) -> str:
+        return agent if agent[0] == "<" else self._object(agent, depth)
 
-    def _object(self, object_: Object, depth: int) -> str:
-        if type(object_) is Iri:  # and not isinstance, which takes longer: there are no subclasses
-            return "()" if object_ == NIL else self._iri(object_)
-        if type(object_) is BlankNode:
-            return self._blank_node(object_, depth)
-        text = str(object_)
+    def _object(self, text: str, depth: int) -> str:
+        start = text[0]
+        if start == "<":
+            return "()" if text == _NIL else self._iri(text)
+        if start == "_":
+            return self._blank_node(text, depth)
         if text[-1] == ">":
             return self._typed(text)
-        return _long_string(object_.value, text) if "\\n" in text else text
+        return _long_string(text) if "\\n" in text else text
 
-    def _blank_node(self, node: BlankNode, depth: int) -> str:
+    def _blank_node(self, node: str, depth: int) -> str:
         items = self._nesting.list_items(node, depth)
         if items is not None:
             return f"( {' '.join([self._object(item, depth + 1) for item in items])} )"
         description = self._nesting.nested(node, depth)
         if description is None:
-            return f"_:{self._labels.of(node)}"
+            return self._label(node)
         indent = _INDENT * (depth + 1)
         statements = self._statements(description, depth + 1)
         return f"[\n{indent}{_INDENT}{statements}\n{indent}]"
@@ -128,19 +133,31 @@ class TurtleWriter:
             return text[1:end]
         return f"{text[: end + 1]}^^{self.name(datatype)}"
 
-    def _iri(self, iri: Iri) -> str:
-        text = self._iris.get(iri)
-        if text is None:
-            text = self._iris[iri] = self.name(iri.value)
-        return text
+    def _label(self, node: str) -> str:
+        """``_:b0``, ``_:b1``, … in order of appearance."""
+        return self._labels.setdefault(node, f"_:b{len(self._labels)}")
+
+    def _iri(self, text: str) -> str:
+        name = self._iris.get(text)
+        if name is None:
+            name = self._iris[text] = self.name(text[1:-1])
+        return name
 
 
-def _long_string(value: str, text: str) -> str:
-    """A multi-line string in long quotes; ``text`` is its N-Triples form."""
+def _long_string(text: str) -> str:
+    """A string in long quotes if it has several lines."""
+    end = text.rindex('"')
+    value = _ESCAPED_IN_N_TRIPLES.sub(_unescape, text[1:end])
     if "\n" not in value:
         return text
-    suffix = text[text.rindex('"') + 1 :]
-    return f'"""{_ESCAPED_IN_LONG_STRING.sub(_escape, value)}"""{suffix}'
+    return f'"""{_ESCAPED_IN_LONG_STRING.sub(_escape, value)}"""{text[end + 1 :]}'
+
+
+def _unescape(match: re.Match[str]) -> str:
+    short, long, character = match.groups()
+    if character is None:
+        return chr(int(short or long, 16))
+    return _UNESCAPED.get(character, character)
 
 
 def _escape(match: re.Match[str]) -> str:
