@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
 
+import msgspec
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
@@ -83,8 +84,7 @@ _PROBE = "http://probe.invalid/"
 _ANY_BASE = "http://localhost/"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A parsed document: its dataset, and the prefixes that it declared.
 
     ``base_iri`` is the base IRI at its end, which an ``@base`` in it can have changed (R-7).
@@ -92,9 +92,9 @@ class Document:
     """
 
     dataset: Dataset
-    prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    prefixes: Mapping[str, str] = MappingProxyType({})
     base_iri: str | None = None
-    original: Original | None = field(default=None, compare=False, repr=False)
+    original: Original | None = None
 
     @property
     def graph(self) -> Graph:
@@ -230,7 +230,9 @@ def serialize(
     if format_ is RdfFormat.JSON_LD:
         return _json_ld(document, base_iri)
     if may_have_directions:
-        document = replace(document, dataset=rdf12.without_directions(document.dataset))
+        document = msgspec.structs.replace(
+            document, dataset=rdf12.without_directions(document.dataset)
+        )
     if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
         return turtle_writer.write_turtle(document.graph, document.prefixes, base_iri=base_iri)
     written = _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)

@@ -13,9 +13,8 @@ first needed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeVar
 
 from podstead.rdf.terms import (
     DefaultGraph,
@@ -31,7 +30,7 @@ from podstead.rdf.terms import (
     texts_of_quads,
 )
 
-Description = Mapping[Iri, tuple[Object, ...]]
+Description = Mapping[Iri, Sequence[Object]]
 """The statements about one subject: the objects of each predicate, in order."""
 
 _NOTHING: Description = MappingProxyType({})
@@ -155,7 +154,7 @@ class Graph:
             )
         )
 
-    def objects(self, subject: Subject, predicate: Iri) -> tuple[Object, ...]:
+    def objects(self, subject: Subject, predicate: Iri) -> Sequence[Object]:
         """The objects of a subject's predicate, in insertion order."""
         return self.about(subject).get(predicate, ())
 
@@ -166,24 +165,17 @@ class Graph:
     def by_subject(self) -> Mapping[Subject, Description]:
         """The graph grouped by subject and predicate, in order of first appearance."""
         if self._by_subject is None:
-            self._by_subject = grouped(self._triples)
+            self._by_subject = _grouped(self._triples)
         return self._by_subject
 
 
-_S = TypeVar("_S", bound=Hashable)
-_P = TypeVar("_P", bound=Hashable)
-_O = TypeVar("_O")
-
-
-def grouped(triples: Iterable[tuple[_S, _P, _O]]) -> dict[_S, Mapping[_P, tuple[_O, ...]]]:
-    """Triples, of terms or of texts, by subject and predicate in order of first appearance."""
+def _grouped(triples: Iterable[Triple]) -> dict[Subject, Description]:
     # Lists at first, because growing a tuple is quadratic. Triples of one subject and predicate
     # mostly follow one another, and comparing a term takes a third of the time of finding it.
-    lists: dict[_S, dict[_P, list[_O]]] = {}
-    last_subject: _S | None = None
-    last_predicate: _P | None = None
-    description: dict[_P, list[_O]] = {}
-    objects: list[_O] = []
+    lists: dict[Subject, dict[Iri, list[Object]]] = {}
+    last_subject, last_predicate = None, None
+    description: dict[Iri, list[Object]] = {}
+    objects: list[Object] = []
     for subject, predicate, object_ in triples:
         if subject != last_subject:
             description = lists.setdefault(subject, {})

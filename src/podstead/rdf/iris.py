@@ -19,6 +19,7 @@ _AFTER_PATH = re.compile(r"[?#]")
 _COMMON_NAMES = {namespace: prefix for prefix, namespace in COMMON_PREFIXES.items()}
 
 
+@memoize_short_keys
 def is_plain_prefix(prefix: str) -> bool:
     """Whether the prefix is an ASCII word, which every format accepts."""
     return _PREFIX.match(prefix) is not None
@@ -76,20 +77,21 @@ def _split(iri: str) -> tuple[str, str] | None:
 class RelativeReferences:
     """Abbreviates IRIs relative to one base IRI, which has neither query nor fragment."""
 
-    __slots__ = ("_base", "_container")
+    __slots__ = ("_base", "container")
 
     def __init__(self, base_iri: str | None) -> None:
         self._base = base_iri
-        self._container = "" if base_iri is None else base_iri[: base_iri.rfind("/") + 1]
+        # What every IRI with a reference starts with.
+        self.container = "" if base_iri is None else base_iri[: base_iri.rfind("/") + 1]
 
     def reference(self, iri: str) -> str:
         """A relative reference within the base document or its container; otherwise the IRI."""
         base = self._base
-        if base is None or not iri.startswith(self._container):
+        if base is None or not iri.startswith(self.container):
             return iri
         if iri.startswith(base) and iri[len(base) : len(base) + 1] in ("", "#"):
             return iri[len(base) :]
-        return relative_name(iri[len(self._container) :]) or iri
+        return relative_name(iri[len(self.container) :]) or iri
 
 
 def relative_name(rest: str) -> str | None:

@@ -52,16 +52,19 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
+STRING_PATTERN: Final = (
+    r'(?:"""(?:[^"\\]++|\\.|"(?!""))*+"""'
+    r"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
+    r'|"(?!"")(?:[^"\\\n\r]++|\\.)*+"'
+    r"|'(?!'')(?:[^'\\\n\r]++|\\.)*+')"
+)
+IRI_PATTERN: Final = r'<[^<>"{}|^`\x00-\x20]*>'
+
 _PATTERNS: Final = {
     TokenKind.COMMENT: r"\#[^\n\r]*",
-    TokenKind.STRING: (
-        r'"""(?:[^"\\]++|\\.|"(?!""))*+"""'
-        r"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
-        r'|"(?!"")(?:[^"\\\n\r]++|\\.)*+"'
-        r"|'(?!'')(?:[^'\\\n\r]++|\\.)*+'"
-    ),
+    TokenKind.STRING: STRING_PATTERN,
     TokenKind.UNTERMINATED: r"[\"']",
-    TokenKind.IRI: r'<[^<>"{}|^`\x00-\x20]*>',
+    TokenKind.IRI: IRI_PATTERN,
     # Some clients turn the labels of blank nodes into variables, so unlike in SPARQL, hyphens are
     # allowed.
     TokenKind.VARIABLE: rf"[?$][{_BASE}_0-9][{_CHARS}]*",
@@ -89,7 +92,7 @@ _PLAIN: Final = re.compile(
             (
                 r"[\s\[\](),.;=]++",
                 _PATTERNS[TokenKind.IRI],
-                rf"(?:{_PATTERNS[TokenKind.STRING]})",
+                STRING_PATTERN,
                 _PATTERNS[TokenKind.NAME],
                 r"a(?=\s)",
                 _PATTERNS[TokenKind.NUMBER],

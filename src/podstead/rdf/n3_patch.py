@@ -7,7 +7,7 @@ grammar is MalformedRdf, a violation of the specification's rules PatchRefused.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Final
 
 from podstead.core import vocab
@@ -39,6 +39,12 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     to X-9), RdfTooLarge and RdfTooComplex.
     """
     text = decode(content, N3, limits)
+    # Short enough that the limit of triples allows all that the text can contain, and those that
+    # the rewriting would add.
+    if len(text) <= limits.max_triples and not any(mark in text for mark in _MARKS):
+        patch = _read_unchanged(text, base_iri, limits)
+        if patch is not None:
+            return patch
     placeholders = VariablePlaceholders(text, N3, limits)
     substituted = _with_placeholders(text, placeholders)
     try:
@@ -51,6 +57,31 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     except PatchRefused:
         _check_statements(text)
         raise
+    return _checked(operation, document)
+
+
+# What a text contains if it has a variable, a quantifier, a rule, or a list or bracketed blank node
+# that could lack a predicate.
+_MARKS: Final = ("?", "=", ")", "]", "@for")
+
+
+def _read_unchanged(text: str, base_iri: str, limits: RdfLimits) -> Patch | None:
+    """The patch in a text that need not be rewritten; ``None`` if it is refused, or if a formula
+    may be empty, which the parser does not tell from a blank node.
+
+    Each formula that the parser returns has a brace of its own. So if there are as many of them as
+    braces, none is empty.
+    """
+    try:
+        document = parse_blocks(text.encode(), N3, base_iri=base_iri, limits=limits)
+        if len(document.dataset.named) != text.count("{"):
+            return None
+        return _checked(_operation(document, None), document)
+    except (MalformedRdf, PatchRefused):
+        return None  # refused again, with the reason, when it is read with the lexer
+
+
+def _checked(operation: PatchOperation, document: Document) -> Patch:
     _check_terms(operation, document.graph)
     return Patch((operation,), Semantics.ONE_SOLUTION, document.prefixes)
 
@@ -115,11 +146,14 @@ def _check_no_rule(text: str, token: Token) -> None:
         raise PatchRefused(N3, "a formula cannot contain a rule", line=line_of(text, token.start))
 
 
-def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchOperation:
+def _operation(document: Document, placeholders: VariablePlaceholders | None) -> PatchOperation:
+    """The operation in a document with these placeholders, or without any."""
     subject = _patch_subject(document.graph)
-    declared = placeholders.declared(document.graph)
-    if placeholders.is_variable(subject) or subject in declared:
-        raise PatchRefused(N3, "the patch must be an IRI or a blank node, not a variable")
+    declared: frozenset[Iri] = frozenset()
+    if placeholders is not None:
+        declared = placeholders.declared(document.graph)
+        if placeholders.is_variable(subject) or subject in declared:
+            raise PatchRefused(N3, "the patch must be an IRI or a blank node, not a variable")
     graphs, description = document.dataset.named, document.graph.about(subject)
     formulas = {
         clause: _formula(description.get(clause, ()), graphs, clause) for clause in _CLAUSES
@@ -133,6 +167,8 @@ def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchO
         if name is None:
             return ()
         formula = graphs[name]
+        if placeholders is None:
+            return tuple(formula)
         return placeholders.patterns(formula, declared | placeholders.declared(formula))
 
     return PatchOperation(
@@ -160,7 +196,7 @@ def _patch_subject(graph: Graph) -> Subject:
 
 
 def _formula(
-    objects: tuple[Object, ...], graphs: Container[GraphName], clause: Iri
+    objects: Sequence[Object], graphs: Container[GraphName], clause: Iri
 ) -> BlankNode | None:
     """The name of the formula of a clause, if there is one (X-5, X-6)."""
     if not objects:

@@ -10,12 +10,11 @@ Nodes are terms in JSON-LD, and the texts of terms in Turtle.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
 from podstead.core import vocab
-from podstead.rdf.graph import Graph, grouped
+from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Object, Subject
 
 MAX_INLINE_DEPTH = 12
@@ -40,7 +39,7 @@ class _Nesting(Generic[_S, _P, _O]):
 
     def __init__(
         self,
-        descriptions: Mapping[_S, Mapping[_P, tuple[_O, ...]]],
+        descriptions: Mapping[_S, Mapping[_P, Sequence[_O]]],
         blank_objects: Iterable[_S],
         *,
         labelled: Collection[_S] = (),
@@ -48,13 +47,15 @@ class _Nesting(Generic[_S, _P, _O]):
     ) -> None:
         """``blank_objects`` are the blank nodes among the objects, one for each triple."""
         self._descriptions = descriptions
-        self._mentions = Counter(blank_objects)
+        self._mentions: dict[_S, int] = {}
+        for node in blank_objects:
+            self._mentions[node] = self._mentions.get(node, 0) + 1
         self._labelled = labelled
         self._nested_iris = nested_iris
         self._written: set[_S] = set()
         self._not_lists: set[_S] = set()
 
-    def roots(self) -> Iterator[tuple[_S, Mapping[_P, tuple[_O, ...]]]]:
+    def roots(self) -> Iterator[tuple[_S, Mapping[_P, Sequence[_O]]]]:
         """The nodes at the top level, without those that the caller nests during the iteration."""
         later = []
         for subject, description in self._descriptions.items():
@@ -81,7 +82,7 @@ class _Nesting(Generic[_S, _P, _O]):
             return self._mentions.get(node) == 1 and node not in self._labelled
         return node in self._nested_iris
 
-    def nested(self, node: _S, depth: int) -> Mapping[_P, tuple[_O, ...]] | None:
+    def nested(self, node: _S, depth: int) -> Mapping[_P, Sequence[_O]] | None:
         """The description to nest in place of a node; ``None`` if its label must be written.
 
         ``depth`` is the depth of the mention, 0 in a root.
@@ -152,9 +153,30 @@ class TextNesting(_Nesting[str, str, str]):
     _first, _rest, _nil = str(FIRST), str(REST), str(NIL)
 
     def __init__(self, graph: Graph) -> None:
-        # No term except a literal, which is the last one, contains a space.
-        triples = cast("list[tuple[str, str, str]]", [text.split(" ", 2) for text in graph.texts])
-        super().__init__(grouped(triples), [o for _, _, o in triples if o[0] == "_"])
+        descriptions = _grouped(graph.texts)
+        blank_objects = [
+            object_
+            for description in descriptions.values()
+            for objects in description.values()
+            for object_ in objects
+            if object_[0] == "_"
+        ]
+        super().__init__(descriptions, blank_objects)
 
     def _blank(self, node: str) -> str | None:
         return node if node[0] == "_" else None
+
+
+def _grouped(texts: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    """As ``Graph.by_subject``, but of texts."""
+    descriptions: dict[str, dict[str, list[str]]] = {}
+    start, objects = "\n", list[str]()
+    for text in texts:
+        # Triples of one subject and predicate mostly follow one another.
+        if not text.startswith(start):
+            # Of the terms, only a literal, which is the last one, can contain a space.
+            subject, predicate, _ = text.split(" ", 2)
+            start = f"{subject} {predicate} "
+            objects = descriptions.setdefault(subject, {}).setdefault(predicate, [])
+        objects.append(text[len(start) :])
+    return descriptions

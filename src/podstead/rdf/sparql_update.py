@@ -12,6 +12,7 @@ preserved, so that the parser's errors refer to the right line. Nothing is ever 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -19,7 +20,16 @@ from podstead.core.media_types import SPARQL_UPDATE, TRIG
 from podstead.rdf import rdf12
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
-from podstead.rdf.lexing import Lexer, TextRewriter, Token, TokenKind, decode, line_of
+from podstead.rdf.lexing import (
+    IRI_PATTERN,
+    STRING_PATTERN,
+    Lexer,
+    TextRewriter,
+    Token,
+    TokenKind,
+    decode,
+    line_of,
+)
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in
@@ -37,6 +47,7 @@ _OTHER_PATTERNS: Final = frozenset(
 _BOOLEANS: Final = frozenset({"TRUE", "FALSE"})
 _PATH_CHARACTERS: Final = frozenset("/|^*+!?")
 _MAX_QUOTED_CHARACTERS: Final = 40
+_BLOCK_NAME: Final = "urn:block:"
 
 
 def parse_sparql_update(
@@ -48,6 +59,10 @@ def parse_sparql_update(
     a SPARQL Update, PatchRefused for unsupported features, RdfTooLarge, RdfTooComplex.
     """
     text = decode(content, SPARQL_UPDATE, limits)
+    if _PLAIN_UPDATE.fullmatch(text) is not None:
+        patch = _read_plain(text, base_iri, limits)
+        if patch is not None:
+            return patch
     placeholders = VariablePlaceholders(text, SPARQL_UPDATE, limits)
     request = _Request(text, placeholders)
     request.read()
@@ -61,6 +76,46 @@ def parse_sparql_update(
     blocks = _blocks(document, request, placeholders)
     operations = tuple([_operation(parts, blocks) for parts in request.operations])
     return Patch(operations, Semantics.ALL_SOLUTIONS, document.prefixes)
+
+
+# An update that inserts and deletes data, without variables, brackets, escapes in names, and
+# comments. Strings and IRIs are matched as the lexer does, so each brace that is matched is one.
+_BLOCK: Final = rf"\{{(?:[^<>\"'{{}}()\[\]?$#\\]++|{IRI_PATTERN}|{STRING_PATTERN})*+\}}"
+_PREFIXES: Final = rf"\s*+(?:PREFIX\s++[^\s<>\"'{{}}()\[\]?$#\\:]*+:\s*+{IRI_PATTERN}\s*+)*+"
+_PLAIN_OPERATION: Final = re.compile(
+    rf"({_PREFIXES})(INSERT|DELETE)\s++DATA\s*+({_BLOCK})\s*+;?",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+_PLAIN_UPDATE: Final = re.compile(
+    rf"(?:{_PREFIXES}(?:INSERT|DELETE)\s++DATA\s*+{_BLOCK}\s*+(?:;|\Z))++\s*+",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+
+
+def _read_plain(text: str, base_iri: str, limits: RdfLimits) -> Patch | None:
+    """The patch in a text that matches _PLAIN_UPDATE; ``None`` if it is refused."""
+    trig = []
+    keywords = []
+    for number, (prefixes, keyword, block) in enumerate(_PLAIN_OPERATION.findall(text)):
+        trig.append(f"{prefixes}<{_BLOCK_NAME}{number}> {block}")
+        keywords.append(keyword.upper())
+    try:
+        document = parse_blocks("\n".join(trig).encode(), TRIG, base_iri=base_iri, limits=limits)
+    except MalformedRdf:
+        return None  # refused again, with the reason, when it is read with the lexer
+    graphs = {name.value: tuple(graph) for name, graph in document.dataset.named.items()}
+    operations = []
+    for number, keyword in enumerate(keywords):
+        triples = graphs.pop(f"{_BLOCK_NAME}{number}", ())
+        if keyword == "INSERT":
+            operations.append(PatchOperation(inserts=triples))
+        elif blank_nodes_in(triples):
+            return None
+        else:
+            operations.append(PatchOperation(deletes=triples))
+    if graphs or document.graph:
+        return None
+    return Patch(tuple(operations), Semantics.ALL_SOLUTIONS, document.prefixes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +242,7 @@ class _Request:
     def _block(self, keyword: str) -> _Block:
         """Parse a block, and write it as a graph."""
         start = self._expect("{")
-        block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, start)
+        block = _Block(Iri(f"{_BLOCK_NAME}{len(self.blocks)}"), keyword, start)
         self.blocks.append(block)
         self.trig.drop(start.start)
         self.trig.insert(f"{block.graph_name} ", start.start)

@@ -12,7 +12,7 @@ The objects of ``acl:agent`` are always full IRIs, because clients search ACLs f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from podstead.core import vocab
 from podstead.rdf.graph import Graph
@@ -35,7 +35,7 @@ _ESCAPED_IN_N_TRIPLES = re.compile(r"\\(?:u([0-9A-F]{4})|U([0-9A-F]{8})|(.))")
 _UNESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _INDENT = "    "
 
-_Description = Mapping[str, tuple[str, ...]]
+_Description = Mapping[str, Sequence[str]]
 
 
 def write_turtle(graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> bytes:
@@ -69,9 +69,10 @@ class TurtleWriter:
 
     def name(self, iri: str) -> str:
         """The form of an IRI in the document: a relative reference, a prefixed name, or in full."""
-        reference = self._references.reference(iri)
-        if reference is not iri:
-            return f"<{reference}>"
+        if iri.startswith(self._references.container):
+            reference = self._references.reference(iri)
+            if reference is not iri:
+                return f"<{reference}>"
         return self._prefixes.compact(iri) or f"<{iri}>"
 
     def _subject(self, subject: str) -> str:
@@ -95,10 +96,14 @@ class TurtleWriter:
             lines.append(f"{self._iri(predicate)} {text}")
         return f" ;\n{_INDENT * (depth + 1)}".join(lines)
 
-    def _objects(self, objects: tuple[str, ...], depth: int) -> str:
-        if len(objects) == 1:
-            return self._object(objects[0], depth)
-        return ", ".join([self._object(object_, depth) for object_ in objects])
+    def _objects(self, objects: Sequence[str], depth: int) -> str:
+        # Most literals are written as they are, and need no function call.
+        return ", ".join(
+            [
+                text if text[-1] == '"' and "\\n" not in text else self._object(text, depth)
+                for text in objects
+            ]
+        )
 
     def _in_full(self, agent: str, depth: int) -> str:
         return agent if agent[0] == "<" else self._object(agent, depth)
