@@ -10,7 +10,10 @@ Nodes are terms in JSON-LD, and the texts of terms in Turtle.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
 from podstead.core import vocab
@@ -40,16 +43,11 @@ class _Nesting(Generic[_S, _P, _O]):
     def __init__(
         self,
         descriptions: Mapping[_S, Mapping[_P, Sequence[_O]]],
-        blank_objects: Iterable[_S],
         *,
         labelled: Collection[_S] = (),
         nested_iris: Collection[_S] = (),
     ) -> None:
-        """``blank_objects`` are the blank nodes among the objects, one for each triple."""
         self._descriptions = descriptions
-        self._mentions: dict[_S, int] = {}
-        for node in blank_objects:
-            self._mentions[node] = self._mentions.get(node, 0) + 1
         self._labelled = labelled
         self._nested_iris = nested_iris
         self._written: set[_S] = set()
@@ -72,6 +70,14 @@ class _Nesting(Generic[_S, _P, _O]):
     def _blank(self, node: _S | _O) -> _S | None:
         """The node if it is a blank node."""
         raise NotImplementedError
+
+    @cached_property
+    def _mentions(self) -> Mapping[_S, int]:
+        """How many triples each blank node is the object of; most graphs have none."""
+        objects = chain.from_iterable(
+            chain.from_iterable([each.values() for each in self._descriptions.values()])
+        )
+        return Counter([node for node in map(self._blank, objects) if node is not None])
 
     def is_anonymous(self, node: _S) -> bool:
         """Whether no triple refers to the node, so that a root needs no label."""
@@ -138,10 +144,7 @@ class Nesting(_Nesting[Subject, Iri, Object]):
         labelled: Collection[BlankNode] = (),
         nested_iris: Collection[Iri] = (),
     ) -> None:
-        blank_objects = [o for _, _, o in graph if type(o) is BlankNode]
-        super().__init__(
-            graph.by_subject(), blank_objects, labelled=labelled, nested_iris=nested_iris
-        )
+        super().__init__(graph.by_subject(), labelled=labelled, nested_iris=nested_iris)
 
     def _blank(self, node: Object) -> BlankNode | None:
         return node if type(node) is BlankNode else None
@@ -153,15 +156,7 @@ class TextNesting(_Nesting[str, str, str]):
     _first, _rest, _nil = str(FIRST), str(REST), str(NIL)
 
     def __init__(self, graph: Graph) -> None:
-        descriptions = _grouped(graph.texts)
-        blank_objects = [
-            object_
-            for description in descriptions.values()
-            for objects in description.values()
-            for object_ in objects
-            if object_[0] == "_"
-        ]
-        super().__init__(descriptions, blank_objects)
+        super().__init__(_grouped(graph.texts))
 
     def _blank(self, node: str) -> str | None:
         return node if node[0] == "_" else None
