@@ -183,6 +183,12 @@ N3_TEXTS = [
         "solid:inserts { <#a> <#b> <#c> } ; solid:inserts { <#a> <#b> <#d> } .",
         "solid:deletes { <#a> <#b> _:c } .",
         "<#other> { <#a> <#b> <#c> } .",
+        "solid:inserts { <#a> => <#c> } .",
+        "solid:inserts { <#a> <= <#c> } .",
+        "solid:inserts { <#a> = <#c> } .",
+        "solid:where { ?x <#b> <#c> } ; solid:inserts { ?x <#b> <#d> } .",
+        "solid:inserts { @forAll <#x> . <#x> <#b> <#c> } .",
+        "solid:inserts { (1 2) . <#a> <#b> <#c> } .",
     )
 ]
 
@@ -209,6 +215,7 @@ SPARQL_TEXTS = [piece for piece in PIECES if "DATA" in piece] + [
     "IN\u017fERT DATA { <#a> <#b> <#c> }",
     "INSERT DATA { <#a> <#b> <#c> } INSERT DATA { <#a> <#b> <#d> }",
     "INSERT DATA {} ; DELETE DATA { }",
+    "INSERT DATA { <#a> <#b> <#c> . # } ; INSERT DATA { \n } ; DELETE DATA { <#d> <#e> <#f> }",
     "PREFIX <#a>: <urn:x> INSERT DATA { }",
     "PREFIX ex:y <urn:x> INSERT DATA { }",
 ]
@@ -246,6 +253,7 @@ def test_a_control_character_in_a_string_of_several_lines_stays() -> None:
     content = rb'<#a> <#b> "\u0000\u0001\u001f\u007f\\n\n\"\"\"\t\b\f\r\U0001F600" .'
     document = parse(content, TURTLE, base_iri=BASE)
     written = serialize(document, TURTLE, base_iri=BASE)
+    assert b'"""' in written
     [quad] = pyoxigraph.parse(written, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE)
     assert isinstance(quad.object, pyoxigraph.Literal)
     assert quad.object.value == '\0\x01\x1f\x7f\\n\n"""\t\b\f\r\U0001f600'
