@@ -188,7 +188,6 @@ N3_TEXTS = [
         "solid:inserts { <#a> = <#c> } .",
         "solid:where { ?x <#b> <#c> } ; solid:inserts { ?x <#b> <#d> } .",
         "solid:inserts { @forAll <#x> . <#x> <#b> <#c> } .",
-        "solid:inserts { (1 2) . <#a> <#b> <#c> } .",
     )
 ]
 
