@@ -34,6 +34,7 @@ from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
@@ -41,12 +42,12 @@ from podstead.web.idp.display import browser_name, format_day, machine_time, sho
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_credentials import RemainingCredentials
-from podstead.web.idp.rendering import Renderer, json_response, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
-from podstead.web.idp.submissions import FormSubmission, PasswordsDiffer
 from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 LOGOUT_PATH: Final = "/idp/logout"
 

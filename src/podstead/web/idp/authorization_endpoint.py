@@ -12,10 +12,11 @@ from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.records import Client
 from podstead.idp.redirects import redirect_origin
 from podstead.storage.protocol import RateCounters
+from podstead.web.browser_responses import see_other
+from podstead.web.forms import read_form, read_query
 from podstead.web.idp.client_display import client_display
-from podstead.web.idp.forms import read_form, read_query
 from podstead.web.idp.login_page import LoginPage
-from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import next_response, reply_url
 from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.limits import address_key, take

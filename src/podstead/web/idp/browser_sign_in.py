@@ -13,11 +13,11 @@ from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
 from podstead.storage.registry import Versioned
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
-from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.idp.submissions import FormSubmission
 from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 

@@ -12,10 +12,11 @@ from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import format_day, machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import Renderer, json_response, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response

@@ -19,7 +19,7 @@ from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
 from podstead.idp.token_minting import ACCESS_TOKEN_S, Mint
-from podstead.web.idp.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
+from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
 from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.json_bodies import json_object
 from podstead.web.limits import address_key

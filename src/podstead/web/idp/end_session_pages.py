@@ -19,13 +19,14 @@ from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.signing_out import may_return_to, read_hint
+from podstead.web.browser_responses import see_other
+from podstead.web.forms import Fields, only, read_form, read_query
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.cookies import Cookies
-from podstead.web.idp.forms import Fields, only, read_form, read_query
-from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.idp.submissions import FormSubmission
 from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
 

@@ -18,14 +18,15 @@ from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Account
 from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.forms import read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.client_display import ClientDisplay, client_display
-from podstead.web.idp.forms import read_query
-from podstead.web.idp.rendering import Renderer, json_response, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
 from podstead.web.idp.session_guard import BrowserRequest, path_segment
-from podstead.web.idp.submissions import read_submission
 from podstead.web.response import Response
+from podstead.web.submissions import read_submission
 
 UID_SEGMENT: Final = 3
 

@@ -8,9 +8,9 @@ from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.errors import Conflict
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.idp.sign_in import SignInFailed
+from podstead.web.browser_responses import see_other
+from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.forms import only, read_query
-from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
-from podstead.web.idp.submissions import read_submission
 from podstead.web.response import Response
+from podstead.web.submissions import read_submission
 
 AGAIN: Final = {
     "delete": f"{ACCOUNT_PATH}/delete",

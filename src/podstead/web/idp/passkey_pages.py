@@ -9,11 +9,11 @@ from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
 from podstead.storage.registry import Versioned
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
-from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response

@@ -17,11 +17,11 @@ from podstead.idp.records import Account
 from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
-from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response

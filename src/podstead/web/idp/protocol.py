@@ -39,7 +39,7 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import ProvenRequest
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
-from podstead.web.idp.forms import Fields, only, read_form
+from podstead.web.forms import Fields, only, read_form
 from podstead.web.idp.oauth_responses import NO_STORE, oauth_json_response
 from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import address_key, network_key, take

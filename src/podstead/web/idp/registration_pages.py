@@ -25,16 +25,17 @@ from podstead.pods.names import (
     check_name,
 )
 from podstead.storage.registry import Versioned
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
+from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.client_display import ClientDisplay, client_display
-from podstead.web.idp.forms import only, read_query
-from podstead.web.idp.rendering import Renderer, json_response, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.submissions import FormSubmission, PasswordsDiffer, read_submission
 from podstead.web.registration import Registration
 from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 REGISTRATION_PATH: Final = "/idp/register"
 

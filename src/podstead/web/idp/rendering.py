@@ -14,17 +14,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
+from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.idp.cookies import Header
 from podstead.web.pages import HTML, render
-from podstead.web.response import (
-    NO_STORE,
-    Response,
-    content_response,
-    empty_response,
-    json_content_response,
-)
+from podstead.web.response import NO_STORE, Response, content_response
 
-_VARY: Final = b"Accept, Cookie"
 _NONCE_BYTES: Final = 16
 _PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
 
@@ -54,21 +48,9 @@ class Renderer:
         )
         policy = (b"content-security-policy", _policy(nonce, form_targets))
         fields = [policy, NO_STORE, *headers]
-        return content_response(body, HTML, method="GET", status=status, headers=fields, vary=_VARY)
-
-
-def see_other(location: str, *headers: Header) -> Response:
-    """A redirect to another page, with GET."""
-    fields = [(b"location", location.encode("ascii")), NO_STORE, *headers]
-    return empty_response(303, fields, vary=_VARY)
-
-
-def json_response(status: int, body: object, *headers: Header) -> Response:
-    """A response for a program: ``body`` as JSON, or nothing with a 204."""
-    fields = [NO_STORE, *headers]
-    if status == 204:
-        return empty_response(status, fields, vary=_VARY)
-    return json_content_response(body, status=status, headers=fields, vary=_VARY)
+        return content_response(
+            body, HTML, method="GET", status=status, headers=fields, vary=VARY_BY_COOKIE
+        )
 
 
 def _policy(nonce: str, form_targets: Sequence[str]) -> bytes:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
-from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.browser_responses import see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.response import Response
 
 INTERACTION_PATH = "/idp/interaction"

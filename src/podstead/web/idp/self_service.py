@@ -14,10 +14,11 @@ from podstead.idp.connected_clients import ConnectedClient, ConnectedClients
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
+from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import Renderer, json_response, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.response import Response

@@ -21,17 +21,18 @@ from podstead.core.identity import Identity
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.source import RequestSource
+from podstead.web.browser_responses import see_other
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
-from podstead.web.idp.origins import check_form_token, check_origin
-from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
-from podstead.web.idp.submissions import FormSubmission, read_submission
+from podstead.web.origins import check_form_token, check_origin
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import Access, Endpoint, Route
+from podstead.web.submissions import FormSubmission, read_submission
 
 LOGIN_PATH: Final = "/idp/login"
 ACCOUNT_PATH: Final = "/idp/account"

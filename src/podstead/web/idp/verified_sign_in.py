@@ -15,9 +15,9 @@ from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.records import Account, VerifiedFactor
 from podstead.storage.registry import Versioned
+from podstead.web.browser_responses import see_other
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
-from podstead.web.idp.rendering import see_other
 from podstead.web.idp.session_guard import BrowserRequest, path_segment
 from podstead.web.response import Response
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podstead.core.errors import BadRequest
-from podstead.web.idp.forms import MAX_FORM_BYTES, only, read_form
+from podstead.web.forms import MAX_FORM_BYTES, only, read_form
 from podstead.web.json_bodies import json_object
 from podstead.web.request import Request
 
