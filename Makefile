@@ -32,6 +32,7 @@ check: $(DEV_STAMP) ## Check format, lint, types, import contracts and generated
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m scripts.generate_docs --check
+	$(BIN)/python -m scripts.texts --check
 
 .PHONY: format
 format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
@@ -41,6 +42,10 @@ format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
 .PHONY: docs
 docs: $(DEV_STAMP) ## Write the generated pages of docs/reference
 	$(BIN)/python -m scripts.generate_docs
+
+.PHONY: texts
+texts: $(DEV_STAMP) ## Collect the texts of the pages for their translations
+	$(BIN)/python -m scripts.texts
 
 .PHONY: bench
 bench: $(DEV_STAMP) ## Measure this server beside others, on this machine

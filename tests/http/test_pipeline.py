@@ -312,7 +312,8 @@ async def test_an_error_is_json_or_a_page_where_a_browser_asks(
         assert answer.json()["message"]
         assert answer.header("content-length") == str(len(answer.body))
         assert answer.header("cache-control") == "no-store"
-    page = await client.request(method, target, headers=headers | {"Accept": BROWSER})
+    script = {"Accept": BROWSER, "Sec-Fetch-Mode": "cors"}  # a navigation may lead to a page
+    page = await client.request(method, target, headers=headers | script)
     assert page.status == status
     assert page.header("content-type") == "text/html; charset=utf-8"
     assert reason in page.text

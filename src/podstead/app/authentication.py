@@ -50,7 +50,7 @@ class CredentialVerification:
         if it has one."""
         self._settings = settings
         self._clock = clock
-        self._pod_tokens = PodTokenVerifier(
+        self.pod_tokens = PodTokenVerifier(
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
         self._lookups = LookupLimit(store, clock)
@@ -81,7 +81,7 @@ class CredentialVerification:
         """The authenticator, which passes each credential to its verifier; ``linked`` are the Nostr
         keys of accounts, if any."""
         return Authenticator(
-            pod_tokens=self._pod_tokens,
+            pod_tokens=self.pod_tokens,
             resource_tokens=self.resource_tokens,
             signed_requests=SignedRequests(
                 uses=self.event_uses, clock=self._clock, rules=self.event_rules, linked=linked

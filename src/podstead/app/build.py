@@ -16,6 +16,7 @@ from podstead.app.documents import build_documents
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
+from podstead.app.pod_pages import build_pod_pages
 from podstead.app.resources import Owners, build_resources
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
@@ -42,6 +43,7 @@ from podstead.web.body import BodyPace
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.favicon_endpoint import FaviconEndpoint
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
+from podstead.web.pod_pages.routes import asset_route
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.registration import Registration
 from podstead.web.resource_endpoint import ResourceEndpoint
@@ -238,7 +240,16 @@ def build_application(
         base_url=base_url,
         max_bytes=settings.max_body_bytes,
     )
+    pod_pages = build_pod_pages(
+        settings,
+        records=RecordStore(store, clock, randomness),
+        resources=service,
+        tokens=verification.pod_tokens,
+        accounts=provider.people() if provider and not parted_hosts else None,
+        invalid_credentials=invalid_credentials,
+    )
     everywhere = (
+        asset_route(),
         Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
         Route(
             ResourcePath("/favicon.ico"),
@@ -260,6 +271,7 @@ def build_application(
                 ),
                 *live_updates.routes(),
                 *uploads.routes(),
+                *pod_pages,
                 *(() if parted_hosts else provider_routes),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},

@@ -27,6 +27,7 @@ from podstead.idp.clients import ClientDirectory, ClientDocuments
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
+from podstead.idp.sessions import Sessions
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
@@ -36,8 +37,10 @@ from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
+from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
 from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocumentEndpoint
+from podstead.web.idp.page_people import PeopleByAccount
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
@@ -184,6 +187,13 @@ class Provider:
             return routes
         documents = DidDocumentEndpoint(links=nostr.links, accounts=self.accounts.accounts)
         return (*routes, _protocol_route(DOCUMENT_PATH, GET=documents.get, HEAD=documents.get))
+
+    def people(self) -> PeopleByAccount:
+        """The people who are signed in to their accounts, for pages at the provider's origin."""
+        secure = self.issuer.startswith("https:")
+        return PeopleByAccount(
+            sessions=Sessions(self.accounts.records), cookies=Cookies(secure=secure)
+        )
 
     def nostr(
         self,

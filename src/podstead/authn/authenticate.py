@@ -188,6 +188,11 @@ class PodTokenVerifier:
             return None
         return identity
 
+    async def verify_typed(self, token: str) -> VerifiedPodToken:
+        """What a token says that a person has typed. Raises NotAuthenticated."""
+        await self.verify(token, b"Bearer " + token.encode(errors="replace"))
+        return self._verify(token)[0]
+
     async def verify(self, token: str, authorization: bytes) -> Identity:
         """The identity of the owner of the token's pod; ``authorization`` is the field that holds
         the token. Raises NotAuthenticated."""
@@ -212,6 +217,19 @@ class PodTokenVerifier:
             await self._check_registered(verified)
         except InvalidToken as refusal:
             raise _refused(refusal) from refusal
+
+    async def is_still_valid(self, verified: VerifiedPodToken) -> bool:
+        """Whether a token that was verified before would be accepted now. Raises StorageError."""
+        expires_s = verified.expires_s
+        if not self._enabled or (
+            expires_s is not None and self._clock.now_ms() >= expires_s * 1000
+        ):
+            return False
+        try:
+            await self._check_registered(verified)
+        except InvalidToken:
+            return False
+        return True
 
     def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
         # A signature is verified once; the expiry is checked every time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -56,6 +56,13 @@ class Outcome(msgspec.Struct, frozen=True):
     location: ResourcePath | None = None
     owner: str | None = None
     """The WebID of the owner, if the root of a storage was read and owners are published."""
+
+
+class ListedMembers(msgspec.Struct, frozen=True):
+    """Some members of a container that may be read, each with its metadata."""
+
+    container: Metadata
+    members: Sequence[Metadata]
 
 
 class ResourceRequest(msgspec.Struct):

@@ -32,7 +32,7 @@ from podstead.resources.documents import EMPTY_DATASET
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.naming import NameProposal
-from podstead.resources.outcome import Outcome, ResourceRequest, Result
+from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
 from podstead.resources.patching import Patches, check_patch_type, patch_content
 from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import ResourceReader
@@ -124,6 +124,20 @@ class ResourceService:
             except Superseded:  # replaced since the snapshot: its ACL may have changed, too
                 continue
         raise Overloaded("The resource is changing too fast to be read; try again")
+
+    async def members(
+        self, request: ResourceRequest, *, after: ResourcePath | None = None, limit: int
+    ) -> ListedMembers:
+        """Up to ``limit`` members of a container in the order of their paths, after ``after``, for
+        those who may read the container. Raises RequestRefused and ServerTrouble."""
+        target = request.operation.target
+        state = await self._read_state(request, target)
+        await self._authorize(request, state, modes.for_read(target))
+        container = state.existing
+        if container is None or not container.kind.is_container:
+            raise NotFound
+        members = await self._store.list_members(container.path, after=after, limit=limit)
+        return ListedMembers(container, members)
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
         """The outcome of reading a URL at which nothing is stored (C-30)."""

@@ -8,6 +8,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Final
 
+from podstead.web.pod_pages.assets import asset_url
+from podstead.web.pod_pages.texts import current_texts
 from podstead.web.response import HeaderField, Response, content_response
 
 if TYPE_CHECKING:
@@ -17,12 +19,11 @@ HTML: Final = "text/html; charset=utf-8"
 PAGE_POLICY = (
     b"content-security-policy",
     (
-        b"default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "
+        b"default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; "
         b"frame-ancestors 'none'"
     ),
 )
-"""Pages load nothing except the icon, which browsers request by themselves, and run no script.
-Their style sheet is part of the page."""
+"""Pages load nothing except the style sheet and the icon of this server, and run no script."""
 
 
 @cache
@@ -36,14 +37,22 @@ def load_templates() -> Environment:
         select_autoescape,
     )
 
-    return Environment(
+    environment = Environment(
         loader=DictLoader(dict(_templates(files("podstead.web") / "templates"))),
         auto_reload=False,
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
     )
+    environment.install_gettext_callables(  # type: ignore[attr-defined]
+        lambda message: current_texts().get(message),
+        lambda singular, plural, number: current_texts().get_plural(singular, plural, number),
+        newstyle=True,
+    )
+    environment.globals["asset_url"] = asset_url
+    return environment
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from podstead.core.errors import RequestRefused
-from podstead.core.identifiers import is_container
+from msgspec.structs import replace
+
+from podstead.core.errors import NotAuthenticated, RequestRefused
+from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.identity import Identity
-from podstead.resources.outcome import ResourceRequest, Result
+from podstead.core.media_types import HTML, RDF_TYPES, essence
+from podstead.core.operation import Operation
+from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.destination import TRANSFERS, transfer_of
 from podstead.web.errors import refusal
+from podstead.web.navigations import is_navigation
+from podstead.web.pod_pages.addresses import files_url
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
-from podstead.web.response import Response
+from podstead.web.response import NO_STORE, Response, empty_response
+
+_INDEX_PAGE = "index.html"
 
 
 class ResourceEndpoint:
@@ -39,7 +47,47 @@ class ResourceEndpoint:
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
         have."""
-        resource_request = ResourceRequest(operation_of(request, agent), agent)
+        if agent is None and is_navigation(request):
+            return await self._navigate(request)
+        return await self._carry_out(ResourceRequest(operation_of(request, agent), agent))
+
+    async def _navigate(self, request: Request) -> Response:
+        """The response to a browser without credentials.
+
+        A page shows containers and RDF documents, and whatever the public may not read, since the
+        page knows who is signed in. The gate has decided before; its refusal is the same whatever
+        is stored, and so is this redirect.
+        """
+        operation = replace(operation_of(request, None), accept=None)
+        if is_container(operation.target):
+            index = await self._index_page(operation)
+            return index or _to_page(operation.target)
+        resource_request = ResourceRequest(operation, None)
+        try:
+            outcome = await self._service.handle(resource_request)
+        except NotAuthenticated:
+            return _to_page(operation.target)
+        except RequestRefused as error:
+            return self._refused(error, resource_request, accept=request.fields.get(b"accept"))
+        if outcome.result is not Result.MOVED and _is_rdf(outcome):
+            return _to_page(operation.target)
+        return self._responder.outcome(outcome, resource_request)
+
+    async def _index_page(self, operation: Operation) -> Response | None:
+        """The page that the owner has stored for visitors of a container, if they may read it."""
+        target = ResourcePath(operation.target + _INDEX_PAGE)
+        request = ResourceRequest(replace(operation, target=target), None)
+        try:
+            outcome = await self._service.handle(request)
+        except RequestRefused:
+            return None
+        stored = outcome.metadata
+        if stored is None or essence(stored.content_type) != HTML:
+            return None
+        return self._responder.outcome(outcome, request)
+
+    async def _carry_out(self, resource_request: ResourceRequest) -> Response:
+        operation = resource_request.operation
         try:
             if request.method in TRANSFERS:
                 resource_request.operation = transfer_of(
@@ -47,14 +95,28 @@ class ResourceEndpoint:
                 )
             outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
-            response = refusal(
-                error,
-                method=request.method,
-                accept=resource_request.operation.accept,
-                challenges=self._challenges,
-            )
-            response.headers.extend(self._responder.refusal_facts(resource_request, error))
-            return response
-        if outcome.result is Result.DELETED and is_container(request.path):
+            return self._refused(error, resource_request, accept=operation.accept)
+        if outcome.result is Result.DELETED and is_container(operation.target):
             self._container_deleted()
         return self._responder.outcome(outcome, resource_request)
+
+    def _refused(
+        self, error: RequestRefused, resource_request: ResourceRequest, *, accept: str | None
+    ) -> Response:
+        response = refusal(
+            error,
+            method=resource_request.operation.method,
+            accept=accept,
+            challenges=self._challenges,
+        )
+        response.headers.extend(self._responder.refusal_facts(resource_request, error))
+        return response
+
+
+def _to_page(target: ResourcePath) -> Response:
+    return empty_response(303, [(b"location", files_url(target).encode("ascii")), NO_STORE])
+
+
+def _is_rdf(outcome: Outcome) -> bool:
+    stored = outcome.metadata
+    return stored is None or essence(stored.content_type) in RDF_TYPES

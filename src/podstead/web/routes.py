@@ -22,6 +22,7 @@ from podstead.web.response import HeaderField, Response
 from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
+_REST = "/{path...}"
 _DESCRIPTION_SUFFIX = storage_description_of(ResourcePath("/"))
 """What the path of every storage's description ends in; nearly all paths are told apart by it."""
 
@@ -41,7 +42,9 @@ class Access(Enum):
 class Route:
     """One path of a service, its methods, and who may call them.
 
-    A segment of the path such as ``{uid}`` matches any one segment. ``socket`` serves the
+    A segment of the path such as ``{uid}`` matches any one segment. A path of two segments, of
+    which the first is reserved, and ``/{path...}`` matches every path that begins with the two; the
+    endpoint finds the rest, with its escapes, by :func:`rest_of_path`. ``socket`` serves the
     WebSockets that are opened at the path. ``options`` are header fields of the response to
     OPTIONS.
     """
@@ -72,10 +75,15 @@ class Routes:
         which anyone may read (W-43). Without ``resources`` there are only services."""
         self.services = services
         self._by_path = {route.path: route for route in services if "{" not in route.path}
+        self._prefixes = {
+            route.path.removesuffix(_REST): route
+            for route in services
+            if route.path.endswith(_REST)
+        }
         self._patterns = tuple(
             (re.compile(_SEGMENT.sub("[^/]+", route.path)), route)
             for route in services
-            if "{" in route.path
+            if "{" in route.path and not route.path.endswith(_REST)
         )
         self.storage_description = storage_description
         self._resources = resources
@@ -111,8 +119,11 @@ class Routes:
             if root is not None and path == storage_description_of(root) and not is_reserved(path):
                 return Route(path, self.storage_description, Access.PUBLIC)
         exact = self._by_path.get(path)
-        if exact is not None or not self._patterns or not is_reserved(path):
+        if exact is not None or not is_reserved(path):
             return exact
+        below = self._prefixes.get(_two_segments(path))
+        if below is not None:
+            return below
         return next((route for form, route in self._patterns if form.fullmatch(path)), None)
 
 
@@ -120,6 +131,18 @@ def is_of_service(path: ResourcePath) -> bool:
     """Whether no resource can have the path, or it is that of the description of a storage."""
     root = storage_root(path)
     return is_reserved(path) or (root is not None and path == storage_description_of(root))
+
+
+def rest_of_path(path: ResourcePath) -> ResourcePath:
+    """What follows the first two segments of the path of a request, as a path of its own: the rest
+    that ``/{path...}`` stands for."""
+    return ResourcePath(path[len(_two_segments(path)) :])
+
+
+def _two_segments(path: ResourcePath) -> str:
+    """The first two segments of a path that goes on behind them, and empty for any other."""
+    end = path.find("/", path.find("/", 1) + 1)
+    return path[:end] if end > 0 else ""
 
 
 @memoize_short_keys

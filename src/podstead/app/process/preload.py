@@ -20,6 +20,8 @@ from podstead.config import Settings
 from podstead.storage.migrations import read_migrations
 from podstead.web.favicon_endpoint import favicon
 from podstead.web.pages import load_templates
+from podstead.web.pod_pages.assets import load_assets
+from podstead.web.pod_pages.texts import load_texts
 
 _ALWAYS = (
     "podstead.app.adapters.provider_keys",
@@ -63,6 +65,8 @@ def preload(settings: Settings) -> None:
         for name in _modules(settings):
             import_module(name)
         load_templates()
+        load_assets()
+        load_texts()
         favicon()
         bundled_contexts()
         read_migrations()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import quote
 
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browser_responses import see_other
@@ -10,6 +11,7 @@ from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
+from podstead.web.pod_pages.addresses import local_address
 from podstead.web.response import Response
 from podstead.web.submissions import read_submission
 
@@ -50,10 +52,10 @@ class LoginPage:
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The form. A person who is signed in is sent to their account, unless they have to sign in
         again."""
-        purpose = _purpose(browser_request)
+        purpose, page = _purpose(browser_request), _next_page(browser_request)
         session = browser_request.open_session
         if session is not None and purpose is None:
-            return see_other(ACCOUNT_PATH)
+            return see_other(page or ACCOUNT_PATH)
         typed = browser_request.flash_message.typed if browser_request.flash_message else ""
         return self._renderer.page(
             "sign_in.html",
@@ -61,7 +63,7 @@ class LoginPage:
             if browser_request.flash_message
             else None,
             typed=typed or (session.account.pod if session else ""),
-            action=LOGIN_PATH if purpose is None else again_path(purpose),
+            action=_path(purpose, page),
             again=purpose,
             client=None,
             registration=self._registration_open and purpose is None,
@@ -69,20 +71,32 @@ class LoginPage:
             passkeys=self._passkeys,
             nostr=self._nostr,
             nostr_address=None,
-            afterwards=None if purpose is None else AGAIN[purpose],
+            afterwards=page if purpose is None else AGAIN[purpose],
         )
 
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Sign in. Raises RateLimited, BadRequest."""
         sent = await read_submission(browser_request.request)
-        purpose = _purpose(browser_request)
+        purpose, page = _purpose(browser_request), _next_page(browser_request)
         try:
             signed_in = await self._sign_in.by_password(browser_request, sent)
         except SignInFailed as error:
-            back = LOGIN_PATH if purpose is None else again_path(purpose)
+            back = _path(purpose, page)
             return self._sign_in.failed(browser_request, sent, error, path=back)
-        path = ACCOUNT_PATH if purpose is None else AGAIN[purpose]
+        path = (page or ACCOUNT_PATH) if purpose is None else AGAIN[purpose]
         return self._sign_in.succeeded(browser_request, signed_in, path=path)
+
+
+def _path(purpose: str | None, page: str | None) -> str:
+    """The address of this form."""
+    if purpose is not None:
+        return again_path(purpose)
+    return LOGIN_PATH if page is None else f"{LOGIN_PATH}?next={quote(page, safe='/')}"
+
+
+def _next_page(browser_request: BrowserRequest) -> str | None:
+    """The page of pods that the person wanted to see."""
+    return local_address(only(read_query(browser_request.request), "next"))
 
 
 def _purpose(browser_request: BrowserRequest) -> str | None:

@@ -61,7 +61,7 @@ def _policy(nonce: str, form_targets: Sequence[str]) -> bytes:
     """
     targets = " ".join(["'self'", *map(form_source, form_targets)])
     return (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}' 'self'; "
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; "
         f"img-src 'self' data:; connect-src 'self'; form-action {targets}; "
         "frame-ancestors 'none'; base-uri 'none'"
     ).encode("ascii")

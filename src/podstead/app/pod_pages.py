@@ -1,0 +1,66 @@
+"""How are the pages on which people use their pods built?"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from podstead.config import Settings
+from podstead.resources.service import ResourceService
+from podstead.storage.record_store import RecordStore
+from podstead.web.cookies import CookieJar
+from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.pod_pages.addresses import PREFIX
+from podstead.web.pod_pages.components_page import ComponentsPage
+from podstead.web.pod_pages.files.container_page import ContainerPage
+from podstead.web.pod_pages.files.document_page import DocumentPage
+from podstead.web.pod_pages.files.files_page import FilesPage
+from podstead.web.pod_pages.files.raw import RawContent
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.page_sessions import PeopleByPodToken, PodTokens
+from podstead.web.pod_pages.people import People, PeopleByAnySession
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.routes import PodPages, page_routes
+from podstead.web.pod_pages.sign_in.language import LanguageChoice
+from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.resource_responses import Responder
+from podstead.web.routes import Route
+
+
+def build_pod_pages(
+    settings: Settings,
+    *,
+    records: RecordStore,
+    resources: ResourceService,
+    tokens: PodTokens,
+    accounts: People | None,
+    invalid_credentials: InvalidCredentialLimit,
+) -> tuple[Route, ...]:
+    """All routes of the pages of one worker. ``accounts`` finds people by the sessions of the
+    provider, if it is at this origin."""
+    base_url = settings.base_url
+    url = urlsplit(base_url)
+    cookies = CookieJar(secure=url.scheme == "https", path=PREFIX)
+    renderer = PageRenderer(server_name=url.netloc, base_url=base_url)
+    by_token = PeopleByPodToken(records=records, tokens=tokens, cookies=cookies)
+    people = PeopleByAnySession([*([] if accounts is None else [accounts]), by_token])
+    guard = PageGuard(origin=base_url, people=people, cookies=cookies, renderer=renderer)
+    pages = PodPages(
+        files=FilesPage(
+            containers=ContainerPage(resources=resources, renderer=renderer),
+            documents=DocumentPage(resources=resources, renderer=renderer),
+        ),
+        raw=RawContent(resources=resources, responder=Responder(base_url=base_url)),
+        sign_in=SignInPage(
+            by_token=by_token.sign_in if settings.simple_tokens else None,
+            account_sign_in=None if accounts is None else "/idp/login",
+            people=people,
+            invalid_credentials=invalid_credentials,
+            renderer=renderer,
+            cookies=cookies,
+        ),
+        language=LanguageChoice(cookies),
+        components=ComponentsPage(renderer),
+    )
+    routes = page_routes(guard, pages)
+    renderer.link_to(route.path for route in routes)
+    return routes

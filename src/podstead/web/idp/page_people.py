@@ -1,0 +1,54 @@
+"""Who is signed in to the pages of pods by a session of the provider at the same origin?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.idp.sessions import Sessions
+from podstead.web.idp.cookies import Cookies
+from podstead.web.pod_pages.people import Person, SignedInBy
+from podstead.web.request import Request
+from podstead.web.response import HeaderField
+
+
+class PeopleByAccount:
+    """Finds the owners of accounts by their sessions."""
+
+    def __init__(self, *, sessions: Sessions, cookies: Cookies) -> None:
+        self._sessions = sessions
+        self._cookies = cookies
+
+    async def person(self, request: Request) -> Person | None:
+        """The owner of the session's account, ``None`` without a valid session. Raises
+        StorageError, Overloaded.
+
+        The session is a credential of one's own, unless it began with a factor that anyone who can
+        write the profile can give themselves: that one must not decide who can act as the WebID.
+        """
+        found = await self._sessions.read(self._cookies.session(request))
+        if found is None:
+            return None
+        return Person(
+            identity=Identity(
+                iri=found.account.web_id,
+                method=AuthenticationMethod.SESSION,
+                may_state_identity=not found.session.restricted,
+            ),
+            name=found.account.pod,
+            csrf_token=found.session.csrf_token,
+            signed_in_by=SignedInBy.ACCOUNT,
+            pods=(ResourcePath(f"/{found.account.pod}/"),),
+            account_id=found.account.account_id,
+        )
+
+    async def sign_out(self, request: Request) -> Sequence[HeaderField]:
+        """End the session. Raises StorageError, Overloaded."""
+        secret = self._cookies.session(request)
+        if secret is None:
+            return []
+        found = await self._sessions.read(secret)
+        if found is not None:
+            await self._sessions.end(found.kept)
+        return [self._cookies.clear_session()]

@@ -1,0 +1,60 @@
+"""Which addresses do the pages have? All of them are below one reserved name."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.web.request import Request
+from podstead.web.routes import is_reserved, rest_of_path
+
+PREFIX: Final = "/.pages"
+HOME: Final = f"{PREFIX}/"
+FILES: Final = f"{PREFIX}/files"
+RAW: Final = f"{PREFIX}/raw"
+SIGN_IN: Final = f"{PREFIX}/sign-in"
+SIGN_OUT: Final = f"{PREFIX}/sign-out"
+LANGUAGE: Final = f"{PREFIX}/language"
+COMPONENTS: Final = f"{PREFIX}/components"
+ASSETS: Final = f"{PREFIX}/assets"
+
+
+def files_url(path: ResourcePath) -> str:
+    """The page about a resource."""
+    return FILES + path
+
+
+def raw_url(path: ResourcePath) -> str:
+    """The bytes of a document, for the pages themselves."""
+    return RAW + path
+
+
+def sign_in_url(afterwards: str) -> str:
+    """The page for signing in, which leads to ``afterwards``."""
+    return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
+
+
+def target_of(request: Request) -> ResourcePath:
+    """The resource that a page is about, by the address of the page. Raises NotFound where there
+    can be none."""
+    path = rest_of_path(request.path)
+    if path != "/" and is_reserved(path):
+        raise NotFound("There is nothing at this address")
+    return path
+
+
+def local_address(text: str | None) -> str | None:
+    """A text as the address of one of the pages to continue at; ``None`` if it is another one.
+
+    A link could otherwise lead people from the sign-in to any place (open redirect).
+    """
+    if text is None or not text.startswith(HOME) or not text.isascii():
+        return None
+    path, question_mark, query = text.partition("?")
+    try:
+        canonical = parse_path(path.encode("ascii"))
+    except BadRequest:
+        return None
+    return canonical + question_mark + quote(query, safe="&=%/:@+-._~")

@@ -1,0 +1,18 @@
+"""``/.pages/components``: every component of the pages, for those who build them."""
+
+from __future__ import annotations
+
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+
+
+class ComponentsPage:
+    """Shows the components."""
+
+    def __init__(self, renderer: PageRenderer) -> None:
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """The page, which is the same for everybody."""
+        return self._renderer.page(page, "components_page.html")

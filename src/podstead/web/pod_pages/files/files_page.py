@@ -1,0 +1,37 @@
+"""``/.pages/files/<path>``: the page about a resource."""
+
+from __future__ import annotations
+
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ROOT, ResourcePath, is_container
+from podstead.web.browser_responses import see_other
+from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.container_page import ContainerPage
+from podstead.web.pod_pages.files.document_page import DocumentPage
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.response import Response
+
+
+class FilesPage:
+    """Leads to the page for the kind of the resource."""
+
+    def __init__(self, *, containers: ContainerPage, documents: DocumentPage) -> None:
+        self._containers = containers
+        self._documents = documents
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        target = page.target
+        if target == ROOT:
+            return see_other(files_url(_first_pod(page)))
+        if is_container(target):
+            return await self._containers.get(page, target)
+        return await self._documents.get(page, target)
+
+
+def _first_pod(page: PageRequest) -> ResourcePath:
+    """The root of the person's pod. Raises NotAuthenticated, NotFound."""
+    pods = page.signed_in().pods
+    if not pods:
+        raise NotFound("You have no pod on this server")
+    return pods[0]

@@ -1,0 +1,94 @@
+"""``/.pages/raw/<path>``: the bytes of a document, for images, players and downloads of the pages.
+
+Content that people store never gets the rights of this origin: it is sent with a sandbox without
+scripts, and types that a browser might run are sent as downloads. PDF alone has no sandbox, since
+browsers do not show it in one; their viewers run it apart from the origin.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.media_types import essence
+from podstead.resources.outcome import Outcome, ResourceRequest, Result
+from podstead.resources.service import ResourceService
+from podstead.web.browser_responses import see_other
+from podstead.web.pod_pages.addresses import raw_url
+from podstead.web.pod_pages.files.names import shown_name
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.request import operation_of
+from podstead.web.resource_responses import Responder
+from podstead.web.response import HeaderField, Response
+
+_PDF: Final = "application/pdf"
+_SHOWN_FAMILIES: Final = ("image/", "audio/", "video/")
+_RUN: Final = frozenset({"image/svg+xml"})
+_SHOWN: Final = frozenset({_PDF, "text/plain"})
+_RULES: Final = (
+    b"default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; "
+    b"frame-ancestors 'self'"
+)
+_REPLACED: Final = frozenset(
+    {b"content-security-policy", b"cache-control", b"link", b"updates-via"}
+)
+
+
+class RawContent:
+    """Sends documents as they are stored."""
+
+    def __init__(self, *, resources: ResourceService, responder: Responder) -> None:
+        self._resources = resources
+        self._responder = responder
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, PreconditionFailed,
+        RangeNotSatisfiable."""
+        target = page.target
+        if is_container(target):
+            raise NotFound("A container has no content of its own")
+        asked = operation_of(page.request, None)
+        operation = replace(asked, target=target, accept=None, origin=None)
+        request = ResourceRequest(operation, page.identity)
+        outcome = await self._resources.handle(request)
+        if outcome.result is Result.MOVED and outcome.location is not None:
+            return see_other(raw_url(outcome.location))
+        return self._response(page, target, outcome, request)
+
+    def _response(
+        self, page: PageRequest, target: ResourcePath, outcome: Outcome, request: ResourceRequest
+    ) -> Response:
+        response = self._responder.outcome(outcome, request)
+        stored = outcome.metadata
+        media_type = "" if stored is None else essence(stored.content_type)
+        as_download = not is_shown(media_type) or "download" in page.query
+        response.headers = [
+            *(field for field in response.headers if field[0] not in _REPLACED),
+            (b"cache-control", b"private, no-cache"),
+            _policy(media_type),
+            _disposition(shown_name(target), as_download=as_download),
+        ]
+        response.vary = b"Cookie"
+        response.of_stored_state = False
+        return response
+
+
+def is_shown(media_type: str) -> bool:
+    """Whether browsers may show content of a type by itself: they run nothing that is in it."""
+    if media_type in _RUN:
+        return False
+    return media_type in _SHOWN or media_type.startswith(_SHOWN_FAMILIES)
+
+
+def _policy(media_type: str) -> HeaderField:
+    sandbox = b"" if media_type == _PDF else b"sandbox; "
+    return b"content-security-policy", sandbox + _RULES
+
+
+def _disposition(name: str, *, as_download: bool) -> HeaderField:
+    kind = "attachment" if as_download else "inline"
+    return b"content-disposition", f"{kind}; filename*=UTF-8''{quote(name, safe='')}".encode()

@@ -1,0 +1,124 @@
+"""Who requests a page, and is the request allowed?
+
+Every request to a page passes the guard. It finds the person and the language, checks where a
+changing request comes from, and turns errors into pages that say what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.conneg import prefers_html
+from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.web.browser_responses import see_other
+from podstead.web.cookies import CookieJar
+from podstead.web.cors import Sharing
+from podstead.web.errors import status_of
+from podstead.web.origins import check_origin
+from podstead.web.pod_pages.addresses import sign_in_url
+from podstead.web.pod_pages.notices import Notice, clear_notice, read_notice, set_notice
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import LANGUAGES, N_, _, preferred_language, texts_in, use_texts
+from podstead.web.request import Request
+from podstead.web.response import HeaderField, Response
+from podstead.web.routes import Access, Endpoint, Route
+
+LANGUAGE_COOKIE: Final = "podstead-language"
+_SAFE: Final = frozenset({"GET", "HEAD"})
+
+_OTHER_TITLE: Final = N_("This did not work")
+_TITLES: Final = {
+    401: N_("Sign in first"),
+    403: N_("You have no access"),
+    404: N_("There is nothing here"),
+    413: N_("This is too large"),
+    429: N_("Too many requests"),
+    500: N_("The server has a problem"),
+    507: N_("There is no room left"),
+}
+
+Handler = Callable[[PageRequest], Awaitable[Response]]
+
+
+class PageGuard:
+    """Creates the routes of the pages, each with all the checks."""
+
+    def __init__(
+        self, *, origin: str, people: People, cookies: CookieJar, renderer: PageRenderer
+    ) -> None:
+        """``origin`` is the server's base URL."""
+        self._origin = origin
+        self._people = people
+        self._cookies = cookies
+        self._renderer = renderer
+
+    def route(self, path: str, **handlers: Handler) -> Route:
+        """A path with the endpoint for each method; that for GET also answers HEAD."""
+        endpoints = {method: self._guarded(handler) for method, handler in handlers.items()}
+        if "GET" in endpoints:
+            endpoints["HEAD"] = endpoints["GET"]
+        return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
+
+    def see_other(self, address: str, notice: Notice | None = None) -> Response:
+        """A redirect to another page, which shows the notice."""
+        headers: Sequence[HeaderField] = ()
+        if notice is not None:
+            headers = [set_notice(self._cookies, notice)]
+        return see_other(address, *headers)
+
+    def _guarded(self, handler: Handler) -> Endpoint:
+        async def endpoint(request: Request, _agent: Identity | None) -> Response:
+            page = await self._page_request(request)
+            try:
+                if request.method not in _SAFE:
+                    check_origin(request, origin=self._origin, has_binding=True)
+                response = await handler(page)
+            except RequestRefused as error:
+                response = self._refused(error, page)
+            if page.notice is not None and response.status == 200:
+                response.headers = [*response.headers, clear_notice(self._cookies)]
+            return response if request.method != "HEAD" else replace(response, body=b"")
+
+        return endpoint
+
+    async def _page_request(self, request: Request) -> PageRequest:
+        chosen = self._cookies.value(request, LANGUAGE_COOKIE)
+        if chosen is None or chosen not in LANGUAGES:
+            chosen = preferred_language(request.fields.get(b"accept-language"))
+        texts = texts_in(chosen)
+        use_texts(texts)
+        accept = request.fields.get(b"accept")
+        return PageRequest(
+            request=request,
+            person=await self._people.person(request),
+            texts=texts,
+            notice=read_notice(self._cookies, request) if request.method == "GET" else None,
+            wants_page=prefers_html(accept)
+            or (request.method in _SAFE and "json" not in (accept or "")),
+        )
+
+    def _refused(self, error: RequestRefused, page: PageRequest) -> Response:
+        """A page that describes the error and names the next step; programs get JSON."""
+        if not page.wants_page:
+            raise error
+        if isinstance(error, NotAuthenticated) and page.request.method in _SAFE:
+            return self.see_other(sign_in_url(page.address), Notice("sign-in-first"))
+        status, _reason = status_of(error)
+        headers: list[HeaderField] = []
+        if isinstance(error, RateLimited):
+            headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))
+        return self._renderer.page(
+            page,
+            "problem.html",
+            status=status,
+            headers=headers,
+            problem_title=_(_TITLES.get(status, _OTHER_TITLE)),
+            message=str(error),
+        )

@@ -1,0 +1,117 @@
+"""One request for a page: who makes it, in which language, and what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from podstead.core.errors import BadRequest, NotAuthenticated
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.core.operation import InMemoryBody, Operation, RequestBody
+from podstead.resources.outcome import ResourceRequest
+from podstead.web.forms import Fields, only, read_query
+from podstead.web.origins import check_form_token
+from podstead.web.pod_pages.addresses import target_of
+from podstead.web.pod_pages.notices import Notice
+from podstead.web.pod_pages.people import Person
+from podstead.web.pod_pages.texts import Texts
+from podstead.web.request import Request
+from podstead.web.submissions import FormSubmission, read_submission
+
+_SAFE = frozenset({"GET", "HEAD"})
+
+
+class UncheckedRequest(Exception):
+    """A handler used the person of a changing request without checking the request's token."""
+
+
+@dataclass(slots=True)
+class PageRequest:
+    """A request to one of the pages.
+
+    A changing request acts for the person only once its token has been checked: by :meth:`form`,
+    or for a body that is not a small form by :meth:`check_token`.
+    """
+
+    request: Request
+    person: Person | None
+    texts: Texts
+    notice: Notice | None
+    wants_page: bool
+    """Whether the response is for a person; scripts get JSON."""
+    _checked: bool = field(default=False)
+
+    @property
+    def identity(self) -> Identity | None:
+        """The identity for the gate; ``None`` for the public. Raises UncheckedRequest."""
+        if self.person is None:
+            return None
+        if self.request.method not in _SAFE and not self._checked:
+            raise UncheckedRequest
+        return self.person.identity
+
+    @property
+    def target(self) -> ResourcePath:
+        """The resource that the page is about. Raises NotFound."""
+        return target_of(self.request)
+
+    @property
+    def query(self) -> Fields:
+        """The fields of the query. Raises BadRequest."""
+        return read_query(self.request)
+
+    @property
+    def address(self) -> str:
+        """The address of this page, to come back to."""
+        query = self.request.query.decode("latin-1")
+        return self.request.path + (f"?{query}" if query else "")
+
+    def query_text(self, name: str) -> str:
+        """A field of the query, empty if it is missing. Raises BadRequest."""
+        return only(self.query, name) or ""
+
+    def signed_in(self) -> Person:
+        """The person. Raises NotAuthenticated, which leads browsers to the sign-in."""
+        if self.person is None:
+            raise NotAuthenticated("Sign in first")
+        return self.person
+
+    async def form(self) -> FormSubmission:
+        """A small form or JSON object, whose token has been checked. Raises WrongFormToken, and
+        what :func:`read_submission` raises."""
+        sent = await read_submission(self.request)
+        token = sent.fields.get("csrf_token")
+        self.check_token(token if isinstance(token, str) else None)
+        return sent
+
+    def check_token(self, token: str | None) -> None:
+        """Check the token of a changing request: that of the ``X-CSRF-Token`` field or, without
+        one, ``token``. The public has none. Raises WrongFormToken."""
+        if self.person is not None:
+            sent = self.request.fields.get(b"x-csrf-token") or token
+            check_form_token(sent, expected=self.person.csrf_token)
+        self._checked = True
+
+    def operation(
+        self,
+        method: str,
+        target: ResourcePath,
+        *,
+        body: RequestBody | None = None,
+        accept: str | None = None,
+        content_type: str | None = None,
+    ) -> ResourceRequest:
+        """An operation on a resource, for :meth:`ResourceService.handle`, by the person. Raises
+        UncheckedRequest."""
+        operation = Operation(
+            method, target, body or InMemoryBody(), accept=accept, content_type=content_type
+        )
+        return ResourceRequest(operation, self.identity)
+
+
+def path_segment(page: PageRequest, index: int) -> str:
+    """A segment of the path of a page, counted from 1. Raises BadRequest."""
+    segments = page.request.path.split("/")
+    if index >= len(segments):
+        raise BadRequest("The address is too short")
+    return segments[index]

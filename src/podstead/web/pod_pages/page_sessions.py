@@ -1,0 +1,126 @@
+"""Who is signed in to the pages without an account of the provider? Sessions of the pages.
+
+A session is identified by a secret that only the browser's cookie contains. It acts with the
+credential that began it and ends with it: a pod token that is revoked or expires, or whose pod is
+deleted, ends its sessions. It expires twelve hours after the sign-in at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.authn.pod_token import VerifiedPodToken
+from podstead.core.errors import NotAuthenticated
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import RecordKind, secret_key
+from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages.people import Person, SignedInBy
+from podstead.web.request import Request
+from podstead.web.response import HeaderField
+
+SESSION_S: Final = 12 * 3600
+SESSION_COOKIE: Final = "podstead-pages"
+_SECRET_BYTES: Final = 32
+
+
+class PageSession(msgspec.Struct, frozen=True):
+    """A browser that is signed in by a pod token; the key is the hash of its cookie."""
+
+    token_id: str
+    web_id: str
+    pod_name: str
+    pod_root: str
+    csrf_token: str
+    created_s: int
+    issued_s: int
+    expires_s: int | None
+
+
+PAGE_SESSIONS: Final = RecordKind("page-session", PageSession)
+
+
+class PodTokens(Protocol):
+    """Verifies pod tokens."""
+
+    async def verify_typed(self, token: str) -> VerifiedPodToken:
+        """What a token says that a person has typed. Raises NotAuthenticated."""
+
+    async def is_still_valid(self, verified: VerifiedPodToken) -> bool:
+        """Whether the token would still be accepted. Raises StorageError."""
+
+
+class PeopleByPodToken:
+    """Finds people who have signed in with the token of a pod."""
+
+    def __init__(self, *, records: RecordStore, tokens: PodTokens, cookies: CookieJar) -> None:
+        self._records = records
+        self._tokens = tokens
+        self._cookies = cookies
+
+    async def sign_in(self, token: str) -> Sequence[HeaderField]:
+        """Begin a session; the headers store it in the browser. Raises NotAuthenticated,
+        StorageError, Overloaded."""
+        verified = await self._tokens.verify_typed(token)
+        record = await self._records.store.read_token(verified.token_id)
+        pod = None if record is None else await self._records.store.read_pod(record.pod)
+        if pod is None:
+            raise NotAuthenticated("The pod of this token has been deleted", invalid=True)
+        now_s = self._records.now_s()
+        secret = self._records.randomness.token_hex(_SECRET_BYTES)
+        session = PageSession(
+            token_id=verified.token_id,
+            web_id=verified.web_id,
+            pod_name=pod.name,
+            pod_root=pod.root,
+            csrf_token=self._records.randomness.token_hex(_SECRET_BYTES),
+            created_s=now_s,
+            issued_s=verified.issued_s,
+            expires_s=verified.expires_s,
+        )
+        until_s = min(now_s + SESSION_S, verified.expires_s or now_s + SESSION_S)
+        kept = PAGE_SESSIONS.put(
+            secret_key(secret), session, owner=pod.root, expires_ms=until_s * 1000
+        )
+        await self._records.commit([kept])
+        return [self._cookies.set(SESSION_COOKIE, secret, None)]
+
+    async def person(self, request: Request) -> Person | None:
+        """The person, ``None`` without a valid session. Raises StorageError."""
+        secret = self._cookies.secret(request, SESSION_COOKIE)
+        if secret is None:
+            return None
+        kept = await self._records.read(PAGE_SESSIONS, secret_key(secret))
+        if kept is None:
+            return None
+        session = kept.value
+        verified = VerifiedPodToken(
+            session.token_id, session.web_id, session.issued_s, session.expires_s
+        )
+        if not await self._tokens.is_still_valid(verified):
+            return None
+        return Person(
+            identity=Identity(
+                iri=session.web_id,
+                method=AuthenticationMethod.SIMPLE,
+                token_id=session.token_id,
+                expires_at_s=session.expires_s,
+                may_state_identity=True,
+            ),
+            name=session.pod_name,
+            csrf_token=session.csrf_token,
+            signed_in_by=SignedInBy.POD_TOKEN,
+            pods=(ResourcePath(session.pod_root),),
+        )
+
+    async def sign_out(self, request: Request) -> Sequence[HeaderField]:
+        """End the session. Raises StorageError, Overloaded."""
+        secret = self._cookies.secret(request, SESSION_COOKIE)
+        if secret is None:
+            return []
+        await self._records.commit([PAGE_SESSIONS.drop(secret_key(secret))])
+        return [self._cookies.clear(SESSION_COOKIE)]

@@ -1,0 +1,51 @@
+"""Which addresses do the pages have? All of them, in one list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.core.identifiers import ResourcePath
+from podstead.web.cors import Sharing
+from podstead.web.pod_pages import addresses
+from podstead.web.pod_pages.assets import AssetsEndpoint
+from podstead.web.pod_pages.components_page import ComponentsPage
+from podstead.web.pod_pages.files.files_page import FilesPage
+from podstead.web.pod_pages.files.raw import RawContent
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.sign_in.language import LanguageChoice
+from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.routes import Access, Route
+
+REST = "/{path...}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodPages:
+    """Who answers."""
+
+    files: FilesPage
+    raw: RawContent
+    sign_in: SignInPage
+    language: LanguageChoice
+    components: ComponentsPage
+
+
+def page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
+    """The routes of all pages, each behind ``guard``."""
+    route = guard.route
+    return (
+        route(addresses.FILES + REST, GET=pages.files.get),
+        route(addresses.RAW + REST, GET=pages.raw.get),
+        route(addresses.SIGN_IN, GET=pages.sign_in.get, POST=pages.sign_in.post),
+        route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
+        route(addresses.LANGUAGE, POST=pages.language.post),
+        route(addresses.COMPONENTS, GET=pages.components.get),
+    )
+
+
+def asset_route() -> Route:
+    """The style sheets and scripts, which anyone may read at every origin of the server."""
+    endpoint = AssetsEndpoint()
+    path = ResourcePath(f"{addresses.ASSETS}/{{hash}}/{{file}}")
+    handlers = {"GET": endpoint.get, "HEAD": endpoint.get}
+    return Route(path, handlers, Access.OWN, Sharing.NOBODY)

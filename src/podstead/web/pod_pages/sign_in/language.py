@@ -1,0 +1,33 @@
+"""``/.pages/language``: the language of the pages, as chosen in the footer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import BadRequest
+from podstead.web.browser_responses import see_other
+from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages.addresses import HOME, local_address
+from podstead.web.pod_pages.guard import LANGUAGE_COOKIE
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.texts import LANGUAGES
+from podstead.web.response import Response
+from podstead.web.submissions import read_submission
+
+_KEPT_S: Final = 365 * 24 * 3600
+
+
+class LanguageChoice:
+    """Stores the choice in the browser. It changes nothing else, so it needs no token."""
+
+    def __init__(self, cookies: CookieJar) -> None:
+        self._cookies = cookies
+
+    async def post(self, page: PageRequest) -> Response:
+        """Raises BadRequest."""
+        sent = await read_submission(page.request)
+        language = sent.text("language")
+        if language not in LANGUAGES:
+            raise BadRequest("The pages do not exist in this language")
+        chosen = self._cookies.set(LANGUAGE_COOKIE, language, _KEPT_S)
+        return see_other(local_address(sent.text("next")) or HOME, chosen)

@@ -1,0 +1,87 @@
+"""``/.pages/sign-in`` and ``/.pages/sign-out``: the session in which people use the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from podstead.core.errors import NotAuthenticated
+from podstead.web.browser_responses import see_other
+from podstead.web.cookies import CookieJar
+from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.pod_pages.addresses import FILES, HOME, SIGN_IN, local_address, sign_in_url
+from podstead.web.pod_pages.notices import Notice, set_notice
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import HeaderField, Response
+from podstead.web.submissions import read_submission
+
+AFTERWARDS: Final = f"{FILES}/"
+"""Where people are led who have asked for no page."""
+
+TokenSignIn = Callable[[str], Awaitable[Sequence[HeaderField]]]
+"""Begins a session with a pod token; the headers store it. Raises NotAuthenticated, StorageError,
+Overloaded."""
+
+
+class SignInPage:
+    """Offers the ways of signing in, and accepts a pod token."""
+
+    def __init__(
+        self,
+        *,
+        by_token: TokenSignIn | None,
+        account_sign_in: str | None,
+        people: People,
+        invalid_credentials: InvalidCredentialLimit,
+        renderer: PageRenderer,
+        cookies: CookieJar,
+    ) -> None:
+        """``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
+        the provider's sign-in page, if its sessions are valid for these pages."""
+        self._by_token = by_token
+        self._account_sign_in = account_sign_in
+        self._people = people
+        self._invalid_credentials = invalid_credentials
+        self._renderer = renderer
+        self._cookies = cookies
+
+    async def get(self, page: PageRequest) -> Response:
+        """The page. People who are signed in are led on."""
+        afterwards = _afterwards(page)
+        if page.person is not None:
+            return see_other(afterwards)
+        return self._renderer.page(
+            page,
+            "sign_in/sign_in.html",
+            afterwards=afterwards,
+            action=sign_in_url(afterwards),
+            account_sign_in=self._account_sign_in,
+            with_token=self._by_token is not None,
+        )
+
+    async def post(self, page: PageRequest) -> Response:
+        """Sign in by a pod token. Raises RateLimited."""
+        sent = await read_submission(page.request)
+        afterwards = _afterwards(page)
+        if self._by_token is None:
+            return see_other(sign_in_url(afterwards))
+        try:
+            cookies = await self._by_token("".join(sent.text("token").split()))
+        except NotAuthenticated:
+            await self._invalid_credentials.count(page.request.client_address)
+            notice = set_notice(self._cookies, Notice("wrong-token"))
+            return see_other(sign_in_url(afterwards), notice)
+        return see_other(afterwards, *cookies)
+
+    async def sign_out(self, page: PageRequest) -> Response:
+        """End the session. Raises WrongFormToken."""
+        await page.form()
+        ended = await self._people.sign_out(page.request)
+        return see_other(SIGN_IN, *ended, set_notice(self._cookies, Notice("signed-out")))
+
+
+def _afterwards(page: PageRequest) -> str:
+    asked = local_address(page.query_text("next"))
+    return AFTERWARDS if asked in (None, HOME) or asked is None else asked

@@ -1,0 +1,134 @@
+"""Which texts do people read, in which language? Catalogues in gettext's format (PO files).
+
+Texts stand in the code and in the templates in English; ``_()`` and ``{% trans %}`` mark them.
+The catalogues have the translations, and are read from the package as they are: no step compiles
+them. Each part of the pages has catalogues of its own, named after its folder.
+"""
+
+from __future__ import annotations
+
+import gettext as plural_forms
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from io import BytesIO
+from typing import Final
+
+from babel import Locale
+from babel.messages.pofile import read_po
+
+ENGLISH: Final = "en"
+LANGUAGES: Final = {ENGLISH: "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
+"""The languages of the pages and their own names, in the order in which the choice lists them."""
+
+_MAX_ACCEPT_LANGUAGE_CHARACTERS: Final = 500
+
+
+def N_(message: str) -> str:  # noqa: N802 - gettext's own name, by which the texts are found
+    """Mark a text that is translated later."""
+    return message
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of the pages in one language."""
+
+    language: str
+    messages: Mapping[str, str] = field(default_factory=dict)
+    plurals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plural_form: Callable[[int], int] = field(default=lambda number: int(number != 1))
+
+    @property
+    def locale(self) -> Locale:
+        """The locale for dates and numbers."""
+        return Locale.parse(self.language)
+
+    def get(self, message: str) -> str:
+        """The translation of a text; the English text if there is none."""
+        return self.messages.get(message, message)
+
+    def get_plural(self, singular: str, plural: str, number: int) -> str:
+        """The translation of a text that depends on a number."""
+        forms = self.plurals.get(singular)
+        if forms is None:
+            return singular if number == 1 else plural
+        return forms[self.plural_form(number)]
+
+
+_IN_ENGLISH: Final = Texts(ENGLISH)
+_current: ContextVar[Texts | None] = ContextVar("texts", default=None)
+
+
+def current_texts() -> Texts:
+    """The texts of the page that is being answered."""
+    return _current.get() or _IN_ENGLISH
+
+
+def use_texts(texts: Texts) -> None:
+    """Use these texts for the rest of the current request."""
+    _current.set(texts)
+
+
+def _(message: str, **values: object) -> str:
+    """The text in the language of the current request; ``%(name)s`` in it stands for a value."""
+    translated = current_texts().get(message)
+    return translated % values if values else translated
+
+
+def ngettext(singular: str, plural: str, number: int) -> str:
+    """The text for a number in the language of the current request."""
+    return current_texts().get_plural(singular, plural, number)
+
+
+@cache
+def texts_in(language: str) -> Texts:
+    """The texts in one of the languages, read from the package once."""
+    if language == ENGLISH:
+        return _IN_ENGLISH
+    messages: dict[str, str] = {}
+    plurals: dict[str, tuple[str, ...]] = {}
+    expression = "n != 1"
+    folder = files("podstead.web") / "locales" / language / "LC_MESSAGES"
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        catalog = read_po(BytesIO(file.read_bytes()), locale=language)
+        expression = catalog.plural_expr
+        for message in catalog:
+            translated = message.string
+            if isinstance(message.id, str):
+                if message.id and isinstance(translated, str) and translated:
+                    messages[message.id] = translated
+            elif isinstance(translated, tuple) and all(translated):
+                plurals[message.id[0]] = tuple(translated)
+    return Texts(language, messages, plurals, plural_forms.c2py(expression))
+
+
+def load_texts() -> None:
+    """Read the texts and what Babel knows about each language from the packages."""
+    for language in LANGUAGES:
+        _ = texts_in(language).locale.datetime_formats
+
+
+@lru_cache(maxsize=256)
+def preferred_language(accept_language: str | None) -> str:
+    """The language that an ``Accept-Language`` header prefers (RFC 9110 section 12.5.4)."""
+    if accept_language is None or len(accept_language) > _MAX_ACCEPT_LANGUAGE_CHARACTERS:
+        return ENGLISH
+    weighed: dict[str, float] = {}
+    for part in accept_language.lower().split(","):
+        tag, _semicolon, parameter = part.partition(";")
+        language = tag.strip().partition("-")[0]
+        weight = _weight(parameter.strip())
+        if language in LANGUAGES and weight > weighed.get(language, 0):
+            weighed[language] = weight
+    return max(weighed, key=weighed.__getitem__, default=ENGLISH)
+
+
+def _weight(parameter: str) -> float:
+    if not parameter:
+        return 1.0
+    try:
+        return float(parameter.removeprefix("q="))
+    except ValueError:
+        return 0.0

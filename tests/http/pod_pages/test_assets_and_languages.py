@@ -1,0 +1,79 @@
+"""The files of the pages, and their languages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from podstead.web.pod_pages.assets import load_assets
+from podstead.web.pod_pages.texts import LANGUAGES, preferred_language, texts_in
+from tests.support.application import Server
+from tests.support.browser import Browser
+
+MAX_SCRIPT_BYTES = 80_000
+
+
+async def test_files_are_stored_for_good_at_addresses_of_their_content(
+    server: Server, browser: Browser
+) -> None:
+    page = await browser.get("/.pages/sign-in")
+    addresses = re.findall(r'"(/\.pages/assets/[^"]+)"', page.text)
+    assert len(addresses) == 3
+    for address in addresses:
+        answer = await server.public.get(address)
+        assert answer.status == 200
+        assert answer.header("cache-control") == "public, max-age=31536000, immutable"
+        changed = re.sub("assets/.", "assets/-", address)
+        assert (await server.public.get(changed)).status == 404
+
+
+def test_all_scripts_together_are_small() -> None:
+    scripts = [content for name, content in load_assets().items() if name.endswith(".js")]
+    assert sum(map(len, scripts)) < MAX_SCRIPT_BYTES
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        (None, "en"),
+        ("de", "de"),
+        ("de-AT,de;q=0.9,en;q=0.8", "de"),
+        ("fr, nl;q=0.5, es;q=0.7", "es"),
+        ("fr", "en"),
+        ("*", "en"),
+        ("de;q=0, nl", "nl"),
+        ("de;q=x", "en"),
+        ("de;q=nan, nl;q=0.1", "nl"),
+        ("," * 1000, "en"),
+    ],
+)
+def test_the_language_is_the_one_that_the_browser_prefers(
+    header: str | None, language: str
+) -> None:
+    assert preferred_language(header) == language
+
+
+async def test_a_page_has_the_language_of_its_reader(browser: Browser) -> None:
+    page = await browser.get("/.pages/sign-in", Accept_Language="de")
+    assert '<html lang="de">' in page.text
+    assert "Anmelden" in page.text
+    assert "Accept-Language" in (page.answer.header("vary") or "")
+    page = await browser.send(page, "/.pages/language", language="nl")
+    assert page.path == "/.pages/sign-in"
+    assert "Inloggen" in page.text
+    assert "Inloggen" in (await browser.get("/.pages/sign-in", Accept_Language="de")).text
+
+
+async def test_two_requests_do_not_mix_their_languages(browser: Browser) -> None:
+    german = await browser.get("/.pages/sign-in", Accept_Language="de")
+    english = await browser.get("/.pages/sign-in", Accept_Language="en")
+    assert "Anmelden" in german.text
+    assert "Anmelden" not in english.text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_plural_forms_are_those_of_the_language(language: str) -> None:
+    texts = texts_in(language)
+    assert texts.get_plural("%(n)s of nothing", "%(n)s of nothings", 1) == "%(n)s of nothing"
+    assert texts.get_plural("%(n)s of nothing", "%(n)s of nothings", 0) == "%(n)s of nothings"

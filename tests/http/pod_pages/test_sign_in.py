@@ -1,0 +1,173 @@
+"""Signing in to the pages, and out."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from podstead.storage.records import TokenRevocation, Version, Write
+from podstead.storage.sqlite import SqliteStore
+from podstead.web.pod_pages.addresses import local_address
+from tests.support.application import Server, Start
+from tests.support.browser import FORM, Browser
+from tests.support.clock import FakeClock
+from tests.support.pod_pages import csrf_token_of, sign_in_by_token, sign_in_to_account, token_of
+
+PRIVATE = "/alice/private/"
+PAGE = f"/.pages/files{PRIVATE}"
+
+
+async def test_a_person_signs_in_by_token_and_gets_to_the_page_asked_for(
+    server: Server, browser: Browser
+) -> None:
+    page = await browser.get(PRIVATE)
+    assert page.path == "/.pages/sign-in"
+    assert "Sign in to see this page" in page.text
+    page = await browser.send(page, "/.pages/sign-in", token=f" {token_of(server.alice)}\n")
+    assert (page.status, page.path) == (200, PAGE)
+    assert "Signed in as alice" in page.text
+
+
+async def test_the_cookie_is_for_the_pages_only(server: Server, browser: Browser) -> None:
+    sent = f"token={token_of(server.alice)}".encode()
+    headers = {"Content-Type": FORM, "Sec-Fetch-Site": "same-origin"}
+    answer = await browser.ask("POST", "/.pages/sign-in", headers=headers, body=sent)
+    [cookie] = answer.header_lines("set-cookie")
+    assert set(cookie.split("; ")[1:]) == {"Path=/.pages", "HttpOnly", "SameSite=Lax"}
+
+
+async def test_over_https_the_cookie_is_secure(start: Start) -> None:
+    base_url = "https://pods.example"
+    server = await start(base_url=base_url)
+    browser = Browser(server.application, base_url=base_url)
+    page = await browser.get("/.pages/sign-in")
+    await browser.send(page, "/.pages/sign-in", token=token_of(server.alice))
+    assert set(browser.cookies) == {"__Secure-podstead-pages"}
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "a.b", "a.b.c", "é"])
+async def test_a_wrong_token_is_refused(browser: Browser, token: str) -> None:
+    page = await browser.get("/.pages/sign-in")
+    page = await browser.send(page, "/.pages/sign-in", token=token)
+    assert page.path == "/.pages/sign-in"
+    assert "not a valid token" in page.text
+    assert "podstead-pages" not in browser.cookies
+
+
+async def test_guessing_tokens_is_limited(start: Start, clock: FakeClock) -> None:
+    server = await start(clock=clock, invalid_credentials_per_minute=3)
+    browser = Browser(server.application)
+    page = await browser.get("/.pages/sign-in")
+    for _ in range(3):
+        await browser.send(page, "/.pages/sign-in", token="nonsense")
+    refused = await browser.send(page, "/.pages/sign-in", token="nonsense")
+    assert refused.status == 429
+    assert refused.answer.header("retry-after")
+
+
+async def test_a_session_ends_with_the_token_that_began_it(
+    alice: Browser, store: SqliteStore
+) -> None:
+    assert (await alice.get(PAGE)).path == PAGE
+    [token] = await store.list_tokens(pod="alice")
+    revocation = TokenRevocation(token.token_id, at_s=1)
+    await store.commit(Write(version=Version("0" * 16), at_ms=1, records=(revocation,)))
+    assert (await alice.get(PAGE)).path == "/.pages/sign-in"
+
+
+async def test_a_session_ends_after_twelve_hours(start: Start, clock: FakeClock) -> None:
+    server = await start(clock=clock)
+    browser = await sign_in_by_token(server, server.alice)
+    clock.advance(12 * 3600 - 1)
+    assert (await browser.get(PAGE)).path == PAGE
+    clock.advance(1)
+    assert (await browser.get(PAGE)).path == "/.pages/sign-in"
+
+
+async def test_a_session_ends_by_signing_out(alice: Browser) -> None:
+    secret = alice.cookies["podstead-pages"]
+    page = await alice.send(await alice.get(PAGE), "/.pages/sign-out")
+    assert "You are signed out" in page.text
+    alice.cookies["podstead-pages"] = secret
+    assert (await alice.get(PAGE)).path == "/.pages/sign-in"
+
+
+async def test_signing_out_needs_the_token_of_the_session(alice: Browser) -> None:
+    answer = await alice.post("/.pages/sign-out", {"csrf_token": "0" * 64})
+    assert answer.status == 403
+    assert (await alice.get(PAGE)).path == PAGE
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "null"}],
+)
+async def test_other_sites_cannot_sign_anybody_in(
+    server: Server, browser: Browser, header: dict[str, str]
+) -> None:
+    """A person who does not notice it would store their data in the pod of somebody else."""
+    headers = {"Content-Type": FORM, **header}
+    sent = f"token={token_of(server.bob)}".encode()
+    answer = await browser.ask("POST", "/.pages/sign-in", headers=headers, body=sent)
+    assert answer.status == 403
+    assert "podstead-pages" not in browser.cookies
+
+
+async def test_resources_ignore_the_cookie(alice: Browser) -> None:
+    headers = {"Accept": "text/turtle"}
+    assert (await alice.ask("GET", PRIVATE, headers=headers)).status == 401
+
+
+async def test_without_simple_tokens_there_is_no_form_for_one(start: Start) -> None:
+    server = await start(idp=True, simple_tokens=False)
+    browser = Browser(server.application)
+    page = await browser.get("/.pages/sign-in")
+    assert 'name="token"' not in page.text
+    assert "/idp/login?next=/.pages/files/" in page.text
+
+
+async def test_a_session_of_the_provider_is_valid_for_the_pages(start: Start) -> None:
+    server = await start(idp=True)
+    browser = await sign_in_to_account(server)
+    page = await browser.get(PRIVATE)
+    assert (page.status, page.path) == (200, PAGE)
+    page = await browser.send(page, "/.pages/sign-out")
+    assert "You are signed out" in page.text
+    assert (await browser.get("/idp/account")).path == "/idp/login"
+
+
+async def test_the_provider_at_another_origin_has_other_sessions(start: Start) -> None:
+    server = await start(idp=True, idp_base_url="http://127.0.0.1:3000")
+    browser = Browser(server.application)
+    assert "/idp/login" not in (await browser.get("/.pages/sign-in")).text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://evil.example/",
+        "//evil.example/.pages/",
+        "/\\evil.example",
+        "/.pages/../alice/",
+        "/.pages/files/%2e%2e/",
+        "/.pages/\r\nX: 1",
+        "/alice/",
+        "/.pagesx/",
+        "javascript:alert(1)",
+        "",
+    ],
+)
+async def test_a_sign_in_leads_to_pages_only(
+    server: Server, browser: Browser, address: str
+) -> None:
+    assert local_address(address) is None
+    page = await browser.get(f"/.pages/sign-in?next={quote(address, safe='')}")
+    page = await browser.send(page, "/.pages/sign-in", token=token_of(server.alice))
+    assert page.path == "/.pages/files/alice/"
+
+
+async def test_scripts_send_the_token_in_a_header(alice: Browser) -> None:
+    token = csrf_token_of(await alice.get(PAGE))
+    page = await alice.post("/.pages/sign-out", {}, X_CSRF_Token=token)
+    assert "You are signed out" in page.text
