@@ -44,5 +44,5 @@ async def test_nobody_replaces_the_icon(server: Server) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/nothing/here"])
 async def test_pages_let_the_browser_load_the_icon(server: Server, path: str) -> None:
-    page = await server.public.get(path, accept="text/html")
+    page = await server.public.get(path, accept="text/html", sec_fetch_mode="cors")
     assert "img-src 'self'" in (page.header("content-security-policy") or "")

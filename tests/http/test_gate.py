@@ -78,7 +78,9 @@ async def test_a_service_answers_its_exact_path_and_methods_only(server: Server)
         for method in METHODS | {"TRACE", "CONNECT"}:
             answer = await server.alice.request(method, path, headers={"Content-Type": TURTLE})
             assert (answer.status == 405) is (method not in methods), (method, path)
-        for other in () if path == "/" else (f"{path}/", f"{path}/x", f"{path}x"):
+        if path == "/" or path.endswith("/{path...}"):  # these pages have the resource in the path
+            continue
+        for other in (f"{path}/", f"{path}/x", f"{path}x"):
             refused = (400,) if "//" in other else (401, 404)
             assert (await server.public.get(other)).status in refused
             if routes.service(ResourcePath(other)) is None:

@@ -16,7 +16,7 @@ from podstead.web.pod_pages.files.document_page import DocumentPage
 from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.raw import RawContent
 from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.page_sessions import PeopleByPodToken, PodTokens
+from podstead.web.pod_pages.page_sessions import PeopleByPodToken, TypedTokens
 from podstead.web.pod_pages.people import People, PeopleByAnySession
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.routes import PodPages, page_routes
@@ -31,7 +31,7 @@ def build_pod_pages(
     *,
     records: RecordStore,
     resources: ResourceService,
-    tokens: PodTokens,
+    tokens: TypedTokens,
     accounts: People | None,
     invalid_credentials: InvalidCredentialLimit,
 ) -> tuple[Route, ...]:

@@ -94,11 +94,11 @@ async def test_nothing_of_the_provider_is_at_the_origin_of_the_pods(
 
 
 async def test_every_route_is_at_one_of_both_origins(server: Server, provider: Client) -> None:
-    """But for the page that says what the server is, and the icon."""
+    """But for the page that says what the server is, the icon and the style."""
     pods = {route.path for route in server.application.routes.services}
     parted = server.application.provider_routes[PROVIDER_HOST]
     own = {route.path for route in parted.services}
-    assert pods & own == {"/", "/favicon.ico"}
+    assert pods & own == {"/", "/favicon.ico", "/.pages/assets/{hash}/{file}"}
     assert not {path for path in pods if path.startswith(("/idp", "/.well-known/jwks"))}
     assert set(server.application.provider_routes) == {PROVIDER_HOST}
     options = await provider.request("OPTIONS", "/alice/")
@@ -166,8 +166,10 @@ async def test_a_session_is_of_no_use_at_the_pods(server: Server, browser: Brows
     assert account.url == f"{PROVIDER}/idp/account"
     at_pods = Browser(server.application, base_url=BASE, cookies=dict(browser.cookies))
     assert (await at_pods.get("/idp/account")).status == 404
-    answer = await at_pods.ask("GET", "/alice/private/")
+    answer = await at_pods.ask("GET", "/alice/private/", headers={"Sec-Fetch-Mode": "cors"})
     assert answer.status == 401
+    page = await at_pods.get("/alice/private/")
+    assert page.path == "/.pages/sign-in"
     assert answer.header_lines("set-cookie") == []
 
 

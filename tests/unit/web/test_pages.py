@@ -11,7 +11,7 @@ from podstead.web.errors import STATUSES
 from podstead.web.pages import PAGE_POLICY, error_page, welcome_page
 from podstead.web.pod_pages.assets import asset_url, load_assets
 
-STYLE = load_assets()["podstead.css"].decode()
+STYLE = load_assets()["base.css"].decode()
 MESSAGE = "The resource does not exist"
 PAGES = {
     "welcome": welcome_page(base_url="http://localhost:3000", version="1.2.3").decode(),
@@ -78,7 +78,7 @@ def test_a_page_loads_its_style_alone_and_runs_nothing(page: str) -> None:
     """A-192: it fits the policy that it is sent with."""
     outline = Outline(page)
     assert not {tag for tag, _ in outline.elements} & LOADING
-    style = {"rel": "stylesheet", "href": asset_url("podstead.css")}
+    style = {"rel": "stylesheet", "href": asset_url("base.css")}
     assert outline.attributes("link") == [style]
     for tag, attributes in outline.elements:
         assert tag == "link" or not {"src", "href", "style", "srcset"} & set(attributes)

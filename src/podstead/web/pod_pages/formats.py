@@ -16,27 +16,27 @@ _UNITS: Final = ("byte", "kilobyte", "megabyte", "gigabyte", "terabyte")
 _STEP: Final = 1000
 
 
-def shown_date(unix_ms: int) -> str:
+def date_text(unix_ms: int) -> str:
     """A day, such as “22 Nov 2026”."""
     return _date(current_texts().language, unix_ms // 86_400_000)
 
 
-def shown_time(unix_ms: int) -> str:
+def time_text(unix_ms: int) -> str:
     """A day and a time in UTC, to the minute."""
     return _time(current_texts().language, unix_ms // 60_000)
 
 
-def machine_time(unix_ms: int) -> str:
+def iso_time(unix_ms: int) -> str:
     """A time as ``<time datetime>`` has it; scripts show it in the reader's own time zone."""
     return datetime.fromtimestamp(unix_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def shown_number(number: float) -> str:
+def number_text(number: float) -> str:
     """A number with the separators of the language."""
     return format_decimal(number, locale=current_texts().language)
 
 
-def shown_size(size_bytes: int) -> str:
+def size_text(size_bytes: int) -> str:
     """A size in the largest unit that makes it at least 1, with up to one decimal."""
     value, unit = float(size_bytes), 0
     while value >= _STEP and unit < len(_UNITS) - 1:

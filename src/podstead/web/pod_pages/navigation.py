@@ -21,7 +21,7 @@ _ENTRIES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NavigationEntry:
     """One link; ``is_current`` on the page that it leads to, and on those below."""
 
     address: str
@@ -29,13 +29,15 @@ class Entry:
     is_current: bool
 
 
-def entries(paths: frozenset[str]) -> Callable[[str], Sequence[Entry]]:
+def entries(paths: frozenset[str]) -> Callable[[str], Sequence[NavigationEntry]]:
     """The entries whose pages are among ``paths``, for each page that shows them."""
     existing = [entry for entry in _ENTRIES if entry[0] in paths or entry[0] + "{path...}" in paths]
 
-    def on(path: str) -> Sequence[Entry]:
+    def on(path: str) -> Sequence[NavigationEntry]:
         return [
-            Entry(address, _(title), is_current=path == address or path.startswith(_below(address)))
+            NavigationEntry(
+                address, _(title), is_current=path == address or path.startswith(_below(address))
+            )
             for address, title in existing
         ]
 

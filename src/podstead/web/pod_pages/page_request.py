@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podstead.core.errors import BadRequest, NotAuthenticated
+from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
@@ -107,11 +107,3 @@ class PageRequest:
             method, target, body or InMemoryBody(), accept=accept, content_type=content_type
         )
         return ResourceRequest(operation, self.identity)
-
-
-def path_segment(page: PageRequest, index: int) -> str:
-    """A segment of the path of a page, counted from 1. Raises BadRequest."""
-    segments = page.request.path.split("/")
-    if index >= len(segments):
-        raise BadRequest("The address is too short")
-    return segments[index]

@@ -44,7 +44,7 @@ class PageSession(msgspec.Struct, frozen=True):
 PAGE_SESSIONS: Final = RecordKind("page-session", PageSession)
 
 
-class PodTokens(Protocol):
+class TypedTokens(Protocol):
     """Verifies pod tokens."""
 
     async def verify_typed(self, token: str) -> VerifiedPodToken:
@@ -57,7 +57,7 @@ class PodTokens(Protocol):
 class PeopleByPodToken:
     """Finds people who have signed in with the token of a pod."""
 
-    def __init__(self, *, records: RecordStore, tokens: PodTokens, cookies: CookieJar) -> None:
+    def __init__(self, *, records: RecordStore, tokens: TypedTokens, cookies: CookieJar) -> None:
         self._records = records
         self._tokens = tokens
         self._cookies = cookies

@@ -13,7 +13,7 @@ from typing import Final
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages import addresses, formats
-from podstead.web.pod_pages.navigation import Entry, entries
+from podstead.web.pod_pages.navigation import NavigationEntry, entries
 from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.texts import LANGUAGES, _
@@ -45,7 +45,7 @@ class PageRenderer:
         """``server_name`` is the name of the server for people: the host of its base URL."""
         self._server_name = server_name
         self._base_url = base_url
-        self._entries: Callable[[str], Sequence[Entry]] = entries(frozenset())
+        self._entries: Callable[[str], Sequence[NavigationEntry]] = entries(frozenset())
 
     def link_to(self, paths: Iterable[str]) -> None:
         """Let the navigation link to those of its pages that are among ``paths``."""

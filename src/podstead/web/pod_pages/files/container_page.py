@@ -22,7 +22,7 @@ PAGE_MEMBERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemberRow:
     """A member as the list shows it."""
 
     name: str
@@ -62,8 +62,8 @@ class ContainerPage:
         )
 
 
-def _row(member: Metadata) -> Row:
-    return Row(
+def _row(member: Metadata) -> MemberRow:
+    return MemberRow(
         name=shown_name(member.path),
         address=files_url(member.path),
         media_type=essence(member.content_type),
@@ -73,5 +73,5 @@ def _row(member: Metadata) -> Row:
     )
 
 
-def _folders_first(rows: Sequence[Row]) -> list[Row]:
+def _folders_first(rows: Sequence[MemberRow]) -> list[MemberRow]:
     return sorted(rows, key=lambda row: (not row.is_container, row.name.casefold()))
