@@ -19,7 +19,7 @@ from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.page_sessions import PeopleByPodToken, TypedTokens
 from podstead.web.pod_pages.people import People, PeopleByAnySession
 from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.routes import PodPages, page_routes
+from podstead.web.pod_pages.routes import PodPages, pod_page_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.resource_responses import Responder
@@ -61,6 +61,6 @@ def build_pod_pages(
         language=LanguageChoice(cookies),
         components=ComponentsPage(renderer),
     )
-    routes = page_routes(guard, pages)
+    routes = pod_page_routes(guard, pages)
     renderer.link_to(route.path for route in routes)
     return routes

@@ -49,7 +49,7 @@ class ResourceEndpoint:
         have."""
         if agent is None and is_navigation(request):
             return await self._navigate(request)
-        return await self._carry_out(ResourceRequest(operation_of(request, agent), agent))
+        return await self._carry_out(request, agent)
 
     async def _navigate(self, request: Request) -> Response:
         """The response to a browser without credentials.
@@ -86,8 +86,8 @@ class ResourceEndpoint:
             return None
         return self._responder.outcome(outcome, request)
 
-    async def _carry_out(self, resource_request: ResourceRequest) -> Response:
-        operation = resource_request.operation
+    async def _carry_out(self, request: Request, agent: Identity | None) -> Response:
+        resource_request = ResourceRequest(operation_of(request, agent), agent)
         try:
             if request.method in TRANSFERS:
                 resource_request.operation = transfer_of(
@@ -95,8 +95,8 @@ class ResourceEndpoint:
                 )
             outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
-            return self._refused(error, resource_request, accept=operation.accept)
-        if outcome.result is Result.DELETED and is_container(operation.target):
+            return self._refused(error, resource_request, accept=resource_request.operation.accept)
+        if outcome.result is Result.DELETED and is_container(request.path):
             self._container_deleted()
         return self._responder.outcome(outcome, resource_request)
 

@@ -21,7 +21,7 @@ def date_text(unix_ms: int) -> str:
     return _date(current_texts().language, unix_ms // 86_400_000)
 
 
-def time_text(unix_ms: int) -> str:
+def moment_text(unix_ms: int) -> str:
     """A day and a time in UTC, to the minute."""
     return _time(current_texts().language, unix_ms // 60_000)
 

@@ -30,7 +30,7 @@ class PodPages:
     components: ComponentsPage
 
 
-def page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
+def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
     """The routes of all pages, each behind ``guard``."""
     route = guard.route
     return (
