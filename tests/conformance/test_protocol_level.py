@@ -33,11 +33,13 @@ INSERT = "INSERT DATA { <#a> <#b> <#c> . }"
 TURTLE_TYPE = {"Content-Type": TURTLE}
 
 ALL_METHODS = {"OPTIONS", "HEAD", "GET", "POST", "PUT", "PATCH", "DELETE"}
+TRANSFERS = {"COPY", "MOVE"}
+"""Beyond the methods of the Solid Protocol."""
 ALLOWED = {
-    "root": ALL_METHODS - {"DELETE"},
-    "container": ALL_METHODS,
-    "rdf": ALL_METHODS - {"POST"},
-    "text": ALL_METHODS - {"POST"},
+    "root": ALL_METHODS - {"DELETE"} | {"COPY"},
+    "container": ALL_METHODS | TRANSFERS,
+    "rdf": ALL_METHODS - {"POST"} | TRANSFERS,
+    "text": ALL_METHODS - {"POST"} | TRANSFERS,
     "root ACL": ALL_METHODS - {"POST", "DELETE"},
     "ACL": ALL_METHODS - {"POST"},
     "description": ALL_METHODS - {"POST"},

@@ -164,6 +164,37 @@ async def test_a_copy_counts_for_the_quota(start: Start) -> None:
     assert (await move(server.alice, f"{ROOT}large", f"{ROOT}a-longer-name")).status == 201
 
 
+# --- deleting a tree ---------------------------------------------------------------------------
+
+
+async def test_a_tree_is_deleted_if_that_is_asked_for(server: Server, store: SqliteStore) -> None:
+    await plant_tree(server)
+    before = await tree_at(store, f"{ROOT}tree/")
+    for fields in ({}, {"Depth": "0"}, {"Depth": "1"}):
+        answer = await server.alice.request("DELETE", f"{ROOT}tree/", headers=fields)
+        assert answer.status == 409
+    assert await tree_at(store, f"{ROOT}tree/") == before
+    start = await store.newest_sequence()
+    headers = {"Depth": "infinity"}
+    answer = await server.alice.request("DELETE", f"{ROOT}tree/", headers=headers)
+    assert answer.status == 204
+    assert await tree_at(store, f"{ROOT}tree/") == {}
+    logged = [row.change for row in await store.changes_after(start, limit=100)]
+    assert logged == [
+        Change(ResourcePath(f"{ROOT}tree/{name}"), ChangeType.DELETE, server.alice_web_id)
+        for name in sorted(before, reverse=True)
+    ]
+    again = await server.alice.request("DELETE", f"{ROOT}tree/", headers=headers)
+    assert again.status == 404
+
+
+async def test_a_storage_is_not_deleted_with_everything_in_it(server: Server) -> None:
+    await put(server.alice, f"{ROOT}a")
+    answer = await server.alice.request("DELETE", "/alice/", headers={"Depth": "infinity"})
+    assert answer.status == 405
+    assert (await server.alice.get(f"{ROOT}a")).status == 200
+
+
 # --- the destination ---------------------------------------------------------------------------
 
 
@@ -301,7 +332,7 @@ async def test_a_storage_is_copied_but_not_moved(server: Server, store: SqliteSt
 async def test_too_many_resources_are_refused(
     server: Server, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podstead.resources.transfers.MAX_RESOURCES", 5)
+    monkeypatch.setattr("podstead.resources.tree_operations.MAX_RESOURCES", 5)
     for number in range(4):
         await put(server.alice, f"{ROOT}a/{number}")
     assert (await copy(server.alice, f"{ROOT}a/", f"{ROOT}b/")).status == 201

@@ -101,6 +101,25 @@ async def test_one_resource_without_access_is_enough_for_a_refusal(
     assert await tree_at(store, "/alice/") == before
 
 
+async def test_a_tree_is_deleted_only_by_those_who_could_delete_each_resource(
+    server: Server, store: SqliteStore
+) -> None:
+    bob = f"acl:agent <{server.bob_web_id}>"
+    for above, members, inner in product(("", "W"), ("R", "W", "RW"), ("", "R", "W", "RW")):
+        await put(server.alice, f"{ROOT}tree/inner/x")
+        await give(server, ROOT, above, members, bob)
+        await give(server, f"{ROOT}tree/inner/", inner, inner, bob)
+        before = await tree_at(store, ROOT)
+        headers = {"Depth": "infinity"}
+        answer = await server.bob.request("DELETE", f"{ROOT}tree/", headers=headers)
+        allowed = (above, members, inner) == ("W", "RW", "RW")
+        assert answer.status == (204 if allowed else 403)
+        if not allowed:
+            assert await tree_at(store, ROOT) == before
+    assert (await tree_at(store, ROOT)).keys() >= {""}
+    assert f"{ROOT}tree/" not in await store.read_tree(ResourcePath(ROOT), limit=100)
+
+
 @pytest.mark.parametrize("method", ["COPY", "MOVE"])
 async def test_a_refusal_tells_nobody_what_exists(server: Server, method: str) -> None:
     await put(server.alice, f"{ROOT}a")

@@ -19,8 +19,8 @@ from podstead.resources.received import BodyReceiver
 from podstead.resources.rendering_cache import RenderingCache
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
-from podstead.resources.transfer_plan import TransferPlanner
-from podstead.resources.transfers import Transfers
+from podstead.resources.tree_operations import Trees
+from podstead.resources.tree_plan import TreePlanner
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import PodRegistry, Store
 from podstead.storage.record_store import RecordStore
@@ -76,10 +76,10 @@ def build_resources(
         patches=Patches(documents=documents, content_validator=content_validator),
         committer=Committer(store=store, quota_bytes=settings.quota_bytes),
         capacity=capacity,
-        transfers=Transfers(
+        trees=Trees(
             store=store,
             gate=gate,
-            planner=TransferPlanner(
+            planner=TreePlanner(
                 store=store,
                 gate=gate,
                 documents=documents,

@@ -59,6 +59,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     COPY and MOVE have a ``destination``. ``overwrite`` is whether they may replace a document
     there, and ``with_members`` whether the members of a container are copied with it.
+    ``whole_tree`` means that DELETE of a container deletes its members as well.
 
     ``link_types`` are the targets of Link headers with ``rel=type``. ``signed_url`` means that the
     credentials are bound to the request's URL, so that they would not survive a redirect (A-102).
@@ -80,3 +81,4 @@ class Operation(msgspec.Struct, frozen=True):
     destination: ResourcePath | None = None
     overwrite: bool = True
     with_members: bool = True
+    whole_tree: bool = False

@@ -44,7 +44,7 @@ from podstead.resources.received import (
     requests_container,
 )
 from podstead.resources.target_state import TargetState, check_new_path_length
-from podstead.resources.transfers import Transfers
+from podstead.resources.tree_operations import Trees
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
@@ -71,7 +71,7 @@ class ResourceService:
         patches: Patches,
         committer: Committer,
         capacity: StorageCapacity,
-        transfers: Transfers,
+        trees: Trees,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
@@ -84,6 +84,7 @@ class ResourceService:
         self._patches = patches
         self._committer = committer
         self._capacity = capacity
+        self._trees = trees
         self._clock = clock
         self._randomness = randomness
         self._operations = {
@@ -93,8 +94,8 @@ class ResourceService:
             "POST": self._post,
             "PATCH": self._patch,
             "DELETE": self._delete,
-            "COPY": transfers.handle,
-            "MOVE": transfers.handle,
+            "COPY": trees.transfer,
+            "MOVE": trees.transfer,
         }
 
     async def handle(self, request: ResourceRequest) -> Outcome:
@@ -339,6 +340,9 @@ class ResourceService:
         await self._authorize(request, state, required)
 
     async def _delete(self, request: ResourceRequest) -> Outcome:
+        if request.operation.whole_tree:
+            return await self._trees.delete(request)
+
         async def plan(state: TargetState) -> Plan:
             await self._identity_changes.check_deletion(request, state)
             records = await self._content_validator.records_of(state, EMPTY_DATASET)

@@ -19,26 +19,37 @@ from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Metadata, ResourceKind
 
 
-class TreeTransfer(Value):
-    """A copy or a move of a resource, with everything below it, to a destination.
+class Tree(Value):
+    """A resource with its auxiliary resources and, if it is a container, everything below it.
 
-    A copy without members takes only a container itself.
+    Without members, a container alone.
     """
 
-    source: ResourcePath
+    root: ResourcePath
+    with_members: bool = True
+
+    def contains(self, path: ResourcePath) -> bool:
+        """Whether the path is that of a resource in the tree, existing or not."""
+        if self.with_members and is_container(self.root):
+            return path.startswith(self.root)
+        return path in auxiliaries_and(self.root)
+
+
+class TreeTransfer(Value):
+    """A copy or a move of a tree to a destination."""
+
+    tree: Tree
     destination: ResourcePath
     moves: bool
-    with_members: bool = True
+
+    @property
+    def source(self) -> ResourcePath:
+        """The root of the tree."""
+        return self.tree.root
 
     def new_path(self, path: ResourcePath) -> ResourcePath:
         """Where a resource of the tree goes; auxiliary resources go with their subjects."""
         return ResourcePath(self.destination + path[len(self.source) :])
-
-    def takes(self, path: ResourcePath) -> bool:
-        """Whether the path is in the tree that is copied or moved."""
-        if self.with_members and is_container(self.source):
-            return path.startswith(self.source)
-        return path in auxiliaries_and(self.source)
 
 
 def auxiliaries_and(path: ResourcePath) -> tuple[ResourcePath, ...]:
@@ -47,31 +58,29 @@ def auxiliaries_and(path: ResourcePath) -> tuple[ResourcePath, ...]:
 
 
 class TreeState(Mapping[ResourcePath, Metadata | None]):
-    """The snapshot of a transfer: everything in the tree, and the surroundings of both ends.
+    """The snapshot of a tree and of its surroundings.
 
-    Every path in the tree, and every path below the destination, is part of the snapshot, also if
-    nothing is stored there.
+    Every path in the tree is part of the snapshot, also if nothing is stored there. So is every
+    path below ``destination``, where nothing exists: no existing container is replaced.
     """
 
-    def __init__(self, transfer: TreeTransfer, found: Snapshot) -> None:
-        self._transfer = transfer
+    def __init__(
+        self, tree: Tree, found: Snapshot, *, destination: ResourcePath | None = None
+    ) -> None:
         self._found = found
-        taken = (each for each in found.values() if each is not None and transfer.takes(each.path))
+        whole = tree.with_members and is_container(tree.root)
+        below = (tree.root,) if destination is None else (tree.root, destination)
+        self._complete_below = below if whole else ()
+        taken = (each for each in found.values() if each is not None and tree.contains(each.path))
         self.resources = tuple(sorted(taken, key=lambda each: each.path))
 
     def __getitem__(self, path: ResourcePath) -> Metadata | None:
         try:
             return self._found[path]
         except KeyError:
-            if self._is_in_tree(path):
+            if path.startswith(self._complete_below):
                 return None
             raise
-
-    def _is_in_tree(self, path: ResourcePath) -> bool:
-        source, destination = self._transfer.source, self._transfer.destination
-        # Nothing exists below the destination: a container that exists is not replaced.
-        members = is_container(source) and self._transfer.with_members
-        return members and path.startswith((source, destination))
 
     def __iter__(self) -> Iterator[ResourcePath]:
         return iter(self._found)

@@ -17,6 +17,7 @@ own, the rules with ``acl:accessTo`` apply; otherwise, whether it exists or not,
     delete document       Write                  Write on the parent                    W-38, W-45
            container      Write, Read            Write on the parent                    W-39
            missing        Write, Read            Write on the parent                    W-41
+           whole tree     the same on each resource in it
     copy                  Read on each resource  at the destination as for put; to replace a
                                                  document there also as for delete
     move                  Read, Write on each    as for copy, and Write on the parent; Control on
@@ -220,6 +221,16 @@ def for_move(
     required += _replacement(destination, snapshot)
     if ruled:
         required.append(Requirement(destination, Mode.CONTROL))
+    return tuple(required)
+
+
+def for_tree_deletion(deleted: Sequence[ResourcePath]) -> Requirements:
+    """DELETE of the resources ``deleted``, the first of them with all the others below it."""
+    required = list(_on_parent(deleted[0]))
+    for path in deleted:
+        required.append(Requirement(path, Mode.WRITE))
+        if is_container(path):
+            required.append(Requirement(path, Mode.READ))
     return tuple(required)
 
 

@@ -120,8 +120,17 @@ def operation_of(request: Request, agent: Identity | None) -> Operation:
         link_types=() if link is None else type_links([link]),
         origin=get(b"origin"),
         preferences=parse_prefer(get(b"prefer")),
+        whole_tree=request.method == "DELETE" and _is_deep(get(b"depth")),
         signed_url=bool(fields.proofs) or (agent is not None and agent.method.is_bound_to_url),
     )
+
+
+def _is_deep(depth: str | None) -> bool:
+    """Whether a DELETE asks for everything below a container (RFC 4918 section 9.6.1).
+
+    It must ask: without the header, a container that is not empty is not deleted (C-18).
+    """
+    return depth is not None and depth.lower() == "infinity"
 
 
 def _conditions(fields: HeaderFields) -> Conditions:

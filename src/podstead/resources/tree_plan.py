@@ -1,4 +1,4 @@
-"""Which write copies or moves a tree?
+"""Which write copies, moves or deletes a tree?
 
 The plan is made on one state of the tree, and its preconditions are that state. Bodies are not
 read, except those of ACLs and descriptions, which are about a URL, and those of RDF documents where
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict, StorageError
 from podstead.core.identifiers import ResourcePath, description_of, subject_of
+from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
@@ -24,9 +25,10 @@ from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
+from podstead.resources.planning import NewVersion
 from podstead.resources.relocation import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
-from podstead.resources.trees import TreeState, TreeTransfer, auxiliaries_and
+from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
@@ -45,6 +47,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.repositories import drop_repository
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
@@ -52,17 +55,16 @@ _RESOURCES_AT_ONCE: Final = 64
 """How many resources are planned before other requests have their turn."""
 
 
-class PlannedTransfer(msgspec.Struct, frozen=True):
-    """The write of a transfer, and the bodies that were staged for it."""
+class PlannedTree(msgspec.Struct, frozen=True):
+    """The write of a tree operation, and the bodies that were staged for it."""
 
     write: Write
-    staged: tuple[StagedBlob, ...]
-    creates: bool
+    staged: tuple[StagedBlob, ...] = ()
 
-    def write_with(self, preconditions: Sequence[Precondition], *, quota_bytes: int) -> Write:
-        """The write with further preconditions and a quota."""
+    def with_preconditions(self, preconditions: Sequence[Precondition]) -> PlannedTree:
+        """The same with further preconditions."""
         every = dict.fromkeys((*self.write.preconditions, *preconditions))
-        return replace(self.write, preconditions=tuple(every), quota_bytes=quota_bytes)
+        return PlannedTree(replace(self.write, preconditions=tuple(every)), self.staged)
 
 
 class _NewContent(msgspec.Struct, frozen=True):
@@ -83,8 +85,8 @@ class _Draft(msgspec.Struct):
     staged: list[StagedBlob] = msgspec.field(default_factory=list)
 
 
-class TransferPlanner:
-    """Plans transfers that the gate has authorized."""
+class TreePlanner:
+    """Plans operations that the gate has authorized."""
 
     def __init__(
         self,
@@ -101,50 +103,41 @@ class TransferPlanner:
         self._identity_changes = identity_changes
         self._content_validator = content_validator
 
-    async def plan(
+    async def plan_transfer(
         self,
         request: ResourceRequest,
         transfer: TreeTransfer,
         state: TreeState,
-        *,
-        version: Version,
-        at_ms: int,
-    ) -> PlannedTransfer:
+        new_version: NewVersion,
+    ) -> PlannedTree:
         """The write of the transfer, and what was staged for it, which the caller must discard.
 
         Raises Superseded if something has changed since the state was read, AccessDenied or
         NotAuthenticated for a change of statements of identity that the agent may not make, and
         StorageError.
         """
-        draft = _Draft(preconditions=_preconditions(transfer, state))
+        draft = _Draft(preconditions=_tree_preconditions(transfer.tree, state))
+        draft.preconditions += _destination_preconditions(transfer, state)
         try:
-            await self._fill(draft, request, transfer, state, version)
+            await self._fill(draft, request, transfer, state, new_version.version)
         except BaseException:
-            await self._discard(draft.staged)
+            await self.discard(draft.staged)
             raise
-        agent = None if request.agent is None else request.agent.iri
-        write = Write(
-            version=version,
-            at_ms=at_ms,
-            preconditions=tuple(draft.preconditions),
-            puts=tuple(draft.puts),
-            deletes=tuple(draft.deletes),
-            records=tuple(draft.records),
-            changes=(
-                *(
-                    Change(put.path, ChangeType.CREATE if put.creates else ChangeType.UPDATE, agent)
-                    for put in draft.puts
-                ),
-                *(Change(path, ChangeType.DELETE, agent) for path in draft.deletes),
-            ),
-        )
-        return PlannedTransfer(write, tuple(draft.staged), creates=draft.puts[0].creates)
+        return _planned(draft, new_version, request.agent)
 
-    async def discard(self, planned: PlannedTransfer) -> None:
+    async def plan_deletion(
+        self, request: ResourceRequest, state: TreeState, new_version: NewVersion
+    ) -> PlannedTree:
+        """The write that deletes the whole tree, with its repositories. Raises as
+        :meth:`plan_transfer` does."""
+        tree = Tree(request.operation.target)
+        draft = _Draft(preconditions=_tree_preconditions(tree, state))
+        await self._delete(draft, request, state, list(reversed(state.resources)))
+        draft.records += [drop_repository(container.path) for container in state.containers]
+        return _planned(draft, new_version, request.agent)
+
+    async def discard(self, staged: Sequence[StagedBlob]) -> None:
         """Remove those of the staged bodies that were not committed. Raises StorageError."""
-        await self._discard(planned.staged)
-
-    async def _discard(self, staged: Sequence[StagedBlob]) -> None:
         if staged:
             await self._store.discard_all(staged)
 
@@ -185,13 +178,21 @@ class TransferPlanner:
                 if each.path not in created
             ),
         ]
+        await self._delete(draft, request, state, gone)
+
+    async def _delete(
+        self,
+        draft: _Draft,
+        request: ResourceRequest,
+        state: TreeState,
+        gone: Sequence[Metadata],
+    ) -> None:
         for index, each in enumerate(gone):
             if index % _RESOURCES_AT_ONCE == 0:
                 await asyncio.sleep(0)
             draft.deletes.append(each.path)
-            await self._note(
-                draft, request, TargetState(each.path, state), None, after=_nothing, version=None
-            )
+            target = TargetState(each.path, state)
+            await self._note(draft, request, target, None, after=_nothing, version=None)
 
     async def _rules_left_behind(
         self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
@@ -279,19 +280,44 @@ class TransferPlanner:
             draft.records += await self._content_validator.records_of(target, await after())
 
 
-def _preconditions(transfer: TreeTransfer, state: TreeState) -> list[Precondition]:
-    """That the tree and the destination are as they were read."""
+def _planned(draft: _Draft, new_version: NewVersion, by: Identity | None) -> PlannedTree:
+    agent = None if by is None else by.iri
+    created = (
+        Change(put.path, ChangeType.CREATE if put.creates else ChangeType.UPDATE, agent)
+        for put in draft.puts
+    )
+    deleted = (Change(path, ChangeType.DELETE, agent) for path in draft.deletes)
+    write = Write(
+        version=new_version.version,
+        at_ms=new_version.at_ms,
+        preconditions=tuple(draft.preconditions),
+        puts=tuple(draft.puts),
+        deletes=tuple(draft.deletes),
+        records=tuple(draft.records),
+        changes=(*created, *deleted),
+    )
+    return PlannedTree(write, tuple(draft.staged))
+
+
+def _tree_preconditions(tree: Tree, state: TreeState) -> list[Precondition]:
+    """That the tree is as it was read. The ACLs that do not exist are preconditions of the
+    decisions."""
     found: list[Precondition] = []
     for each in state.resources:
         found.append(AtVersion(each.path, each.version))
-        if each.members_version is not None and transfer.with_members:
+        if each.members_version is not None and tree.with_members:
             found.append(MembersAt(each.path, each.members_version))
         if each.kind is ResourceKind.DOCUMENT and state[description_of(each.path)] is None:
             found.append(Absent(description_of(each.path)))
+    return found
+
+
+def _destination_preconditions(transfer: TreeTransfer, state: TreeState) -> list[Precondition]:
+    """That the destination is as it was read."""
     destination = TargetState(transfer.destination, state)
     if destination.existing is None:
-        found += destination.creation_preconditions()
-        return found
+        return list(destination.creation_preconditions())
+    found: list[Precondition] = []
     for path in auxiliaries_and(transfer.destination):
         metadata = state[path]
         found.append(Absent(path) if metadata is None else AtVersion(path, metadata.version))

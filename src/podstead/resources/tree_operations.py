@@ -1,10 +1,10 @@
-"""Copying and moving resources and whole trees, as one write.
+"""Copying, moving and deleting whole trees, as one write each.
 
-A transfer reads the whole tree and the surroundings of both ends in one snapshot. The gate decides
-about every resource on that snapshot, and the write has as preconditions that nothing of it has
-changed: the versions of all resources, the listings of all containers, the ACLs and group documents
-behind the decisions, and what must not exist. If one of them no longer holds, all of it starts
-again, so that a tree is never torn: nobody sees, and no crash leaves, a part of it.
+Each operation reads the whole tree and the surroundings of both ends in one snapshot. The gate
+decides about every resource on that snapshot, and the write has as preconditions that nothing of it
+has changed: the versions of all resources, the listings of all containers, the ACLs and group
+documents behind the decisions, and what must not exist. If one of them no longer holds, all of it
+starts again, so that a tree is never torn: nobody sees, and no crash leaves, a part of it.
 
 A copy has the rules of a resource where the agent has Control over both the resource and the
 destination; elsewhere the copy inherits the rules of its new container. A move always takes the
@@ -19,8 +19,10 @@ had been deleted before, with its ACL and description.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
+
+from msgspec.structs import replace
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
@@ -36,6 +38,7 @@ from podstead.core.errors import (
     TargetTooLong,
 )
 from podstead.core.identifiers import (
+    ResourcePath,
     auxiliary_kind,
     is_container,
     parent_container,
@@ -44,16 +47,18 @@ from podstead.core.identifiers import (
 from podstead.core.methods import allowed_methods
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
+from podstead.resources.planning import NewVersion
 from podstead.resources.target_state import TargetState, check_new_path_length
-from podstead.resources.transfer_plan import PlannedTransfer, TransferPlanner
-from podstead.resources.trees import TreeState, TreeTransfer, auxiliaries_and
+from podstead.resources.tree_plan import PlannedTree, TreePlanner
+from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.protocol import EntryRegistry, ResourceStore, Snapshot
 from podstead.storage.records import (
     Committed,
     NoEntry,
     OverQuota,
     Precondition,
+    Write,
     random_version,
 )
 from podstead.storage.repositories import KIND as REPOSITORIES
@@ -64,30 +69,30 @@ from podstead.wac.gate import Gate
 from podstead.wac.modes import Requirements
 
 MAX_RESOURCES: Final = 10_000
-"""How many resources one copy or move may concern, auxiliary ones included. They are one
+"""How many resources one operation may concern, auxiliary ones included. They are one
 transaction, during which nothing else is written: about a second on the machine of the benchmarks.
 """
 
 MAX_ATTEMPTS: Final = 8
-"""How often a transfer starts again because something in the tree has changed."""
+"""How often an operation starts again because something in the tree has changed."""
 
 _REQUIREMENTS_AT_ONCE: Final = 256
 """How many requirements the gate checks before other requests have their turn."""
 
 
-class TransferStore(ResourceStore, EntryRegistry, Protocol):
-    """What transfers need of a store."""
+class TreeStore(ResourceStore, EntryRegistry, Protocol):
+    """What these operations need of a store."""
 
 
-class Transfers:
-    """Carries out COPY and MOVE."""
+class Trees:
+    """Carries out COPY, MOVE, and DELETE of whole trees."""
 
     def __init__(
         self,
         *,
-        store: TransferStore,
+        store: TreeStore,
         gate: Gate,
-        planner: TransferPlanner,
+        planner: TreePlanner,
         clock: Clock,
         randomness: Randomness,
         quota_bytes: int,
@@ -100,87 +105,139 @@ class Transfers:
         self._randomness = randomness
         self._quota_bytes = quota_bytes
 
-    async def handle(self, request: ResourceRequest) -> Outcome:
+    async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.
 
         Raises RequestRefused, among others Conflict if the tree keeps changing, and ServerTrouble.
         """
         transfer = _transfer_of(request)
+        destination = transfer.destination
+
+        async def attempt() -> PlannedTree:
+            found = await self._read(transfer.tree, destination)
+            state = TreeState(transfer.tree, found, destination=destination)
+            preconditions = await self._admit_transfer(request, transfer, state)
+            planned = await self._planner.plan_transfer(
+                request, transfer, state, self._new_version()
+            )
+            return planned.with_preconditions(preconditions)
+
+        write = await self._commit(attempt)
+        result = Result.CREATED if write.puts[0].creates else Result.CHANGED
+        return Outcome(result, location=destination)
+
+    async def delete(self, request: ResourceRequest) -> Outcome:
+        """Delete the target of the request with everything below it. Raises as
+        :meth:`transfer` does."""
+        tree = Tree(request.operation.target)
+
+        async def attempt() -> PlannedTree:
+            state = TreeState(tree, await self._read(tree))
+            preconditions = await self._admit_deletion(request, tree, state)
+            planned = await self._planner.plan_deletion(request, state, self._new_version())
+            return planned.with_preconditions(preconditions)
+
+        await self._commit(attempt)
+        return Outcome(Result.DELETED)
+
+    async def _commit(self, attempt: Callable[[], Awaitable[PlannedTree]]) -> Write:
+        """Plan and commit until the preconditions hold; the committed write."""
         for _ in range(MAX_ATTEMPTS):
-            state = await self._read(transfer)
-            preconditions = await self._admit(request, transfer, state)
             try:
-                planned = await self._planner.plan(
-                    request,
-                    transfer,
-                    state,
-                    version=random_version(self._randomness),
-                    at_ms=self._clock.now_ms(),
-                )
+                planned = await attempt()
             except Superseded:
                 continue
+            write = replace(planned.write, quota_bytes=self._quota_bytes)
             try:
-                outcome = await self._commit(planned, transfer, preconditions)
+                ended = await self._store.commit(write)
             finally:
                 # Has no effect on what was committed.
-                await self._planner.discard(planned)
-            if outcome is not None:
-                return outcome
-        raise Conflict("It keeps changing, so it was not copied or moved; try again")
+                await self._planner.discard(planned.staged)
+            if isinstance(ended, Committed):
+                return write
+            if isinstance(ended, OverQuota):
+                raise QuotaExceeded(
+                    used_bytes=ended.used_bytes,
+                    limit_bytes=self._quota_bytes,
+                    needed_bytes=ended.needed_bytes,
+                )
+        raise Conflict("Something in it keeps changing, so nothing was done; try again")
 
-    async def _read(self, transfer: TreeTransfer) -> TreeState:
-        source, destination = transfer.source, transfer.destination
-        also = dict.fromkeys(
-            (
-                *paths_to_read(source),
-                *auxiliaries_and(source),
-                *paths_to_read(destination),
-                *auxiliaries_and(destination),
-            )
-        )
-        limit = MAX_RESOURCES + 1 if transfer.with_members else 1
-        return TreeState(transfer, await self._store.read_tree(source, also=also, limit=limit))
+    async def _read(self, tree: Tree, *also: ResourcePath) -> Snapshot:
+        paths: dict[ResourcePath, None] = {}
+        for path in (tree.root, *also):
+            paths |= dict.fromkeys((*paths_to_read(path), *auxiliaries_and(path)))
+        limit = MAX_RESOURCES + 1 if tree.with_members else 1
+        return await self._store.read_tree(tree.root, also=paths, limit=limit)
+
+    def _new_version(self) -> NewVersion:
+        return NewVersion(version=random_version(self._randomness), at_ms=self._clock.now_ms())
 
     # --- may it be done? ------------------------------------------------------------------
 
-    async def _admit(
+    async def _admit_transfer(
         self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
     ) -> list[Precondition]:
         """Authorize a transfer and check everything that does not need content.
 
         Returns the preconditions of the decisions.
         """
-        await self._authorize_source(request, transfer, state)
-        source = TargetState(transfer.source, state)
-        _check_source(transfer, source)
-        if len(state.resources) > MAX_RESOURCES:
-            raise Conflict(
-                f"One request can copy or move at most {MAX_RESOURCES:,} resources, including "
-                "access rules and descriptions. Copy or move parts of it first"
-            )
-        preconditions = await self._require(request, _requirements(transfer, state), state)
-        _check_conditions(request, source)
-        _check_destination(request, transfer, state)
-        if transfer.moves:
-            preconditions += await self._check_repositories(transfer, state)
-        return preconditions
-
-    async def _authorize_source(
-        self, request: ResourceRequest, transfer: TreeTransfer, state: TreeState
-    ) -> None:
-        """Decide about the root of the tree, before anything about the tree is revealed."""
         source = transfer.source
         required = modes.for_read(source)
         if transfer.moves:
             required += modes.for_delete(source, state)
-        who = request.agent, request.operation.origin, source
-        target = TargetState(source, state)
+        await self._admit_root(request, required, state)
+        preconditions = await self._require(request, _requirements(transfer, state), state)
+        _check_conditions(request, TargetState(source, state))
+        _check_destination(request, transfer, state)
+        if transfer.moves:
+            preconditions += await self._check_repositories(source, state)
+        return preconditions
+
+    async def _admit_deletion(
+        self, request: ResourceRequest, tree: Tree, state: TreeState
+    ) -> list[Precondition]:
+        await self._admit_root(request, modes.for_delete(tree.root, state), state)
+        required = modes.for_tree_deletion(state.subjects)
+        preconditions = await self._require(request, required, state)
+        _check_conditions(request, TargetState(tree.root, state))
+        return preconditions
+
+    async def _admit_root(
+        self, request: ResourceRequest, required: Requirements, state: TreeState
+    ) -> None:
+        """Decide about the root of the tree, before anything about the tree is revealed.
+
+        Raises AccessDenied, NotAuthenticated, MethodNotAllowed, NotFound, and Conflict for a tree
+        that is too large.
+        """
+        operation = request.operation
+        root = TargetState(operation.target, state)
+        await self._authorize(request, root, required)
+        if operation.method not in allowed_methods(root.target):
+            raise MethodNotAllowed(
+                "A storage is neither moved nor deleted, and access rules and descriptions are "
+                "copied and moved with what they belong to",
+                allow=allowed_methods(root.target),
+            )
+        if root.existing is None:
+            raise NotFound
+        if len(state.resources) > MAX_RESOURCES:
+            raise Conflict(
+                f"One request can concern at most {MAX_RESOURCES:,} resources, including access "
+                "rules and descriptions. Copy, move or delete parts of it first"
+            )
+
+    async def _authorize(
+        self, request: ResourceRequest, root: TargetState, required: Requirements
+    ) -> None:
+        who = request.agent, request.operation.origin, root.target
         try:
-            grant = await self._gate.authorize(*who, required, state)
+            grant = await self._gate.authorize(*who, required, root.snapshot)
         except RequestRefused:
-            request.set_grant(target, await self._gate.grant(*who, state))
+            request.set_grant(root, await self._gate.grant(*who, root.snapshot))
             raise
-        request.set_grant(target, grant)
+        request.set_grant(root, grant)
 
     async def _require(
         self, request: ResourceRequest, required: Requirements, state: TreeState
@@ -195,13 +252,13 @@ class Transfers:
         return list(found)
 
     async def _check_repositories(
-        self, transfer: TreeTransfer, state: TreeState
+        self, source: ResourcePath, state: TreeState
     ) -> list[Precondition]:
         """Refuse to move a container that is a git repository. Returns the preconditions.
 
         A push that is in progress belongs to the container at its present URL.
         """
-        storage = storage_root(transfer.source)
+        storage = storage_root(source)
         now_ms = self._clock.now_ms()
         # Most storages have no repository at all.
         some = await self._store.list_entries(REPOSITORIES, owner=storage, limit=1, now_ms=now_ms)
@@ -213,28 +270,6 @@ class Transfers:
                     "push it to another container, and delete this one"
                 )
         return [NoEntry(entry) for entry in entries]
-
-    # --- doing it -------------------------------------------------------------------------
-
-    async def _commit(
-        self,
-        planned: PlannedTransfer,
-        transfer: TreeTransfer,
-        preconditions: Sequence[Precondition],
-    ) -> Outcome | None:
-        """Commit a plan; ``None`` if a precondition no longer held."""
-        write = planned.write_with(preconditions, quota_bytes=self._quota_bytes)
-        ended = await self._store.commit(write)
-        if isinstance(ended, Committed):
-            result = Result.CREATED if planned.creates else Result.CHANGED
-            return Outcome(result, location=transfer.destination)
-        if isinstance(ended, OverQuota):
-            raise QuotaExceeded(
-                used_bytes=ended.used_bytes,
-                limit_bytes=self._quota_bytes,
-                needed_bytes=ended.needed_bytes,
-            )
-        return None
 
 
 def _transfer_of(request: ResourceRequest) -> TreeTransfer:
@@ -259,8 +294,8 @@ def _transfer_of(request: ResourceRequest) -> TreeTransfer:
             "The URL of a container ends in a slash, and that of a document does not: source and "
             "destination must be alike"
         )
-    moves = operation.method == "MOVE"
-    return TreeTransfer(source, destination, moves, with_members=operation.with_members)
+    tree = Tree(source, with_members=operation.with_members)
+    return TreeTransfer(tree, destination, moves=operation.method == "MOVE")
 
 
 def _requirements(transfer: TreeTransfer, state: TreeState) -> Requirements:
@@ -268,19 +303,6 @@ def _requirements(transfer: TreeTransfer, state: TreeState) -> Requirements:
     if transfer.moves:
         return modes.for_move(subjects, state.with_rules, destination, state)
     return modes.for_copy(subjects, destination, state)
-
-
-def _check_source(transfer: TreeTransfer, source: TargetState) -> None:
-    """Raises MethodNotAllowed, NotFound."""
-    method = "MOVE" if transfer.moves else "COPY"
-    if method not in allowed_methods(source.target):
-        raise MethodNotAllowed(
-            "A storage cannot be moved, and access rules and descriptions are copied and moved "
-            "with what they belong to",
-            allow=allowed_methods(source.target),
-        )
-    if source.existing is None:
-        raise NotFound
 
 
 def _check_conditions(request: ResourceRequest, source: TargetState) -> None:
