@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from podstead.core.errors import StorageError
 from podstead.storage.protocol import Store
-from podstead.storage.records import EntryId, Metadata, PodRemoval, StagedBlob
+from podstead.storage.records import Body, EntryId, Metadata, PodRemoval, StagedBlob
 from tests.storage.engine_suite.engine import (
     CONTAINER,
+    LARGE_BYTES,
     NOW_MS,
     STORAGE,
     Engine,
@@ -38,6 +39,14 @@ async def _registries_version(store: Store) -> int:
     return store.registries_version()
 
 
+async def _stage_large_upload(store: Store) -> Body:
+    await store.uploads.create("upload")
+    async with store.uploads.hold("upload") as draft:
+        await draft.append(b"x" * LARGE_BYTES)
+        await draft.sync()
+        return await store.stage_upload("upload", LARGE_BYTES)
+
+
 _CALLS: Mapping[str, _Call] = {
     "data_version": lambda store, _present, _blob: _state_mark(store),
     "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
@@ -48,6 +57,7 @@ _CALLS: Mapping[str, _Call] = {
         [replace(present, blob=blob.blob)]
     ),
     "discard_all": lambda store, _present, blob: store.discard_all([blob]),
+    "stage_upload": lambda store, _present, _blob: _stage_large_upload(store),
     "stage_body": lambda store, _present, _blob: stage_large(store),
     "discard": lambda store, _present, blob: store.discard(blob),
     "commit": lambda store, _present, _blob: store.commit(write(put("/alice/c/x"))),
@@ -83,7 +93,7 @@ class TroubleSuite:
 
     def test_every_operation_is_called_below(self) -> None:
         operations = {name for name in dir(Store) if not name.startswith("_")}
-        assert operations - {"open", "close", "listen"} == set(_CALLS)
+        assert operations - {"open", "close", "listen", "uploads"} == set(_CALLS)
 
     @pytest.mark.parametrize("operation", _CALLS)
     async def test_a_failing_driver_is_trouble(self, engine: Engine, operation: str) -> None:
