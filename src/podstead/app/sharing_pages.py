@@ -1,0 +1,87 @@
+"""How are the pages built on which people share?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.app.resources import Owners
+from podstead.core.clock import Clock, Randomness
+from podstead.resources.documents import Documents
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.access_requests import AccessRequests
+from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
+from podstead.resources.sharing.service import SharingService
+from podstead.storage.protocol import Store
+from podstead.wac.gate import Gate
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.request_pages import AskPage, RequestsPage
+from podstead.web.pod_pages.sharing.routes import SharingPages
+from podstead.web.pod_pages.sharing.sentences import Names
+from podstead.web.pod_pages.sharing.share_page import SharePage
+from podstead.web.pod_pages.sharing.why_page import WhyPage
+
+
+@dataclass(frozen=True, slots=True)
+class SharingParts:
+    """What sharing is built from, besides the service that carries out operations."""
+
+    documents: Documents
+    store: Store
+    gate: Gate
+    owners: Owners
+    emails: EmailOwners
+    clock: Clock
+    randomness: Randomness
+
+
+def build_sharing_pages(
+    parts: SharingParts,
+    *,
+    base_url: str,
+    resources: ResourceService,
+    guard: PageGuard,
+    renderer: PageRenderer,
+) -> SharingPages:
+    """The pages of one worker."""
+    sharing = SharingService(
+        resources=resources,
+        documents=parts.documents,
+        store=parts.store,
+        gate=parts.gate,
+        owners=parts.owners,
+        randomness=parts.randomness,
+    )
+    requests = AccessRequests(
+        base_url=base_url,
+        resources=resources,
+        documents=parts.documents,
+        store=parts.store,
+        counters=parts.store,
+        gate=parts.gate,
+        owners=parts.owners,
+        clock=parts.clock,
+    )
+    people = PeopleDirectory(
+        base_url=base_url,
+        resources=resources,
+        documents=parts.documents,
+        pods=parts.store,
+        emails=parts.emails,
+        counters=parts.store,
+        clock=parts.clock,
+    )
+    names = Names(base_url)
+    return SharingPages(
+        share=SharePage(
+            sharing=sharing,
+            people=people,
+            requests=requests,
+            names=names,
+            guard=guard,
+            renderer=renderer,
+        ),
+        why=WhyPage(sharing=sharing, people=people, names=names, renderer=renderer),
+        ask=AskPage(requests=requests, guard=guard, renderer=renderer),
+        requests=RequestsPage(requests=requests, names=names, guard=guard, renderer=renderer),
+    )

@@ -1,0 +1,1 @@
+"""The pages on which people see, change and understand who has access."""

@@ -1,0 +1,122 @@
+"""``/.pages/ask/<path>``: asking for access. ``/.pages/requests``: who has asked."""
+
+from __future__ import annotations
+
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.resources.sharing.access_requests import (
+    AccessRequest,
+    AccessRequests,
+    HasAccess,
+    NoInbox,
+)
+from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
+from podstead.wac.sharing.roles import ROLE_MODES, Role
+from podstead.web.pod_pages.addresses import REQUESTS, ask_url, files_url, local_address
+from podstead.web.pod_pages.files.names import shown_name
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.notices import Notice, Tone, add_notices
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.sentences import Names, shown_role
+from podstead.web.pod_pages.texts import N_
+from podstead.web.response import Response
+
+add_notices(
+    Tone.DONE,
+    access_requested=N_("Your request was sent to the owner."),
+    has_access=N_("You have this access already."),
+    request_refused=N_("The request was removed."),
+)
+add_notices(
+    Tone.PROBLEM,
+    no_inbox=N_("The owner takes no requests here. Ask them in another way."),
+)
+
+
+class AskPage:
+    """Sends a request for access to the owner of a resource."""
+
+    def __init__(
+        self, *, requests: AccessRequests, guard: PageGuard, renderer: PageRenderer
+    ) -> None:
+        self._requests = requests
+        self._guard = guard
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """The form. It is the same whether or not the resource exists. Raises NotAuthenticated."""
+        page.signed_in()
+        return self._renderer.page(
+            page,
+            "sharing/ask.html",
+            target=page.target,
+            name=shown_name(page.target),
+            max_message=MAX_MESSAGE_CHARS,
+        )
+
+    async def post(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, RateLimited."""
+        sent = await page.form()
+        target = page.target
+        role = Role.EDIT if sent.text("role") == Role.EDIT.value else Role.VIEW
+        message = sent.text("message").strip()[:MAX_MESSAGE_CHARS]
+        try:
+            await self._requests.ask(page.identity, target, ROLE_MODES[role], message=message)
+        except HasAccess:
+            return self._guard.see_other(files_url(target), Notice("has-access"))
+        except NoInbox:
+            return self._guard.see_other(ask_url(target), Notice("no-inbox"))
+        return self._guard.see_other(ask_url(target), Notice("access-requested"))
+
+
+class RequestsPage:
+    """Shows owners who asks for access to what, and removes requests."""
+
+    def __init__(
+        self,
+        *,
+        requests: AccessRequests,
+        names: Names,
+        guard: PageGuard,
+        renderer: PageRenderer,
+    ) -> None:
+        self._requests = requests
+        self._names = names
+        self._guard = guard
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated."""
+        person = page.signed_in()
+        found: list[AccessRequest] = []
+        for pod in person.pods:
+            try:
+                found += await self._requests.pending(person.identity, pod)
+            except NoInbox:
+                continue
+        return self._renderer.page(
+            page,
+            "sharing/requests.html",
+            requests=[
+                (
+                    request,
+                    self._names.iri(request.actor),
+                    shown_role(request.modes),
+                    shown_name(request.resource),
+                )
+                for request in found
+            ],
+        )
+
+    async def post(self, page: PageRequest) -> Response:
+        """Remove a request. Raises NotAuthenticated, AccessDenied, NotFound."""
+        sent = await page.form()
+        person = page.signed_in()
+        path: ResourcePath = parse_path(sent.text("request").encode())
+        request = await self._requests.read(person.identity, path)
+        if request is None:
+            raise NotFound("This request is no longer there")
+        await self._requests.dismiss(person.identity, request)
+        back = local_address(sent.text("next")) or REQUESTS
+        return self._guard.see_other(back, Notice("request-refused"))

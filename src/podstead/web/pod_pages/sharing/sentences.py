@@ -1,0 +1,165 @@
+"""How is access put into words? Sentences, roles and modes in the language of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath
+from podstead.wac.iris import local_path
+from podstead.wac.modes import Mode, Modes
+from podstead.wac.sharing.access import AccessEntry, Scope
+from podstead.wac.sharing.explaining import Cause, Reason
+from podstead.wac.sharing.roles import Role, role_of
+from podstead.wac.sharing.rules import Grantee, GranteeKind, Peculiarity
+from podstead.web.pod_pages.files.names import shown_name
+from podstead.web.pod_pages.texts import N_, _
+
+ROLES: Final = {
+    Role.VIEW: N_("Can view"),
+    Role.ADD: N_("Can view and add"),
+    Role.EDIT: N_("Can edit"),
+    Role.MANAGE: N_("Can manage"),
+}
+SCOPES: Final = {
+    Scope.BOTH: N_("This folder and everything inside"),
+    Scope.THIS: N_("This folder only"),
+    Scope.INSIDE: N_("Everything inside"),
+}
+MODES: Final = {
+    Mode.READ: N_("view"),
+    Mode.APPEND: N_("add"),
+    Mode.WRITE: N_("change and delete"),
+    Mode.CONTROL: N_("change who has access"),
+}
+
+_CLAUSES: Final = {
+    "everyone-view": N_("Everyone can view"),
+    "everyone-add": N_("Everyone can view and add"),
+    "everyone-edit": N_("Everyone can edit"),
+    "everyone-manage": N_("Everyone can manage"),
+    "everyone-other": N_("Everyone can do only this: %(modes)s"),
+    "authenticated-view": N_("Anyone who is signed in can view"),
+    "authenticated-add": N_("Anyone who is signed in can view and add"),
+    "authenticated-edit": N_("Anyone who is signed in can edit"),
+    "authenticated-manage": N_("Anyone who is signed in can manage"),
+    "authenticated-other": N_("Anyone who is signed in can do only this: %(modes)s"),
+    "group-view": N_("The members of %(name)s can view"),
+    "group-add": N_("The members of %(name)s can view and add"),
+    "group-edit": N_("The members of %(name)s can edit"),
+    "group-manage": N_("The members of %(name)s can manage"),
+    "group-other": N_("The members of %(name)s can do only this: %(modes)s"),
+    "agent-view": N_("%(name)s can view"),
+    "agent-add": N_("%(name)s can view and add"),
+    "agent-edit": N_("%(name)s can edit"),
+    "agent-manage": N_("%(name)s can manage"),
+    "agent-other": N_("%(name)s can do only this: %(modes)s"),
+}
+
+_PECULIARITIES: Final = {
+    Peculiarity.NO_EFFECT: N_("has no effect here"),
+    Peculiarity.ORIGINS: N_("names applications"),
+    Peculiarity.OTHER_RESOURCE: N_("names another resource"),
+    Peculiarity.UNKNOWN_CLASS: N_("names a kind of people that this server does not know"),
+    Peculiarity.UNKNOWN_MODE: N_("names a permission that this server does not know"),
+    Peculiarity.FURTHER_STATEMENTS: N_("states something else besides"),
+}
+
+_GRANTED: Final = {
+    GranteeKind.EVERYONE: N_("The rules of “%(folder)s” allow it to everyone."),
+    GranteeKind.AUTHENTICATED: N_("The rules of “%(folder)s” allow it to anyone who is signed in."),
+    GranteeKind.GROUP: N_(
+        "The rules of “%(folder)s” allow it to the group %(name)s, of which this person is a member."
+    ),
+    GranteeKind.AGENT: N_("The rules of “%(folder)s” allow it to %(name)s."),
+}
+_OWNS: Final = N_("This person owns the pod, and owners can always change who has access.")
+_OTHER_APPLICATIONS: Final = N_(
+    "The rules of “%(folder)s” allow it only through other applications: %(origins)s."
+)
+_NO_RULE: Final = N_("No rule of “%(folder)s” allows it.")
+
+
+class Names:
+    """What agents, groups and folders are called on the pages."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
+
+    def grantee(self, grantee: Grantee) -> str:
+        """A short name; the IRI is shown beside it where it matters who exactly is meant."""
+        match grantee.kind:
+            case GranteeKind.EVERYONE:
+                return _("Everyone")
+            case GranteeKind.AUTHENTICATED:
+                return _("Anyone who is signed in")
+            case _:
+                return self.iri(grantee.iri)
+
+    def iri(self, iri: str) -> str:
+        """The name of the pod for its owner; else the IRI without its scheme, so that nobody can
+        choose to be called like somebody else."""
+        document, _separator, fragment = iri.partition("#")
+        path = local_path(document, self._base_url)
+        if path is not None and fragment == "me" and path.count("/") == 2 and path.endswith("/"):
+            return shown_name(path)
+        return iri.partition("://")[2] or iri
+
+    def sentence(self, entry: AccessEntry) -> str:
+        """What somebody can do, and why."""
+        clause = self.clause(entry)
+        if entry.inherited_from is None:
+            return f"{clause}."
+        return _(
+            "%(clause)s, because the folder “%(folder)s” says so.",
+            clause=clause,
+            folder=shown_name(entry.inherited_from),
+        )
+
+    def clause(self, entry: AccessEntry) -> str:
+        """What somebody can do."""
+        return _(
+            _CLAUSES[entry.sentence.id],
+            name=self.grantee(entry.grantee),
+            modes=shown_modes(entry.modes),
+        )
+
+    def reason(self, reason: Reason, folder: ResourcePath) -> str:
+        """Why a mode is granted or not, by the rules of a folder."""
+        name = shown_name(folder)
+        match reason.cause:
+            case Cause.OWNER:
+                return _(_OWNS)
+            case Cause.ORIGIN if reason.rule is not None:
+                origins = reason.rule.authorization.origins
+                return _(_OTHER_APPLICATIONS, folder=name, origins=", ".join(sorted(origins)))
+            case Cause.RULE if reason.grantee is not None:
+                who = self.grantee(reason.grantee)
+                return _(_GRANTED[reason.grantee.kind], folder=name, name=who)
+            case _:
+                return _(_NO_RULE, folder=name)
+
+
+def shown_modes(modes: Modes) -> str:
+    """Modes as a list of words, without those that others include."""
+    listed = [
+        mode
+        for mode in MODES
+        if mode in modes and not (mode is Mode.APPEND and Mode.WRITE in modes)
+    ]
+    return ", ".join(_(MODES[mode]) for mode in listed)
+
+
+def shown_role(modes: Modes) -> str:
+    """What somebody with these modes can do, in short."""
+    role = role_of(modes)
+    if role is None:
+        return _("No access")
+    if role is Role.OTHER:
+        return _("Only: %(modes)s", modes=shown_modes(modes))
+    return _(ROLES[role])
+
+
+def shown_peculiarities(peculiarities: Iterable[Peculiarity]) -> str:
+    """Why a rule is not edited."""
+    return ", ".join(_(_PECULIARITIES[each]) for each in Peculiarity if each in peculiarities)

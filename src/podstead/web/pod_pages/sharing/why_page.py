@@ -1,0 +1,153 @@
+"""``/.pages/why/<path>``: why somebody can, or cannot, do something with a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import RateLimited
+from podstead.core.identifiers import is_container
+from podstead.resources.sharing.people import NobodyFound, PeopleDirectory, UnusableIri
+from podstead.resources.sharing.rules_document import RulesOutOfReach
+from podstead.resources.sharing.service import Answer, SharingService
+from podstead.wac.iris import origin_of
+from podstead.wac.modes import Mode
+from podstead.wac.sharing.explaining import Reason
+from podstead.wac.sharing.rules import AccessRule, GranteeKind
+from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.sentences import MODES, Names, shown_role
+from podstead.web.pod_pages.texts import N_, _
+from podstead.web.response import Response
+
+_NOBODY: Final = N_("Nobody was found by this name, address or WebID.")
+_NO_ORIGIN: Final = N_(
+    "This is not the address of an application: one looks like https://app.example."
+)
+_ANYBODY: Final = "anybody"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMode:
+    """Whether a mode is held, and why."""
+
+    title: str
+    held: bool
+    reasons: list[tuple[str, str]]
+    """Each with the name of the rule in the ACL, which may be empty."""
+
+
+class WhyPage:
+    """Explains the decisions of the gate to those who manage a resource."""
+
+    def __init__(
+        self,
+        *,
+        sharing: SharingService,
+        people: PeopleDirectory,
+        names: Names,
+        renderer: PageRenderer,
+    ) -> None:
+        self._sharing = sharing
+        self._people = people
+        self._names = names
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        target = page.target
+        try:
+            state = await self._sharing.view(page.identity, target)
+        except RulesOutOfReach as error:
+            return self._renderer.page(
+                page,
+                "sharing/out_of_reach.html",
+                target=target,
+                name=shown_name(target),
+                folder=shown_name(error.folder),
+            )
+        who, app = page.query_text("who").strip(), page.query_text("app").strip()
+        asked = bool(who or app or page.query_text("ask"))
+        anybody = page.query_text("kind") == _ANYBODY
+        inside = page.query_text("about") == "inside" and is_container(target)
+        answer, person, problem = None, None, None
+        if asked:
+            try:
+                person = None if anybody else await self._person(page, who)
+                answer = await self._sharing.explain(
+                    page.identity, target, person=person, origin=_origin(app), inside=inside
+                )
+            except (NobodyFound, RateLimited):
+                problem = _(_NOBODY)
+            except UnusableIri:
+                problem = _(_NO_ORIGIN) if app and _is_unusable(app) else _(_NOBODY)
+        return self._renderer.page(
+            page,
+            "sharing/why.html",
+            target=target,
+            name=shown_name(target),
+            breadcrumb=breadcrumb(target),
+            is_folder=is_container(target),
+            who=who,
+            app=app,
+            anybody=anybody,
+            inside=inside,
+            known=[
+                entry.grantee.iri
+                for entry in state.access.entries
+                if entry.grantee.kind is GranteeKind.AGENT
+            ],
+            problem=problem,
+            person_name=None if person is None else self._names.iri(person),
+            person_iri=person,
+            role=None if answer is None else shown_role(answer.explanation.modes),
+            modes=[] if answer is None else self._shown(answer),
+            decided_by=None if answer is None else answer.decided_by,
+            folder=None if answer is None else shown_name(answer.decided_by),
+            is_inherited=answer is not None and answer.decided_by != target,
+        )
+
+    async def _person(self, page: PageRequest, who: str) -> str | None:
+        """Whom the question is about: without a name, the person who asks it."""
+        identity = page.identity
+        if identity is None:
+            return None
+        return identity.iri if not who else await self._people.find(identity, who)
+
+    def _shown(self, answer: Answer) -> list[ShownMode]:
+        return [
+            ShownMode(
+                _(MODES[mode]),
+                mode in answer.explanation.modes,
+                _distinct(
+                    (self._names.reason(reason, answer.decided_by), _rule_name(reason))
+                    for reason in answer.explanation.about(mode)
+                ),
+            )
+            for mode in (Mode.READ, Mode.APPEND, Mode.WRITE, Mode.CONTROL)
+        ]
+
+
+def _distinct(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys(reasons))
+
+
+def _rule_name(reason: Reason) -> str:
+    """The name of the rule within its document."""
+    rule: AccessRule | None = reason.rule
+    return "" if rule is None or rule.name is None else rule.name.partition("#")[2]
+
+
+def _origin(app: str) -> str | None:
+    """The origin of an application; ``None`` without one. Raises UnusableIri."""
+    if not app:
+        return None
+    if _is_unusable(app):
+        raise UnusableIri
+    return app
+
+
+def _is_unusable(app: str) -> bool:
+    return origin_of(app) is None

@@ -1,0 +1,118 @@
+// Sharing in a dialog: the pages about access, without leaving the files.
+
+const OPENER = "a[data-share]";
+
+/**
+ * The part of a page that the dialog shows.
+ * @param {Response} response
+ * @returns {Promise<{title: string, content: HTMLElement} | null>}
+ */
+async function fragmentOf(response) {
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const content = page.querySelector("[data-sharing]");
+  if (!(content instanceof HTMLElement)) return null;
+  const title = page.querySelector("h1")?.textContent ?? "";
+  const notice = page.querySelector("[data-sharing-notice]");
+  notice?.classList.replace("visually-hidden", "note");
+  notice?.setAttribute("role", "status");
+  return { title, content };
+}
+
+/** @returns {HTMLDialogElement} */
+function newDialog() {
+  const dialog = document.createElement("dialog");
+  dialog.className = "sharing-dialog";
+  dialog.setAttribute("aria-labelledby", "sharing-title");
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  return dialog;
+}
+
+/**
+ * Show what a request answers; leave for the page itself if it is not about access.
+ * @param {HTMLDialogElement} dialog
+ * @param {string} address
+ * @param {RequestInit} [options]
+ */
+async function show(dialog, address, options) {
+  dialog.setAttribute("aria-busy", "true");
+  const headers = { Accept: "text/html" };
+  const response = await fetch(address, { ...options, headers });
+  const found = await fragmentOf(response);
+  dialog.removeAttribute("aria-busy");
+  if (found === null) {
+    window.location.assign(options === undefined ? address : response.url);
+    return;
+  }
+  const heading = document.createElement("h2");
+  heading.id = "sharing-title";
+  heading.tabIndex = -1;
+  heading.textContent = found.title;
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "plain small close";
+  close.textContent = "×";
+  close.setAttribute("aria-label", dialog.dataset.close ?? "");
+  close.addEventListener("click", () => dialog.close());
+  dialog.replaceChildren(close, heading, document.importNode(found.content, true));
+  enhance(dialog);
+  if (!dialog.open) dialog.showModal();
+  heading.focus();
+}
+
+/**
+ * Forms and links of the fragment stay in the dialog.
+ * @param {HTMLDialogElement} dialog
+ */
+function enhance(dialog) {
+  dialog.addEventListener("submit", onSubmit);
+  dialog.addEventListener("click", onClick);
+  for (const form of dialog.querySelectorAll("form[data-changes]")) submitAtOnce(form);
+}
+
+/** @param {SubmitEvent} event */
+function onSubmit(event) {
+  const { target: form, submitter, currentTarget: dialog } = event;
+  if (!(form instanceof HTMLFormElement) || !(dialog instanceof HTMLDialogElement)) return;
+  event.preventDefault();
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form, submitter)) fields.append(name, String(value));
+  void show(dialog, form.action, { method: "POST", body: fields });
+}
+
+/** @param {MouseEvent} event */
+function onClick(event) {
+  const dialog = event.currentTarget;
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  if (!(dialog instanceof HTMLDialogElement) || link === null) return;
+  if (!new URL(link.href).pathname.startsWith("/.pages/share/")) return;
+  event.preventDefault();
+  void show(dialog, link.href);
+}
+
+/**
+ * A choice needs no button where scripts run: it leads to the preview.
+ * @param {Element} form
+ */
+function submitAtOnce(form) {
+  const button = form.querySelector('button[value="set"]');
+  if (!(form instanceof HTMLFormElement) || !(button instanceof HTMLButtonElement)) return;
+  button.classList.add("visually-hidden");
+  for (const choice of form.querySelectorAll("select")) {
+    choice.addEventListener("change", () => form.requestSubmit(button));
+  }
+}
+
+/** @param {MouseEvent} event */
+function openDialog(event) {
+  const link = event.target instanceof Element ? event.target.closest(OPENER) : null;
+  if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const dialog = newDialog();
+  dialog.dataset.close = link.dataset.close ?? "";
+  dialog.addEventListener("close", () => link.focus());
+  void show(dialog, link.href);
+}
+
+document.addEventListener("click", openDialog);
+for (const form of document.querySelectorAll("form[data-changes]")) submitAtOnce(form);
