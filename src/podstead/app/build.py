@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podstead import __version__
+from podstead.app.adapters.account_emails import AccountEmails
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.system import SystemClock, SystemRandomness
@@ -18,6 +19,7 @@ from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.pod_pages import build_pod_pages
 from podstead.app.resources import Owners, build_resources
+from podstead.app.sharing_pages import SharingParts
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
@@ -26,6 +28,7 @@ from podstead.git.directories import Directories
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
+from podstead.resources.sharing.people import NoAccounts
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
@@ -247,6 +250,15 @@ def build_application(
         tokens=verification.pod_tokens,
         accounts=provider.people() if provider and not parted_hosts else None,
         invalid_credentials=invalid_credentials,
+        sharing=SharingParts(
+            documents=documents,
+            store=store,
+            gate=gate,
+            owners=owners,
+            emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
+            clock=clock,
+            randomness=randomness,
+        ),
     )
     everywhere = (
         asset_route(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from podstead.app.sharing_pages import SharingParts, build_sharing_pages
 from podstead.config import Settings
 from podstead.resources.service import ResourceService
 from podstead.storage.record_store import RecordStore
@@ -34,6 +35,7 @@ def build_pod_pages(
     tokens: TypedTokens,
     accounts: People | None,
     invalid_credentials: InvalidCredentialLimit,
+    sharing: SharingParts,
 ) -> tuple[Route, ...]:
     """All routes of the pages of one worker. ``accounts`` finds people by the sessions of the
     provider, if it is at this origin."""
@@ -60,6 +62,9 @@ def build_pod_pages(
         ),
         language=LanguageChoice(cookies),
         components=ComponentsPage(renderer),
+        sharing=build_sharing_pages(
+            sharing, base_url=base_url, resources=resources, guard=guard, renderer=renderer
+        ),
     )
     routes = pod_page_routes(guard, pages)
     renderer.link_to(route.path for route in routes)

@@ -18,6 +18,10 @@ SIGN_IN: Final = f"{PREFIX}/sign-in"
 SIGN_OUT: Final = f"{PREFIX}/sign-out"
 LANGUAGE: Final = f"{PREFIX}/language"
 COMPONENTS: Final = f"{PREFIX}/components"
+SHARE: Final = f"{PREFIX}/share"
+WHY: Final = f"{PREFIX}/why"
+ASK: Final = f"{PREFIX}/ask"
+REQUESTS: Final = f"{PREFIX}/requests"
 ASSETS: Final = f"{PREFIX}/assets"
 
 
@@ -29,6 +33,21 @@ def files_url(path: ResourcePath) -> str:
 def raw_url(path: ResourcePath) -> str:
     """The bytes of a document, for the pages themselves."""
     return RAW + path
+
+
+def share_url(path: ResourcePath) -> str:
+    """The page on which access to a resource is shown and changed."""
+    return SHARE + path
+
+
+def why_url(path: ResourcePath) -> str:
+    """The page that explains who can do what with a resource."""
+    return WHY + path
+
+
+def ask_url(path: ResourcePath) -> str:
+    """The page on which people ask the owner of a resource for access."""
+    return ASK + path
 
 
 def sign_in_url(afterwards: str) -> str:

@@ -12,6 +12,7 @@ from podstead.web.pod_pages.components_page import ComponentsPage
 from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.raw import RawContent
 from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.routes import Access, Route
@@ -28,6 +29,7 @@ class PodPages:
     sign_in: SignInPage
     language: LanguageChoice
     components: ComponentsPage
+    sharing: SharingPages
 
 
 def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
@@ -40,6 +42,7 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),
         route(addresses.COMPONENTS, GET=pages.components.get),
+        *sharing_routes(guard, pages.sharing),
     )
 
 

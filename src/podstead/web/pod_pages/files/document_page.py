@@ -41,4 +41,5 @@ class DocumentPage:
             size_bytes=0 if stored is None else stored.size_bytes,
             modified_ms=None if stored is None else last_modified_ms(stored),
             may_write=request.grant is not None and request.grant.allows(Mode.WRITE),
+            may_control=request.grant is not None and request.grant.allows(Mode.CONTROL),
         )

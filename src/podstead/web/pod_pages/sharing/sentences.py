@@ -69,7 +69,8 @@ _GRANTED: Final = {
     GranteeKind.EVERYONE: N_("The rules of “%(folder)s” allow it to everyone."),
     GranteeKind.AUTHENTICATED: N_("The rules of “%(folder)s” allow it to anyone who is signed in."),
     GranteeKind.GROUP: N_(
-        "The rules of “%(folder)s” allow it to the group %(name)s, of which this person is a member."
+        "The rules of “%(folder)s” allow it to the group %(name)s, of which this person is a "
+        "member."
     ),
     GranteeKind.AGENT: N_("The rules of “%(folder)s” allow it to %(name)s."),
 }

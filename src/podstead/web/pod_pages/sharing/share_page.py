@@ -49,12 +49,12 @@ from podstead.web.submissions import FormSubmission
 add_notices(
     Tone.DONE,
     sharing_saved=N_("Saved."),
-    request_refused=N_("The request of %(subject)s was removed."),
 )
 add_notices(
     Tone.PROBLEM,
     rules_changed=N_(
-        "Somebody else changed the access in the meantime, so nothing was saved. This is how it is now."
+        "Somebody else changed the access in the meantime, so nothing was saved. This is how it is "
+        "now."
     ),
 )
 
@@ -62,7 +62,7 @@ _OWNER_KEEPS = N_("The owner of a pod keeps full access, so this cannot be saved
 _NOT_CONFIRMED = N_("Tick the box to confirm that you give up managing this.")
 _NOBODY = N_(
     "Nobody was found. Type the name of a pod on this server, a WebID, or an e-mail address that "
-    "the person’s public profile names."
+    "their public profile names."
 )
 _NO_WEB_ID = N_("This is not a WebID: one looks like https://name.example/profile#me.")
 _TOO_MANY = N_("You have looked for many people. Try again later, or use a WebID.")
@@ -120,15 +120,13 @@ class SharePage:
                 return self._preview(page, change, token, preview)
             confirmed = sent.ticked("confirmed")
             try:
-                await self._sharing.save(
-                    page.identity, target, edit, token, confirmed=confirmed
-                )
+                await self._sharing.save(page.identity, target, edit, token, confirmed=confirmed)
             except (OwnerLockedOut, NeedsConfirmation) as error:
                 preview = await self._sharing.preview(page.identity, target, edit, token)
                 return self._preview(page, change, token, preview, refused=error)
         except RulesChanged:
             return self._guard.see_other(share_url(target), Notice("rules-changed"))
-        await self._answered(page, target, change)
+        await self._answered(page, change)
         return self._guard.see_other(share_url(target), Notice("sharing-saved"))
 
     # --- steps ----------------------------------------------------------------------------
@@ -150,9 +148,7 @@ class SharePage:
                     return agent(agent_iri(known))
                 return agent(await self._people.find(_identity(page), sent.text("who")))
 
-    async def _answered(
-        self, page: PageRequest, target: ResourcePath, change: WantedChange
-    ) -> None:
+    async def _answered(self, page: PageRequest, change: WantedChange) -> None:
         """Remove the request that a change answers. The access has been granted, so a failure to
         remove it is none of the change."""
         if not change.request or page.identity is None or change.grantee is None:
@@ -207,8 +203,12 @@ class SharePage:
             roles=role_choices(),
             scopes=scope_choices(target),
             requests=[
-                (request, self._names.iri(request.actor), shown_role(request.modes),
-                 offered_role(frozenset(mode.value for mode in request.modes)))
+                (
+                    request,
+                    self._names.iri(request.actor),
+                    shown_role(request.modes),
+                    offered_role(frozenset(mode.value for mode in request.modes)),
+                )
                 for request in await self._pending(page, target)
             ],
             error=None if error is None else _text_of(error),

@@ -1,4 +1,4 @@
-"""What the templates of the sharing pages show. Plain values, made from the answers of the service."""
+"""What the templates of the sharing pages show: plain values, made from the service's answers."""
 
 from __future__ import annotations
 
@@ -77,9 +77,7 @@ def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
     ]
 
 
-def _entry(
-    entry: AccessEntry, names: Names, *, is_owner: bool, container: bool
-) -> ShownEntry:
+def _entry(entry: AccessEntry, names: Names, *, is_owner: bool, container: bool) -> ShownEntry:
     return ShownEntry(
         kind=entry.grantee.kind.value,
         iri=entry.grantee.iri,
@@ -167,4 +165,3 @@ _NAMESPACES = (
     "http://www.w3.org/ns/auth/acl#",
     "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
 )
-

@@ -1,0 +1,305 @@
+"""The pages on which people share, understand access and ask for it, without scripts."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from tests.support.application import BASE, Server, Start, acl_turtle
+from tests.support.browser import Browser, Page
+from tests.support.pod_pages import sign_in_to_account
+from tests.support.rdf import TURTLE
+
+FOLDER = "/alice/photos/"
+PHOTO = f"{FOLDER}sea.txt"
+SHARE = f"/.pages/share{FOLDER}"
+SCRIPT = '<script>alert("x")</script>'
+
+
+@pytest.fixture
+async def photos(server: Server) -> Server:
+    assert (await server.alice.put(PHOTO, "content", "text/plain")).status == 201
+    return server
+
+
+def words(page: Page) -> str:
+    """What a person reads, in one line."""
+    visible = re.sub(
+        r"<(?:script|style|head).*?</(?:script|style|head)>", "", page.text, flags=re.DOTALL
+    )
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", visible)).split())
+
+
+async def give(
+    browser: Browser, who: str, role: str = "view", *, at: str = SHARE, **further: str
+) -> Page:
+    """Fill in the form for giving access; shows the preview."""
+    page = await browser.get(at)
+    return await browser.send(page, at, **{"who": who, "kind": "agent", "role": role, **further})
+
+
+async def save(browser: Browser, preview: Page, at: str = SHARE, **further: str) -> Page:
+    return await browser.send(preview, at, **further)
+
+
+async def test_a_folder_is_shared_by_name_in_two_steps(photos: Server, alice: Browser) -> None:
+    preview = await give(alice, "bob", scope="both")
+    assert preview.status == 200, preview.text
+    assert "Nothing is saved yet." in words(preview)
+    assert f"bob {BASE.removeprefix('')}/bob/#me No access Can view" in words(preview)
+    assert "This gets rules of its own." in words(preview)
+    assert (await photos.bob.get(PHOTO)).status == 403
+    shown = await save(alice, preview)
+    assert "Saved." in words(shown)
+    assert "bob can view." in words(shown)
+    assert (await photos.bob.get(PHOTO)).status == 200
+    assert (await photos.bob.put(PHOTO, "x", "text/plain")).status == 403
+
+
+async def test_a_file_says_which_folder_gives_access(photos: Server, alice: Browser) -> None:
+    await save(alice, await give(alice, "", kind="everyone"))
+    page = await alice.get(f"/.pages/share{PHOTO}")
+    assert "Everyone can view, because the folder “photos” says so." in words(page)
+    german = await alice.get(f"/.pages/share{PHOTO}", accept_language="de")
+    assert "Alle können es ansehen, weil der Ordner „photos“ es so festlegt." in words(german)
+
+
+async def test_a_role_is_changed_and_removed(photos: Server, alice: Browser) -> None:
+    shown = await save(alice, await give(alice, "bob"))
+    fields = entry_fields(shown, photos.bob_web_id)
+    preview = await alice.post(SHARE, {**fields, "action": "set", "role": "edit", "scope": "both"})
+    assert "Can view Can edit" in words(preview)
+    shown = await save(alice, preview)
+    assert (await photos.bob.put(PHOTO, "by bob", "text/plain")).status == 204
+    fields = entry_fields(shown, photos.bob_web_id)
+    shown = await save(alice, await alice.post(SHARE, {**fields, "action": "remove"}))
+    assert photos.bob_web_id not in shown.text
+    assert (await photos.bob.get(PHOTO)).status == 403
+
+
+async def test_a_role_is_narrowed_to_what_is_inside(photos: Server, alice: Browser) -> None:
+    shown = await save(alice, await give(alice, "bob"))
+    fields = entry_fields(shown, photos.bob_web_id)
+    wanted = {**fields, "action": "set", "role": "view", "scope": "inside"}
+    await save(alice, await alice.post(SHARE, wanted))
+    assert (await photos.bob.get(PHOTO)).status == 200
+    assert (await photos.bob.get(FOLDER)).status == 403
+
+
+def entry_fields(page: Page, grantee: str) -> dict[str, str]:
+    """The fields of the form for one entry."""
+    return next(
+        dict(form.fields)
+        for form in page.forms
+        if form.fields.get("grantee") == grantee and "was" in form.fields
+    )
+
+
+async def test_who_has_no_control_sees_nothing_of_the_rules(
+    photos: Server, bob: Browser, browser: Browser
+) -> None:
+    for path in (SHARE, f"/.pages/why{FOLDER}", "/.pages/share/alice/nothing"):
+        page = await bob.get(path)
+        assert page.status == 403
+        assert "alice/#me" not in page.text
+        assert (await browser.get(path)).path == "/.pages/sign-in"
+
+
+async def test_nothing_is_changed_without_the_token_of_the_session(
+    photos: Server, alice: Browser
+) -> None:
+    """And not by a page of another site."""
+    preview = await give(alice, "bob")
+    fields = dict(preview.form(SHARE).fields)
+    for changed in ({"csrf_token": ""}, {"csrf_token": "0" * 64}):
+        assert (await alice.post(SHARE, {**fields, **changed})).status in (400, 403)
+    foreign = await alice.post(
+        SHARE, fields, Sec_Fetch_Site="cross-site", Origin="https://evil.example"
+    )
+    assert foreign.status in (400, 403)
+    assert (await photos.bob.get(PHOTO)).status == 403
+
+
+async def test_a_preview_that_is_out_of_date_saves_nothing(photos: Server, alice: Browser) -> None:
+    preview = await give(alice, "bob")
+    assert (await photos.put_acl(FOLDER)).status == 201
+    shown = await save(alice, preview)
+    assert "Somebody else changed the access in the meantime" in words(shown)
+    assert (await photos.bob.get(PHOTO)).status == 403
+
+
+async def test_the_owner_cannot_be_locked_out(photos: Server, alice: Browser) -> None:
+    page = await alice.get(SHARE)
+    token = page.form(SHARE).fields["token"]
+    csrf = page.form(SHARE).fields["csrf_token"]
+    wanted = {
+        "csrf_token": csrf,
+        "token": token,
+        "kind": "agent",
+        "grantee": photos.alice_web_id,
+        "was": "both",
+        "action": "remove",
+    }
+    preview = await alice.post(SHARE, wanted)
+    assert "keeps full access" in words(preview)
+    assert "Save" not in [
+        button.strip() for button in re.findall(r">([^<>]*)</button>", preview.text)
+    ]
+    refused = await alice.post(SHARE, {**wanted, "step": "save", "confirmed": "yes"})
+    assert refused.status == 409
+    assert (await photos.alice.put(PHOTO, "still mine", "text/plain")).status == 204
+
+
+async def test_who_manages_confirms_giving_it_up(
+    photos: Server, alice: Browser, bob: Browser
+) -> None:
+    await save(alice, await give(alice, "bob", "manage"))
+    shown = await bob.get(SHARE)
+    fields = entry_fields(shown, photos.bob_web_id)
+    preview = await bob.post(SHARE, {**fields, "action": "remove"})
+    assert "You could no longer manage this yourself." in words(preview)
+    again = await save(bob, preview)
+    assert again.status == 409
+    assert (await photos.bob.get(f"{FOLDER}.acl")).status == 200
+    # Afterwards the page itself is no longer theirs.
+    assert (await save(bob, again, confirmed="yes")).status == 403
+    assert (await photos.bob.get(f"{FOLDER}.acl")).status == 403
+
+
+async def test_own_rules_are_made_and_given_up_by_a_button(photos: Server, alice: Browser) -> None:
+    at = f"/.pages/share{PHOTO}"
+    page = await alice.get(at)
+    fields = {
+        "csrf_token": page.form(at).fields["csrf_token"],
+        "token": page.form(at).fields["token"],
+    }
+    preview = await alice.post(at, {**fields, "action": "stop"})
+    shown = await save(alice, preview, at)
+    assert "This has rules of its own." in words(shown)
+    fields["token"] = shown.form(at).fields["token"]
+    shown = await save(alice, await alice.post(at, {**fields, "action": "resume"}), at)
+    assert "This follows the folder" in words(shown)
+
+
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [
+        ("nobody", "Nobody was found."),
+        ("nobody@example.org", "Nobody was found."),
+        ("https://", "This is not a WebID"),
+        (SCRIPT, "Nobody was found."),
+        ("javascript://x", "This is not a WebID"),
+    ],
+)
+async def test_who_is_not_found_is_said_at_the_field(
+    who: str, text: str, photos: Server, alice: Browser
+) -> None:
+    page = await give(alice, who)
+    assert page.status == 400
+    assert text in words(page)
+    assert SCRIPT not in page.text
+
+
+async def test_an_account_is_found_by_an_e_mail_address_that_its_profile_states(
+    start: Start,
+) -> None:
+    """The answer to any other address is the same, whether or not it has an account."""
+    server = await start(idp=True)
+    await server.alice.put(PHOTO, "content", "text/plain")
+    alice = await sign_in_to_account(server)
+    assert "Nobody was found." in words(await give(alice, "bob@example.org"))
+    update = (
+        f"INSERT DATA {{ <{server.bob_web_id}> <http://xmlns.com/foaf/0.1/mbox> "
+        "<mailto:bob@example.org> }"
+    )
+    headers = {"Content-Type": "application/sparql-update"}
+    await server.bob.request("PATCH", "/bob/", headers=headers, body=update.encode())
+    assert "Can view" in words(await give(alice, "bob@example.org"))
+
+
+async def test_rules_with_scripts_in_them_are_shown_as_text(photos: Server, alice: Browser) -> None:
+    special = (
+        "<#app> a acl:Authorization; acl:agent <https://x.example/#%3Cscript%3E>; "
+        "acl:origin <https://app.example>; acl:accessTo <./>; acl:mode acl:Read; "
+        f"<http://www.w3.org/2000/01/rdf-schema#label> '{SCRIPT}', 'a\"b'."
+    )
+    await photos.alice.put(f"{FOLDER}.acl", f"{acl_turtle(FOLDER)}\n{special}", TURTLE)
+    page = await alice.get(SHARE)
+    assert "1 rule that is not edited here" in words(page)
+    assert "names applications" in words(page)
+    assert SCRIPT not in page.text
+    assert "https://app.example" in words(page)
+
+
+async def test_somebody_can_be_explained(photos: Server, alice: Browser) -> None:
+    await save(alice, await give(alice, "", kind="authenticated"))
+    page = await alice.get(f"/.pages/why{PHOTO}?ask=yes&who=bob")
+    text = words(page)
+    assert "bob : Can view" in text
+    assert "view: yes The rules of “photos” allow it to anyone who is signed in. #share-1" in text
+    assert "change and delete: no No rule of “photos” allows it." in text
+    page = await alice.get(f"/.pages/why{PHOTO}?ask=yes&kind=anybody")
+    assert "Anyone, without signing in: No access" in words(page)
+
+
+async def test_an_application_can_be_explained(photos: Server, alice: Browser) -> None:
+    special = (
+        f"<#app> a acl:Authorization; acl:agent <{photos.bob_web_id}>; "
+        "acl:origin <https://app.example>; acl:accessTo <./>; acl:mode acl:Read."
+    )
+    await photos.alice.put(f"{FOLDER}.acl", f"{acl_turtle(FOLDER)}\n{special}", TURTLE)
+    page = await alice.get(f"/.pages/why{FOLDER}?who=bob&app=https://other.example")
+    assert "only through other applications: https://app.example." in words(page)
+    page = await alice.get(f"/.pages/why{FOLDER}?who=bob&app=javascript:alert(1)")
+    assert "This is not the address of an application" in words(page)
+
+
+async def test_a_request_for_access_is_answered_on_the_sharing_page(
+    photos: Server, alice: Browser, bob: Browser
+) -> None:
+    ask = f"/.pages/ask{PHOTO}"
+    sent = await bob.send(await bob.get(ask), ask, role="edit", message=f"Please {SCRIPT}")
+    assert "Your request was sent to the owner." in words(sent)
+    listed = await alice.get("/.pages/requests")
+    assert photos.bob_web_id in listed.text
+    assert SCRIPT not in listed.text
+    at = f"/.pages/share{PHOTO}"
+    page = await alice.get(at)
+    allow = next(form for form in page.forms if form.fields.get("request"))
+    preview = await alice.post(at, allow.fields)
+    assert "No access Can edit" in words(preview)
+    await save(alice, preview, at)
+    assert (await photos.bob.put(PHOTO, "by bob", "text/plain")).status == 204
+    assert "Nobody has asked for access" in words(await alice.get("/.pages/requests"))
+
+
+async def test_a_request_is_refused(photos: Server, alice: Browser, bob: Browser) -> None:
+    ask = f"/.pages/ask{PHOTO}"
+    await bob.send(await bob.get(ask), ask, role="view", message="")
+    page = await alice.send(await alice.get("/.pages/requests"), "/.pages/requests")
+    assert "The request was removed." in words(page)
+    assert "Nobody has asked for access" in words(page)
+    assert (await photos.bob.get(PHOTO)).status == 403
+
+
+async def test_who_asks_for_access_has_to_sign_in(photos: Server, browser: Browser) -> None:
+    assert (await browser.get(f"/.pages/ask{PHOTO}")).path == "/.pages/sign-in"
+
+
+async def test_asking_does_not_tell_what_exists(photos: Server, bob: Browser) -> None:
+    texts = [
+        words(await bob.get(f"/.pages/ask{path}")).replace(path, "")
+        for path in (PHOTO, f"{FOLDER}no.txt")
+    ]
+    assert texts[0] == texts[1]
+
+
+async def test_files_lead_to_sharing_for_those_who_manage_them(
+    photos: Server, alice: Browser, bob: Browser
+) -> None:
+    await save(alice, await give(alice, "bob", "edit"))
+    for path in (FOLDER, PHOTO):
+        assert f'href="/.pages/share{path}"' in (await alice.get(f"/.pages/files{path}")).text
+        assert f'href="/.pages/share{path}"' not in (await bob.get(f"/.pages/files{path}")).text
