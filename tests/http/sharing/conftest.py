@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from podstead.app.adapters.foreign import ForeignDocuments
@@ -12,8 +10,6 @@ from podstead.app.documents import build_documents
 from podstead.app.resources import Owners, build_resources
 from podstead.config import Settings
 from podstead.rdf.graph import Graph
-from podstead.resources.documents import Documents
-from podstead.resources.service import ResourceService
 from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.people import PeopleDirectory
 from podstead.resources.sharing.service import SharingService
@@ -25,21 +21,11 @@ from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
 from tests.support.application import BASE
 from tests.support.clock import FakeClock
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the services of sharing are built from."""
-
-    store: SqliteStore
-    resources: ResourceService
-    documents: Documents
-    gate: Gate
-    owners: Owners
+from tests.support.sharing import KnownEmails, SharingParts
 
 
 @pytest.fixture
-def parts(store: SqliteStore, settings: Settings) -> Parts:
+def parts(store: SqliteStore, settings: Settings) -> SharingParts:
     clock, randomness = SystemClock(), SystemRandomness()
     foreign = ForeignDocuments(settings, clock)
     documents = build_documents(settings, store=store, foreign=foreign)
@@ -64,11 +50,11 @@ def parts(store: SqliteStore, settings: Settings) -> Parts:
         clock=clock,
         randomness=randomness,
     )
-    return Parts(store, resources, documents, gate, owners)
+    return SharingParts(store, resources, documents, gate, owners)
 
 
 @pytest.fixture
-def sharing(parts: Parts) -> SharingService:
+def sharing(parts: SharingParts) -> SharingService:
     return SharingService(
         resources=parts.resources,
         documents=parts.documents,
@@ -80,7 +66,7 @@ def sharing(parts: Parts) -> SharingService:
 
 
 @pytest.fixture
-def requests(parts: Parts) -> AccessRequests:
+def requests(parts: SharingParts) -> AccessRequests:
     return AccessRequests(
         base_url=BASE,
         resources=parts.resources,
@@ -100,7 +86,7 @@ def emails() -> dict[str, str]:
 
 
 @pytest.fixture
-def people(parts: Parts, emails: dict[str, str]) -> PeopleDirectory:
+def people(parts: SharingParts, emails: dict[str, str]) -> PeopleDirectory:
     return PeopleDirectory(
         base_url=BASE,
         resources=parts.resources,
@@ -110,13 +96,3 @@ def people(parts: Parts, emails: dict[str, str]) -> PeopleDirectory:
         counters=parts.store,
         clock=FakeClock(),
     )
-
-
-@dataclass(frozen=True)
-class KnownEmails:
-    """Accounts in memory."""
-
-    web_ids: dict[str, str]
-
-    async def web_id_of(self, email: str) -> str | None:
-        return self.web_ids.get(email)
