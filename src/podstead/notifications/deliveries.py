@@ -132,10 +132,17 @@ class Deliveries:
         notification = self._with_state(notification, view.metadata)
         told = 0
         for subscriber, verdict in verdicts.items():
+            ending = _ENDINGS.get(verdict)
+            if ending is None and verdict is not ReadCheck.YES:
+                continue
             for watcher in tuple(self._watchers.get(subscriber, ())):
                 if watcher.since >= notification.sequence or not watcher.is_open:
                     continue
-                self._tell(watcher, verdict, notification)
+                if ending is None:
+                    watcher.queue.put(notification)
+                else:
+                    watcher.close()
+                    watcher.queue.put(WatchEnded(self._topic, ending))
                 told += 1
                 if told % _SENDS_AT_ONCE == 0:
                     await asyncio.sleep(0)
@@ -159,14 +166,6 @@ class Deliveries:
                     await asyncio.sleep(0)  # requests come first
             verdicts[subscriber] = verdict
         return verdicts
-
-    def _tell(self, watcher: Watcher, verdict: ReadCheck, notification: Notification) -> None:
-        ending = _ENDINGS.get(verdict)
-        if ending is not None:
-            watcher.close()
-            watcher.queue.put(WatchEnded(self._topic, ending))
-        elif verdict is ReadCheck.YES:
-            watcher.queue.put(notification)
 
     def _with_state(self, notification: Notification, metadata: Metadata | None) -> Notification:
         if metadata is None or notification.activity is Activity.DELETE:

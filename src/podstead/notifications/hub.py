@@ -7,7 +7,7 @@ only while at least one topic is watched, so a worker without subscribers does n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
@@ -38,11 +38,8 @@ class Watch:
     queue: SubscriberQueue
     since: int
     _hub: Hub
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has been neither closed nor ended."""
-        return self._hub.knows(self)
+    is_open: bool = field(default=True, init=False)
+    """Whether it has been neither closed nor ended."""
 
     def close(self) -> None:
         """End the watch; items already in the queue stay there. Idempotent."""
@@ -105,14 +102,11 @@ class Hub:
         queue.attach(watch)
         return watch
 
-    def knows(self, watch: Watch) -> bool:
-        """Whether a watch is open."""
-        return watch in self._watches
-
     def forget(self, watch: Watch) -> None:
         """Close a watch. Idempotent."""
-        if watch not in self._watches:
+        if not watch.is_open:
             return
+        watch.is_open = False
         self._watches.discard(watch)
         watch.queue.detach(watch)
         deliveries = self._topics[watch.topic]

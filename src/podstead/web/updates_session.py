@@ -150,7 +150,8 @@ class UpdatesSession:
         """The lines to send for an item of the queue."""
         if isinstance(item, Notification):
             self._arrivals.note_sent(item)
-            self._close_former(item)
+            if self._former:
+                self._close_former(item)
             return self._conversation.publish(item)
         if not isinstance(item, WatchEnded):
             return [item]

@@ -158,7 +158,7 @@ class UpdatesSocket(SocketEndpoint):
     def _lines_at_once(
         self, session: UpdatesSession, subscriber: Subscriber, item: QueueItem
     ) -> Sequence[str] | None:
-        if subscriber.has_expired(self._clock.now_ms()):
+        if subscriber.agent is not None and subscriber.has_expired(self._clock.now_ms()):
             return None  # which ends the socket
         return session.lines_of(item)
 
