@@ -69,12 +69,12 @@ async def test_a_file_says_which_folder_gives_access(photos: Server, alice: Brow
 async def test_a_role_is_changed_and_removed(photos: Server, alice: Browser) -> None:
     shown = await save(alice, await give(alice, "bob"))
     fields = entry_fields(shown, photos.bob_web_id)
-    preview = await alice.post(SHARE, {**fields, "action": "set", "role": "edit", "scope": "both"})
+    preview = await alice.post(SHARE, {**fields, "change": "set", "role": "edit", "scope": "both"})
     assert "Can view Can edit" in words(preview)
     shown = await save(alice, preview)
     assert (await photos.bob.put(PHOTO, "by bob", "text/plain")).status == 204
     fields = entry_fields(shown, photos.bob_web_id)
-    shown = await save(alice, await alice.post(SHARE, {**fields, "action": "remove"}))
+    shown = await save(alice, await alice.post(SHARE, {**fields, "change": "remove"}))
     assert photos.bob_web_id not in shown.text
     assert (await photos.bob.get(PHOTO)).status == 403
 
@@ -82,7 +82,7 @@ async def test_a_role_is_changed_and_removed(photos: Server, alice: Browser) -> 
 async def test_a_role_is_narrowed_to_what_is_inside(photos: Server, alice: Browser) -> None:
     shown = await save(alice, await give(alice, "bob"))
     fields = entry_fields(shown, photos.bob_web_id)
-    wanted = {**fields, "action": "set", "role": "view", "scope": "inside"}
+    wanted = {**fields, "change": "set", "role": "view", "scope": "inside"}
     await save(alice, await alice.post(SHARE, wanted))
     assert (await photos.bob.get(PHOTO)).status == 200
     assert (await photos.bob.get(FOLDER)).status == 403
@@ -140,7 +140,7 @@ async def test_the_owner_cannot_be_locked_out(photos: Server, alice: Browser) ->
         "kind": "agent",
         "grantee": photos.alice_web_id,
         "was": "both",
-        "action": "remove",
+        "change": "remove",
     }
     preview = await alice.post(SHARE, wanted)
     assert "keeps full access" in words(preview)
@@ -158,7 +158,7 @@ async def test_who_manages_confirms_giving_it_up(
     await save(alice, await give(alice, "bob", "manage"))
     shown = await bob.get(SHARE)
     fields = entry_fields(shown, photos.bob_web_id)
-    preview = await bob.post(SHARE, {**fields, "action": "remove"})
+    preview = await bob.post(SHARE, {**fields, "change": "remove"})
     assert "You could no longer manage this yourself." in words(preview)
     again = await save(bob, preview)
     assert again.status == 409
@@ -175,11 +175,11 @@ async def test_own_rules_are_made_and_given_up_by_a_button(photos: Server, alice
         "csrf_token": page.form(at).fields["csrf_token"],
         "token": page.form(at).fields["token"],
     }
-    preview = await alice.post(at, {**fields, "action": "stop"})
+    preview = await alice.post(at, {**fields, "change": "stop"})
     shown = await save(alice, preview, at)
     assert "This has rules of its own." in words(shown)
     fields["token"] = shown.form(at).fields["token"]
-    shown = await save(alice, await alice.post(at, {**fields, "action": "resume"}), at)
+    shown = await save(alice, await alice.post(at, {**fields, "change": "resume"}), at)
     assert "This follows the folder" in words(shown)
 
 

@@ -68,6 +68,7 @@ function enhance(dialog) {
   dialog.addEventListener("submit", onSubmit);
   dialog.addEventListener("click", onClick);
   for (const form of dialog.querySelectorAll("form[data-changes]")) submitAtOnce(form);
+  hideNameWhereNoneIsNeeded(dialog);
 }
 
 /** @param {SubmitEvent} event */
@@ -103,6 +104,21 @@ function submitAtOnce(form) {
   }
 }
 
+/**
+ * Who is meant needs no name if it is everyone.
+ * @param {ParentNode} page
+ */
+function hideNameWhereNoneIsNeeded(page) {
+  const kind = page.querySelector(".add-access select[name=kind]");
+  const field = page.querySelector(".add-access .who-field");
+  if (!(kind instanceof HTMLSelectElement) || !(field instanceof HTMLElement)) return;
+  const update = () => {
+    field.hidden = ["authenticated", "everyone", "anybody"].includes(kind.value);
+  };
+  kind.addEventListener("change", update);
+  update();
+}
+
 /** @param {MouseEvent} event */
 function openDialog(event) {
   const link = event.target instanceof Element ? event.target.closest(OPENER) : null;
@@ -116,3 +132,4 @@ function openDialog(event) {
 
 document.addEventListener("click", openDialog);
 for (const form of document.querySelectorAll("form[data-changes]")) submitAtOnce(form);
+hideNameWhereNoneIsNeeded(document);

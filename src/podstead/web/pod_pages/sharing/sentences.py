@@ -98,13 +98,13 @@ class Names:
                 return self.iri(grantee.iri)
 
     def iri(self, iri: str) -> str:
-        """The name of the pod for its owner; else the IRI without its scheme, so that nobody can
-        choose to be called like somebody else."""
+        """The name of the pod for its owner; else the IRI itself, so that nobody can choose to be
+        called like somebody else."""
         document, _separator, fragment = iri.partition("#")
         path = local_path(document, self._base_url)
         if path is not None and fragment == "me" and path.count("/") == 2 and path.endswith("/"):
             return shown_name(path)
-        return iri.partition("://")[2] or iri
+        return iri
 
     def sentence(self, entry: AccessEntry) -> str:
         """What somebody can do, and why."""

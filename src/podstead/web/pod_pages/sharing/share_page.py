@@ -133,7 +133,7 @@ class SharePage:
 
     async def _grantee(self, page: PageRequest, sent: FormSubmission) -> Grantee | None:
         """Whom a form is about: an entry of the list, or somebody whom the person typed."""
-        if sent.text("action") in ("stop", "resume"):
+        if sent.text("change") in ("stop", "resume"):
             return None
         match read_kind(sent):
             case GranteeKind.EVERYONE:

@@ -33,7 +33,7 @@ class WantedChange:
 
     def fields(self) -> dict[str, str]:
         """The fields of a form that wants the same."""
-        fields = {"action": self.action, "role": self.role.value, "scope": self.scope.value}
+        fields = {"change": self.action, "role": self.role.value, "scope": self.scope.value}
         if self.grantee is not None:
             fields |= {"kind": self.grantee.kind.value, "grantee": self.grantee.iri}
         if self.was is not None:
@@ -62,7 +62,7 @@ class WantedChange:
 
 def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
     """The change that a form asks for. Raises BadRequest."""
-    action = sent.text("action")
+    action = sent.text("change")
     if action not in ("set", "remove", "stop", "resume"):
         raise BadRequest("The form does not say what to change")
     try:

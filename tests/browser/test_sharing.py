@@ -1,0 +1,203 @@
+"""Sharing in a real browser: in a dialog and without scripts, at two widths, for everybody."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+
+from tests.support.browser_people import sign_in, violations
+from tests.support.client import Client
+from tests.support.people import PASSWORD, Account, create_account
+from tests.support.server import ServerProcess
+
+PHONE: ViewportSize = {"width": 360, "height": 740}
+DESK: ViewportSize = {"width": 1280, "height": 800}
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@dataclass(frozen=True)
+class Photos:
+    """A folder of the person, who has a friend."""
+
+    provider: ServerProcess
+    owner: Account
+    friend: Account
+
+    @property
+    def folder(self) -> str:
+        return f"/{self.owner.name}/photos/"
+
+    def url(self, page: str, path: str = "") -> str:
+        return f"{self.provider.base_url}/.pages/{page}{path or self.folder}"
+
+    def seen_by(self, account: Account | None) -> int:
+        """The status that somebody gets for the photo."""
+        token = None if account is None else token_of(account)
+        with Client(self.provider, token=token) as client:
+            return client.get(f"{self.folder}sea.txt").status
+
+
+def token_of(account: Account) -> str:
+    with Client(account.provider) as client:
+        sent = {"email": account.email, "password": PASSWORD}
+        answer = client.request(
+            "POST", "/idp/credentials", json.dumps(sent), {"Content-Type": "application/json"}
+        )
+    assert answer.status == 200, answer.text
+    token: str = json.loads(answer.body)["access_token"]
+    return token
+
+
+@pytest.fixture
+def photos(provider: ServerProcess, person: Account) -> Photos:
+    with Client(provider, token=token_of(person)) as client:
+        for name in ("sea.txt", "sky.txt"):
+            put = client.put(f"/{person.name}/photos/{name}", b"content", "text/plain")
+            assert put.status == 201
+    return Photos(provider, person, create_account(provider))
+
+
+@pytest.fixture(params=[PHONE, DESK], ids=["360", "1280"])
+def sized(
+    request: pytest.FixtureRequest, chromium: Browser, photos: Photos
+) -> Iterator[BrowserContext]:
+    """A browser of the owner, at two widths."""
+    context = chromium.new_context(viewport=request.param)
+    sign_in(context.new_page(), photos.provider, photos.owner)
+    yield context
+    context.close()
+
+
+def test_a_folder_is_shared_in_a_dialog(sized: BrowserContext, photos: Photos) -> None:
+    page = sized.new_page()
+    page.goto(photos.url("files"))
+    page.get_by_role("link", name="Share", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name="Share “photos”")).to_be_focused()
+    dialog.get_by_label("Name, e-mail address or WebID").fill(photos.friend.name)
+    dialog.get_by_label("Role", exact=True).select_option("edit")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.get_by_role("heading", name="What changes for “photos”")).to_be_visible()
+    assert photos.seen_by(photos.friend) == 403
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_text("Saved.", exact=True)).to_be_visible()
+    expect(dialog.get_by_text(f"{photos.friend.name} can edit.")).to_be_visible()
+    assert photos.seen_by(photos.friend) == 200
+    # Everyone has no name.
+    dialog.get_by_label("Who", exact=True).select_option("everyone")
+    expect(dialog.get_by_label("Name, e-mail address or WebID")).to_be_hidden()
+    # A choice leads to the preview at once.
+    dialog.get_by_label(f"Role of {photos.friend.name}").select_option("view")
+    expect(dialog.get_by_role("cell", name="Can view")).to_be_visible()
+    dialog.get_by_role("link", name="Cancel").click()
+    dialog.get_by_role("button", name=f"Remove {photos.friend.name}").click()
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_text("Saved.", exact=True)).to_be_visible()
+    assert photos.seen_by(photos.friend) == 403
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Share", exact=True)).to_be_focused()
+    assert page.url == photos.url("files")
+
+
+def test_all_of_it_works_without_scripts(chromium: Browser, photos: Photos) -> None:
+    context = chromium.new_context(java_script_enabled=False, viewport=PHONE)
+    page = context.new_page()
+    sign_in(page, photos.provider, photos.owner)
+    page.goto(photos.url("files"))
+    page.get_by_role("link", name="Share", exact=True).click()
+    page.get_by_label("Who", exact=True).select_option("everyone")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("row", name="Everyone No access Can view")).to_be_visible()
+    assert photos.seen_by(None) == 401
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Everyone can view.")).to_be_visible()
+    assert photos.seen_by(None) == 200
+    page.goto(photos.url("share", f"{photos.folder}sea.txt"))
+    sentence = "Everyone can view, because the folder “photos” says so."
+    expect(page.get_by_text(sentence)).to_be_visible()
+    page.get_by_role("link", name="Why can somebody see this?").click()
+    page.get_by_label("Who", exact=True).select_option("anybody")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_text("The rules of “photos” allow it to everyone.")).to_be_visible()
+    context.close()
+
+
+def test_a_friend_asks_for_access_and_gets_it(
+    chromium: Browser, sized: BrowserContext, photos: Photos
+) -> None:
+    friends = chromium.new_context()
+    page = friends.new_page()
+    sign_in(page, photos.provider, photos.friend)
+    page.goto(photos.url("ask"))
+    page.get_by_label("Message (optional)").fill("It is <b>me</b>")
+    page.get_by_role("button", name="Send the request").click()
+    expect(page.get_by_text("Your request was sent to the owner.")).to_be_visible()
+    friends.close()
+    page = sized.new_page()
+    page.goto(photos.url("requests", " ").strip())
+    expect(page.get_by_text("It is <b>me</b>")).to_be_visible()
+    page.get_by_role("link", name="Allow …").click()
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text(f"{photos.friend.name} can view.")).to_be_visible()
+    assert photos.seen_by(photos.friend) == 200
+
+
+def test_axe_finds_nothing_and_everything_fits(
+    sized: BrowserContext, photos: Photos, axe: str
+) -> None:
+    page = sized.new_page()
+    found = {}
+    for name in _tour(page, photos):
+        too_wide = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert too_wide <= 0, name
+        found[name] = violations(page, axe)
+    assert {name: each for name, each in found.items() if each} == {}
+    assert len(found) == _TOUR_PAGES
+
+
+_TOUR_PAGES = 7
+
+
+def _tour(page: Page, photos: Photos) -> Iterator[str]:
+    """Every page about access, and the dialog."""
+    special = (
+        "@prefix acl: <http://www.w3.org/ns/auth/acl#>.\n"
+        f"<#owner> a acl:Authorization; acl:agent <{photos.owner.web_id}>; acl:accessTo <./>;\n"
+        "  acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.\n"
+        f"<#friend> a acl:Authorization; acl:agent <{photos.friend.web_id}>; acl:accessTo <./>;\n"
+        "  acl:default <./>; acl:mode acl:Append.\n"
+        "<#app> a acl:Authorization; acl:agentClass acl:AuthenticatedAgent; acl:accessTo <./>;\n"
+        "  acl:origin <https://app.example>; acl:mode acl:Read.\n"
+    )
+    with Client(photos.provider, token=token_of(photos.owner)) as client:
+        assert client.put(f"{photos.folder}.acl", special.encode(), "text/turtle").status == 201
+    page.goto(photos.url("share"))
+    page.get_by_text(re.compile("rule that is not edited here")).click()
+    yield "list"
+    page.get_by_label("Name, e-mail address or WebID").fill("nobody-of-this-name")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("Nobody was found.").wait_for()
+    yield "nobody"
+    page.get_by_label("Name, e-mail address or WebID").fill("https://friend.example/profile#me")
+    page.get_by_label("Role", exact=True).select_option("manage")
+    page.get_by_role("button", name="Continue").click()
+    yield "preview"
+    page.goto(f"{photos.url('why')}?who={photos.friend.name}")
+    yield "why"
+    page.goto(photos.url("ask"))
+    yield "ask"
+    page.goto(photos.url("requests", " ").strip())
+    yield "requests"
+    page.goto(photos.url("files"))
+    page.get_by_role("link", name="Share", exact=True).click()
+    page.get_by_role("dialog").get_by_role("heading", name="Share “photos”").wait_for()
+    yield "dialog"
