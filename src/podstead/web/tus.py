@@ -109,9 +109,14 @@ def read_new_upload(metadata: str | None, *, size_bytes: int, base_url: str) -> 
     )
 
 
-def member(container: ResourcePath, filename: str) -> ResourcePath:
-    """The document with that name in a container. Raises BadRequest for a name that is no name."""
-    return parse_path(f"{container}{encode_segment(filename.encode())}".encode())
+def member(container: ResourcePath, *names: str) -> ResourcePath:
+    """The document with that name in a container, or in one below it. Raises BadRequest for a name
+    that is no name."""
+    if not all(names):
+        raise BadRequest("The name of a file is empty")
+    return parse_path(
+        (container + "/".join(encode_segment(name.encode()) for name in names)).encode()
+    )
 
 
 def type_of(target: ResourcePath, stated: str | None) -> str:

@@ -38,13 +38,16 @@ class UploadsEndpoint:
         base_url: str,
         max_bytes: int,
         place: str = PLACE,
+        for_own_pages: bool = False,
     ) -> None:
-        """``max_bytes`` is the maximum size of a body."""
+        """``max_bytes`` is the maximum size of a body. ``for_own_pages`` is true if only pages of
+        this server send requests, so that their Origin is no application's."""
         self._service = service
         self._challenges = challenges
         self._base_url = base_url
         self._place = place
         self._max_bytes = max_bytes
+        self._for_own_pages = for_own_pages
 
     def routes(self) -> tuple[Route, ...]:
         """The routes for agents with ordinary credentials."""
@@ -108,8 +111,7 @@ class UploadsEndpoint:
         )
         if is_of_service(record.target):
             raise NotFound("There can be no resource at the target")
-        origin = get(b"origin")
-        state = await self._service.create(record, agent, origin)
+        state = await self._service.create(record, agent, self._origin(request))
         location = f"{self._base_url}{self._place}{state.upload}"
         if request.body.announced and record.size_bytes:
             state = await self._append_first(state, request, agent)
@@ -148,8 +150,11 @@ class UploadsEndpoint:
             raise UnsupportedMediaType(f"The Content-Type must be {tus.CONTENT_TYPE}")
         checksum = tus.read_checksum(get(b"upload-checksum"))
         return await self._service.append(
-            upload, offset_bytes, request.body, agent, get(b"origin"), checksum=checksum
+            upload, offset_bytes, request.body, agent, self._origin(request), checksum=checksum
         )
+
+    def _origin(self, request: Request) -> str | None:
+        return None if self._for_own_pages else request.fields.get(b"origin")
 
     async def cancel(self, request: Request, agent: Identity | None) -> Response:
         """DELETE: give the upload up (termination)."""

@@ -1,0 +1,1 @@
+"""Uploads of files and folders to the pages."""

@@ -1,0 +1,40 @@
+"""``/.pages/uploads/``: resumable uploads of the pages' own script, for the person who is signed in.
+
+They are those of ``/.uploads/``, with the session instead of credentials. Each request carries the
+token of the session in ``X-CSRF-Token``.
+"""
+
+from __future__ import annotations
+
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.response import Response
+from podstead.web.routes import Endpoint
+from podstead.web.uploads_endpoint import UploadsEndpoint
+
+
+class PageUploads:
+    """Creates, continues and cancels the uploads of a person."""
+
+    def __init__(self, endpoint: UploadsEndpoint) -> None:
+        self._endpoint = endpoint
+
+    async def create(self, page: PageRequest) -> Response:
+        """POST: begin an upload."""
+        return await self._answer(page, self._endpoint.create)
+
+    async def inspect(self, page: PageRequest) -> Response:
+        """HEAD: how much has been received."""
+        return await self._answer(page, self._endpoint.inspect)
+
+    async def append(self, page: PageRequest) -> Response:
+        """PATCH: receive more."""
+        return await self._answer(page, self._endpoint.append)
+
+    async def cancel(self, page: PageRequest) -> Response:
+        """DELETE: give the upload up."""
+        return await self._answer(page, self._endpoint.cancel)
+
+    async def _answer(self, page: PageRequest, endpoint: Endpoint) -> Response:
+        if page.request.method != "HEAD":
+            page.check_token(None)
+        return await self._endpoint.answer(endpoint, page.request, page.identity)

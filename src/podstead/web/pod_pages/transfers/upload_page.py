@@ -1,0 +1,211 @@
+"""``/.pages/upload/<container>``: the form for uploading files, which works without scripts.
+
+Each file becomes a PUT that does not replace anything, unless the person chose that. What happens
+to names that are taken is chosen once for all files of the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.conditional import UNCONDITIONAL, Conditions
+from podstead.core.errors import (
+    BadRequest,
+    Conflict,
+    NotAuthenticated,
+    NotFound,
+    PreconditionFailed,
+    RequestRefused,
+)
+from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
+from podstead.resources.outcome import Result
+from podstead.resources.service import ResourceService
+from podstead.web import tus
+from podstead.web.multipart_forms import FormPart, read_parts
+from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.notices import Notice, Tone, add_notices
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import N_
+from podstead.web.response import Response
+from podstead.web.routes import is_of_service
+
+MAX_NUMBER: Final = 100
+"""How often a name is changed until it is free."""
+
+_NEW: Final = Conditions(if_none_match="*")
+_NAME: Final = re.compile(r"(?P<stem>.+?)(?: \((?P<number>[0-9]{1,3})\))?(?P<end>\.[^.]*)?", re.DOTALL)
+
+add_notices(
+    Tone.DONE,
+    uploaded=N_("Uploaded files: %(subject)s."),
+    nothing_uploaded=N_("You have not chosen a file."),
+)
+
+
+class TakenNames(Enum):
+    """What happens to a file whose name is taken."""
+
+    KEEP = "keep"
+    """It gets another name, so that both are kept."""
+    REPLACE = "replace"
+    SKIP = "skip"
+
+
+class Ending(Enum):
+    """What became of one file."""
+
+    STORED = "stored"
+    REPLACED = "replaced"
+    RENAMED = "renamed"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """One file of a form. ``name`` is the name it got; ``message`` says why it failed."""
+
+    sent_name: str
+    name: str
+    ending: Ending
+    message: str = ""
+
+
+class UploadPage:
+    """Shows the form and receives the files."""
+
+    def __init__(
+        self,
+        *,
+        resources: ResourceService,
+        renderer: PageRenderer,
+        see_other: Callable[[str, Notice], Response],
+    ) -> None:
+        self._resources = resources
+        self._renderer = renderer
+        self._see_other = see_other
+
+    async def get(self, page: PageRequest) -> Response:
+        """The form by itself. Raises NotAuthenticated, AccessDenied, NotFound."""
+        target = _container(page)
+        await self._resources.handle(page.operation("HEAD", target))
+        return self._page(page, target, [])
+
+    async def post(self, page: PageRequest) -> Response:
+        """Store the files. Raises NotAuthenticated, WrongFormToken, and what reading a form
+        raises."""
+        target = _container(page)
+        taken = TakenNames.KEEP
+        files: list[UploadedFile] = []
+        has_token = False
+        async for part in read_parts(page.request):
+            if part.filename is None:
+                text = await part.text()
+                if part.name == "csrf_token":
+                    page.check_token(text)
+                    has_token = True
+                elif part.name == "taken":
+                    taken = _taken(text)
+                continue
+            if not has_token:  # the form has it before the files
+                page.check_token(None)
+                has_token = True
+            if part.filename:
+                files.append(await self._store(page, target, part, part.filename, taken))
+        if not files:
+            return self._see_other(files_url(target), Notice("nothing-uploaded"))
+        if all(each.ending in (Ending.STORED, Ending.REPLACED) for each in files):
+            return self._see_other(files_url(target), Notice("uploaded", str(len(files))))
+        return self._page(page, target, files)
+
+    def _page(self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]) -> Response:
+        return self._renderer.page(
+            page,
+            "transfers/upload_page.html",
+            target=target,
+            name=shown_name(target),
+            breadcrumb=breadcrumb(target),
+            files=files,
+        )
+
+    async def _store(
+        self,
+        page: PageRequest,
+        container: ResourcePath,
+        part: FormPart,
+        sent_name: str,
+        taken: TakenNames,
+    ) -> UploadedFile:
+        """Store one file; a refusal concerns this file only. Raises NotAuthenticated."""
+        name = sent_name
+        try:
+            for _ in range(MAX_NUMBER):
+                conditions = UNCONDITIONAL if taken is TakenNames.REPLACE else _NEW
+                try:
+                    result = await self._put(page, container, part, name, conditions)
+                except PreconditionFailed:
+                    if taken is TakenNames.SKIP:
+                        return UploadedFile(sent_name, name, Ending.SKIPPED)
+                    if part.is_read:  # somebody took the name meanwhile
+                        raise
+                    name = numbered(name)
+                else:
+                    return UploadedFile(sent_name, name, _ending(result, name == sent_name))
+            raise Conflict("There are too many files with names like this one")
+        except NotAuthenticated:
+            raise
+        except RequestRefused as error:
+            return UploadedFile(sent_name, name, Ending.FAILED, str(error))
+
+    async def _put(
+        self,
+        page: PageRequest,
+        container: ResourcePath,
+        part: FormPart,
+        name: str,
+        conditions: Conditions,
+    ) -> Result:
+        target = tus.member(container, *name.split("/"))
+        if is_of_service(target) or auxiliary_kind(target) is not None:
+            raise Conflict("The server needs this name for itself: rename the file first")
+        content_type = tus.type_of(target, part.content_type)
+        request = page.operation("PUT", target, body=part, content_type=content_type)
+        request.operation = replace(request.operation, conditions=conditions)
+        return (await self._resources.handle(request)).result
+
+
+def numbered(name: str) -> str:
+    """The next name to try: ``a.txt``, ``a (2).txt``, ``a (3).txt``."""
+    above, slash, last = name.rpartition("/")
+    matched = _NAME.fullmatch(last)
+    if matched is None:
+        raise BadRequest("The file has no name")
+    number = int(matched["number"] or 1) + 1
+    return f"{above}{slash}{matched['stem']} ({number}){matched['end'] or ''}"
+
+
+def _container(page: PageRequest) -> ResourcePath:
+    if not is_container(page.target):
+        raise NotFound("Files are uploaded to folders")
+    return page.target
+
+
+def _taken(text: str) -> TakenNames:
+    try:
+        return TakenNames(text)
+    except ValueError as error:
+        raise BadRequest("There is no such choice") from error
+
+
+def _ending(result: Result, has_its_name: bool) -> Ending:  # noqa: FBT001 - of one caller
+    if result is Result.CHANGED:
+        return Ending.REPLACED
+    return Ending.STORED if has_its_name else Ending.RENAMED

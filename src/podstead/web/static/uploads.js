@@ -1,0 +1,692 @@
+// Uploads of files and folders: chosen, dropped or pasted, several at a time, with bars, and continued
+// after a broken connection or a reload of the page. The protocol is tus 1.0.0.
+
+const PLACE = "/.pages/uploads/";
+const AT_ONCE = 3;
+const PART_BYTES = 32 * 1024 * 1024;
+const SMALL_BYTES = 256 * 1024; // in one request
+const MAX_ATTEMPTS = 12; // without any progress
+const MAX_DELAY_MS = 20_000;
+const WINDOW_MS = 8_000; // over which the speed is measured
+const SHOWN_ROWS = 200;
+const REMEMBERED_MS = 24 * 60 * 60 * 1000;
+const MEMORY = "podstead-upload ";
+
+/** @typedef {{file: File, path: string}} Chosen A file, and its path relative to the container. */
+/** @typedef {"waiting" | "sending" | "pausing" | "done" | "skipped" | "failed" | "cancelled"} State */
+/** @typedef {"replace" | "keep" | "skip"} Choice */
+
+/** The server's answer to one request. */
+class Answer {
+  /** @param {XMLHttpRequest} request */
+  constructor(request) {
+    this.status = request.status;
+    this.text = request.responseText;
+    /** @param {string} name */
+    this.header = (name) => request.getResponseHeader(name);
+  }
+
+  get offset() {
+    return Number(this.header("Upload-Offset"));
+  }
+
+  /** What the server says about a refusal. */
+  get message() {
+    try {
+      return String(JSON.parse(this.text).message);
+    } catch {
+      return "";
+    }
+  }
+}
+
+/** The request, or the whole upload, was cancelled. */
+class Cancelled extends Error {}
+/** The connection broke, or the server is busy: try again. */
+class Interrupted extends Error {}
+/** The server refused. */
+class Refused extends Error {
+  /** @param {Answer} answer */
+  constructor(answer) {
+    super(answer.message);
+    this.status = answer.status;
+  }
+}
+
+/** One file on its way. */
+class Upload {
+  /**
+   * @param {Chosen} chosen
+   * @param {Uploads} all
+   */
+  constructor(chosen, all) {
+    this.file = chosen.file;
+    this.path = chosen.path;
+    this.all = all;
+    /** @type {State} */
+    this.state = "waiting";
+    this.sent = 0;
+    this.message = "";
+    this.attempts = 0;
+    /** @type {string | null} */
+    this.url = null;
+    /** @type {XMLHttpRequest | null} */
+    this.request = null;
+    /** @type {(() => void) | null} */
+    this.wake = null;
+    this.row = new Row(this);
+  }
+
+  get isOver() {
+    return ["done", "skipped", "failed", "cancelled"].includes(this.state);
+  }
+
+  /** Where this file is remembered, so that the upload continues after a reload. */
+  get memory() {
+    const { name, size, lastModified } = this.file;
+    return MEMORY + [this.all.container + this.path, name, size, lastModified].join(" ");
+  }
+
+  /** Send everything, however often the connection breaks. Never rejects. */
+  async run() {
+    this.set("sending");
+    this.url ??= recall(this.memory);
+    try {
+      while (true) {
+        try {
+          await this.continue();
+          break;
+        } catch (error) {
+          if (error instanceof Refused && error.status === 412) {
+            if (!(await this.resolve())) return;
+          } else if (error instanceof Interrupted) {
+            await this.pause();
+          } else {
+            throw error;
+          }
+        }
+      }
+      forget(this.memory);
+      this.sent = this.file.size;
+      this.set("done");
+    } catch (error) {
+      if (error instanceof Cancelled) return;
+      this.message = error instanceof Error ? error.message : "";
+      this.set("failed");
+    }
+  }
+
+  /** Begin the upload or ask how far it is, and send the rest. */
+  async continue() {
+    const offset = this.url === null ? await this.create() : await this.ask(this.url);
+    this.progress(offset);
+    while (this.url !== null && this.sent < this.file.size) {
+      const part = this.file.slice(this.sent, this.sent + PART_BYTES);
+      const headers = { "Upload-Offset": String(this.sent), "Content-Type": OCTETS };
+      const answer = await this.send("PATCH", this.url, headers, part);
+      if (answer.status === 404) this.restart();
+      if (answer.status === 409) throw new Interrupted(); // another offset: ask
+      if (answer.status !== 204) throw new Refused(answer);
+      this.progress(answer.offset);
+    }
+  }
+
+  /** @returns {Promise<number>} how much the server has */
+  async create() {
+    /** @type {Record<string, string>} */
+    const metadata = { target: this.all.target(this.path) };
+    if (this.file.type) metadata.filetype = this.file.type;
+    if (this.all.choice !== "replace") metadata["if-none-match"] = "*";
+    /** @type {Record<string, string>} */
+    const headers = {
+      "Upload-Length": String(this.file.size),
+      "Upload-Metadata": Object.entries(metadata)
+        .map(([key, value]) => `${key} ${btoa(value)}`)
+        .join(","),
+    };
+    const small = this.file.size > 0 && this.file.size <= SMALL_BYTES;
+    if (small) headers["Content-Type"] = OCTETS;
+    const answer = await this.send("POST", PLACE, headers, small ? this.file : null);
+    if (answer.status !== 201) throw new Refused(answer);
+    const location = new URL(answer.header("Location") ?? "", window.location.href);
+    this.url = location.pathname;
+    if (answer.offset < this.file.size) remember(this.memory, this.url);
+    return answer.offset;
+  }
+
+  /**
+   * @param {string} url
+   * @returns {Promise<number>} how much the server has
+   */
+  async ask(url) {
+    const answer = await this.send("HEAD", url, {}, null);
+    if (answer.status === 200 && Number(answer.header("Upload-Length")) === this.file.size) {
+      return answer.offset;
+    }
+    if (answer.status === 200 || answer.status === 404) this.restart();
+    throw new Refused(answer);
+  }
+
+  /** The server does not know the upload any more. */
+  restart() {
+    this.url = null;
+    forget(this.memory);
+    throw new Interrupted();
+  }
+
+  /** @param {number} offset what the server has on its disk */
+  progress(offset) {
+    if (offset > this.sent) this.attempts = 0;
+    this.sent = offset;
+    this.all.changed();
+  }
+
+  /**
+   * The name is taken: do what the person chooses for all.
+   * @returns {Promise<boolean>} whether to go on
+   */
+  async resolve() {
+    const choice = await this.all.ask(this);
+    if (this.isOver) return false;
+    this.url = null;
+    forget(this.memory);
+    if (choice === "keep") this.path = numbered(this.path);
+    if (choice !== "skip") return true;
+    this.set("skipped");
+    return false;
+  }
+
+  /** Wait before the next attempt, longer each time, but not longer than until the network is back. */
+  async pause() {
+    this.attempts += 1;
+    if (this.attempts > MAX_ATTEMPTS) throw new Error(this.all.text("broken"));
+    this.set("pausing");
+    const longest = Math.min(MAX_DELAY_MS, 500 * 2 ** this.attempts);
+    await new Promise((resolve) => {
+      this.wake = () => resolve(undefined);
+      setTimeout(resolve, longest * (0.5 + Math.random() / 2));
+    });
+    this.wake = null;
+    if (this.isOver) throw new Cancelled();
+    this.set("sending");
+  }
+
+  cancel() {
+    if (this.isOver) return;
+    this.set("cancelled");
+    forget(this.memory);
+    this.request?.abort();
+    this.wake?.();
+    if (this.url !== null) this.send("DELETE", this.url, {}, null).catch(() => {});
+  }
+
+  retry() {
+    this.attempts = 0;
+    this.message = "";
+    this.set("waiting");
+    this.all.next();
+  }
+
+  /** @param {State} state */
+  set(state) {
+    this.state = state;
+    this.all.changed();
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} url
+   * @param {Record<string, string>} headers
+   * @param {Blob | null} body
+   * @returns {Promise<Answer>}
+   */
+  send(method, url, headers, body) {
+    const request = new XMLHttpRequest();
+    request.open(method, url);
+    request.setRequestHeader("Tus-Resumable", "1.0.0");
+    request.setRequestHeader("Accept", "application/json");
+    request.setRequestHeader("X-CSRF-Token", document.body.dataset.csrfToken ?? "");
+    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    const before = this.sent;
+    request.upload.onprogress = ({ loaded }) => {
+      this.sent = Math.min(before + loaded, this.file.size);
+      this.all.changed();
+    };
+    if (method !== "DELETE") this.request = request;
+    return new Promise((resolve, reject) => {
+      request.onload = () => {
+        const { status } = request;
+        const isBusy = status >= 500 && status !== 507;
+        if (isBusy || [408, 423, 425, 429].includes(status)) reject(new Interrupted());
+        else resolve(new Answer(request));
+      };
+      request.onerror = () => reject(new Interrupted());
+      request.onabort = () => reject(new Cancelled());
+      request.send(body);
+    }).finally(() => {
+      if (this.request === request) this.request = null;
+    });
+  }
+}
+
+const OCTETS = "application/offset+octet-stream";
+
+/** What the list shows of one upload. */
+class Row {
+  /** @param {Upload} upload */
+  constructor(upload) {
+    this.upload = upload;
+    this.element = document.createElement("li");
+    this.name = document.createElement("span");
+    this.name.className = "upload-name";
+    this.bar = document.createElement("progress");
+    this.bar.max = 1;
+    this.bar.setAttribute("aria-label", upload.path);
+    this.status = document.createElement("span");
+    this.status.className = "upload-status";
+    const { all } = upload;
+    this.cancel = all.button("cancel", upload.path, () => upload.cancel());
+    this.retry = all.button("retry", upload.path, () => upload.retry());
+    this.element.append(this.name, this.bar, this.status, this.cancel, this.retry);
+  }
+
+  show() {
+    const { upload } = this;
+    const { all, state } = upload;
+    this.element.dataset.state = state;
+    this.name.textContent = upload.path;
+    this.bar.value = upload.file.size ? upload.sent / upload.file.size : Number(state === "done");
+    this.bar.hidden = upload.isOver;
+    this.cancel.hidden = upload.isOver;
+    this.retry.hidden = state !== "failed";
+    const size = all.size(upload.file.size);
+    this.status.textContent =
+      state === "sending"
+        ? all.text("of", { sent: all.size(upload.sent), size })
+        : state === "failed" && upload.message
+          ? upload.message
+          : state === "waiting" || state === "done"
+            ? `${all.text(state)} · ${size}`
+            : all.text(state);
+  }
+}
+
+/** All uploads of a page. */
+class Uploads {
+  /** @param {HTMLElement} place the element of the template */
+  constructor(place) {
+    this.place = place;
+    this.container = place.dataset.target ?? "/";
+    this.list = /** @type {HTMLElement} */ (place.querySelector(".upload-list"));
+    this.panel = /** @type {HTMLElement} */ (place.querySelector(".upload-panel"));
+    this.total = /** @type {HTMLProgressElement} */ (place.querySelector(".upload-total"));
+    this.summary = /** @type {HTMLElement} */ (place.querySelector(".upload-summary"));
+    this.news = /** @type {HTMLElement} */ (place.querySelector("[aria-live]"));
+    this.dialog = /** @type {HTMLDialogElement} */ (place.querySelector("dialog"));
+    /** @type {Upload[]} */
+    this.uploads = [];
+    /** @type {Choice | null} the choice for all names that are taken */
+    this.choice = null;
+    /** @type {Promise<Choice> | null} */
+    this.asking = null;
+    /** @type {[number, number][]} what had been sent at which time */
+    this.samples = [];
+    this.isDrawing = false;
+    this.language = document.documentElement.lang || "en";
+  }
+
+  // --- what the page does --------------------------------------------------------------------
+
+  listen() {
+    const form = /** @type {HTMLFormElement} */ (this.place.querySelector("form"));
+    form.hidden = true;
+    const inputs = this.place.querySelectorAll(".upload-buttons input");
+    for (const input of /** @type {NodeListOf<HTMLInputElement>} */ (inputs)) {
+      input.addEventListener("change", () => {
+        this.add(
+          [...(input.files ?? [])].map((file) => ({
+            file,
+            path: file.webkitRelativePath || file.name,
+          })),
+        );
+        input.value = "";
+      });
+    }
+    const buttons = /** @type {HTMLElement} */ (this.place.querySelector(".upload-buttons"));
+    buttons.hidden = false;
+    for (const button of buttons.querySelectorAll("button")) {
+      button.addEventListener("click", () => {
+        /** @type {HTMLInputElement} */ (button.nextElementSibling).click();
+      });
+    }
+    this.place.querySelector(".upload-cancel-all")?.addEventListener("click", () => {
+      for (const upload of this.uploads) upload.cancel();
+    });
+    this.listenForDrops();
+    document.addEventListener("paste", (event) => this.paste(event));
+    window.addEventListener("online", () => this.uploads.forEach((upload) => upload.wake?.()));
+    window.addEventListener("beforeunload", (event) => {
+      if (this.uploads.some((upload) => !upload.isOver)) event.preventDefault();
+    });
+    forgetOld();
+  }
+
+  listenForDrops() {
+    let inside = 0; // elements within elements
+    /** @param {DragEvent} event */
+    const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+    document.addEventListener("dragenter", (event) => {
+      if (!hasFiles(event)) return;
+      inside += 1;
+      this.place.classList.add("dropping");
+    });
+    document.addEventListener("dragleave", (event) => {
+      if (!hasFiles(event)) return;
+      inside -= 1;
+      if (inside <= 0) this.place.classList.remove("dropping");
+    });
+    document.addEventListener("dragover", (event) => {
+      if (hasFiles(event)) event.preventDefault();
+    });
+    document.addEventListener("drop", async (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      inside = 0;
+      this.place.classList.remove("dropping");
+      this.add(await dropped(/** @type {DataTransfer} */ (event.dataTransfer)));
+    });
+  }
+
+  /** @param {ClipboardEvent} event */
+  paste(event) {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (!files.length || isEditable(event.target)) return;
+    event.preventDefault();
+    const moment = new Date().toISOString().slice(0, 19).replaceAll(":", ".").replace("T", " ");
+    this.add(
+      files.map((file) => ({
+        file,
+        // Every picture in a clipboard has the same name.
+        path: file.name.startsWith("image.") ? `${moment}${file.name.slice(5)}` : file.name,
+      })),
+    );
+  }
+
+  // --- the queue -----------------------------------------------------------------------------
+
+  /** @param {Chosen[]} chosen */
+  add(chosen) {
+    if (!chosen.length) return;
+    if (this.uploads.every((upload) => upload.isOver)) {
+      this.uploads = this.uploads.filter((upload) => upload.state === "failed");
+      this.list.replaceChildren(...this.uploads.map((upload) => upload.row.element));
+      this.choice = null;
+      this.samples = [];
+    }
+    for (const each of chosen) {
+      const upload = new Upload(each, this);
+      this.uploads.push(upload);
+      if (this.list.childElementCount < SHOWN_ROWS) this.list.append(upload.row.element);
+    }
+    this.panel.hidden = false;
+    this.news.textContent = this.text("begun", { count: this.number(chosen.length) });
+    this.next();
+  }
+
+  /** Begin as many as may be sent at once. */
+  next() {
+    const sending = this.uploads.filter((each) => ["sending", "pausing"].includes(each.state));
+    for (const upload of this.uploads) {
+      if (sending.length >= AT_ONCE) break;
+      if (upload.state !== "waiting") continue;
+      sending.push(upload);
+      upload.run().then(() => this.next());
+    }
+    this.changed();
+    if (this.uploads.length && this.uploads.every((upload) => upload.isOver)) this.finish();
+  }
+
+  finish() {
+    const done = this.uploads.filter((upload) => upload.state === "done").length;
+    const failed = this.uploads.filter((upload) => upload.state === "failed").length;
+    const numbers = { done: this.number(done), failed: this.number(failed) };
+    this.news.textContent = this.text(failed ? "some-failed" : "finished", numbers);
+    if (!done) return;
+    // The page may show what is new by itself, and prevents the default then.
+    const event = new CustomEvent("uploads-finished", { cancelable: true, detail: { failed } });
+    if (document.dispatchEvent(event) && !failed) window.location.reload();
+  }
+
+  /**
+   * What to do with names that are taken. The person is asked once for all of them.
+   * @param {Upload} upload
+   * @returns {Promise<Choice>}
+   */
+  ask(upload) {
+    if (this.choice !== null) return Promise.resolve(this.choice);
+    this.asking ??= new Promise((resolve) => {
+      const { dialog } = this;
+      const text = /** @type {HTMLElement} */ (dialog.querySelector(".upload-taken"));
+      text.textContent = this.text("taken", { name: upload.path });
+      dialog.returnValue = "";
+      dialog.addEventListener(
+        "close",
+        () => {
+          this.asking = null;
+          const { returnValue } = dialog;
+          this.choice = returnValue === "replace" || returnValue === "keep" ? returnValue : "skip";
+          resolve(this.choice);
+        },
+        { once: true },
+      );
+      dialog.showModal();
+    });
+    return this.asking;
+  }
+
+  /**
+   * The path of a file as the server has it.
+   * @param {string} path
+   */
+  target(path) {
+    return this.container + path.split("/").map(encodeURIComponent).join("/");
+  }
+
+  // --- what is shown -------------------------------------------------------------------------
+
+  /** Draw soon, at most once for each frame. */
+  changed() {
+    if (this.isDrawing) return;
+    this.isDrawing = true;
+    setTimeout(() => {
+      this.isDrawing = false;
+      this.draw();
+    }, 100);
+  }
+
+  draw() {
+    const counted = this.uploads.filter(({ state }) => state !== "cancelled" && state !== "skipped");
+    const size = counted.reduce((sum, { file }) => sum + file.size, 0);
+    const sent = counted.reduce((sum, upload) => sum + upload.sent, 0);
+    const done = counted.filter(({ state }) => state === "done").length;
+    this.uploads.slice(0, SHOWN_ROWS).forEach(({ row }) => row.show());
+    this.total.value = size ? sent / size : 0;
+    const parts = [
+      this.text("files", { done: this.number(done), count: this.number(counted.length) }),
+      this.text("of", { sent: this.size(sent), size: this.size(size) }),
+    ];
+    const isOver = this.uploads.every((upload) => upload.isOver);
+    const speed = this.speed(sent);
+    if (!isOver && speed > 0) {
+      parts.push(this.text("speed", { size: this.size(speed) }));
+      parts.push(this.text("left", { time: this.time((size - sent) / speed) }));
+    }
+    this.summary.textContent = parts.join(" · ");
+    const cancelAll = this.place.querySelector(".upload-cancel-all");
+    cancelAll?.toggleAttribute("hidden", isOver);
+    this.total.hidden = isOver;
+  }
+
+  /**
+   * Bytes per second over the last seconds.
+   * @param {number} sent
+   */
+  speed(sent) {
+    const now = performance.now();
+    this.samples.push([now, sent]);
+    while (this.samples.length > 2 && this.samples[0][0] < now - WINDOW_MS) this.samples.shift();
+    const [before, had] = this.samples[0];
+    return now > before ? Math.max(0, ((sent - had) * 1000) / (now - before)) : 0;
+  }
+
+  /**
+   * A text of the template in the language of the page.
+   * @param {string} name
+   * @param {Record<string, string>} values
+   */
+  text(name, values = {}) {
+    const text = this.place.getAttribute(`data-text-${name}`) ?? name;
+    return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+  }
+
+  /** @param {number} count */
+  number(count) {
+    return new Intl.NumberFormat(this.language).format(count);
+  }
+
+  /** @param {number} bytes */
+  size(bytes) {
+    const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
+    let [value, unit] = [bytes, 0];
+    while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
+    const options = { style: "unit", unit: units[unit], maximumFractionDigits: unit ? 1 : 0 };
+    return new Intl.NumberFormat(this.language, /** @type {any} */ (options)).format(value);
+  }
+
+  /** @param {number} seconds */
+  time(seconds) {
+    const [value, unit] =
+      seconds < 60
+        ? [seconds, "second"]
+        : seconds < 3600
+          ? [seconds / 60, "minute"]
+          : [seconds / 3600, "hour"];
+    const options = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 };
+    const format = new Intl.NumberFormat(this.language, /** @type {any} */ (options));
+    return format.format(Math.ceil(value));
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} path
+   * @param {() => void} act
+   */
+  button(name, path, act) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "plain small";
+    button.textContent = this.text(name);
+    button.setAttribute("aria-label", `${this.text(name)}: ${path}`);
+    button.addEventListener("click", act);
+    return button;
+  }
+}
+
+/**
+ * The next name to try: "a.txt", "a (2).txt", "a (3).txt".
+ * @param {string} path
+ */
+function numbered(path) {
+  const [, above, name, end] = /** @type {string[]} */ (/^(.*\/)?(.+?)(\.[^./]*)?$/s.exec(path));
+  const counted = /^(.*) \((\d+)\)$/s.exec(name);
+  const next = counted ? `${counted[1]} (${Number(counted[2]) + 1})` : `${name} (2)`;
+  return (above ?? "") + next + (end ?? "");
+}
+
+/**
+ * All files that were dropped, those in folders with their paths.
+ * @param {DataTransfer} data
+ * @returns {Promise<Chosen[]>}
+ */
+async function dropped(data) {
+  // The items are gone after the first await.
+  const entries = [...data.items].map((item) => item.webkitGetAsEntry?.() ?? null);
+  const files = [...data.files].map((file) => ({ file, path: file.name }));
+  if (entries.every((entry) => entry === null)) return files;
+  const found = await Promise.all(entries.map((entry) => (entry ? filesIn(entry, "") : [])));
+  return found.flat();
+}
+
+/**
+ * @param {FileSystemEntry} entry
+ * @param {string} above
+ * @returns {Promise<Chosen[]>}
+ */
+async function filesIn(entry, above) {
+  const path = above + entry.name;
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => {
+      /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject);
+    });
+    return [{ file, path }];
+  }
+  const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
+  const found = [];
+  while (true) {
+    /** @type {FileSystemEntry[]} */
+    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length) return found;
+    for (const each of some) found.push(...(await filesIn(each, `${path}/`)));
+  }
+}
+
+/** @param {EventTarget | null} target */
+function isEditable(target) {
+  return target instanceof HTMLElement && target.matches("input, textarea, [contenteditable]");
+}
+
+// --- what is remembered when the page is reloaded -----------------------------------------------
+
+/** @param {string} key */
+function recall(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? "null")?.url ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {string} key
+ * @param {string} url
+ */
+function remember(key, url) {
+  try {
+    localStorage.setItem(key, JSON.stringify({ url, at: Date.now() }));
+  } catch {
+    // The upload works all the same; it only cannot be continued after a reload.
+  }
+}
+
+/** @param {string} key */
+function forget(key) {
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // Nothing was stored either.
+  }
+}
+
+function forgetOld() {
+  try {
+    for (const key of Object.keys(localStorage).filter((each) => each.startsWith(MEMORY))) {
+      const at = JSON.parse(localStorage.getItem(key) ?? "{}").at;
+      if (!(at > Date.now() - REMEMBERED_MS)) localStorage.removeItem(key);
+    }
+  } catch {
+    // As above.
+  }
+}
+
+const place = document.querySelector("[data-uploads]");
+if (place instanceof HTMLElement) new Uploads(place).listen();
