@@ -233,20 +233,21 @@ def build_application(
         clock=clock,
         randomness=randomness,
     )
-    uploads = UploadsEndpoint(
-        service=UploadService(
-            resources=service,
-            records=RecordStore(store, clock, randomness),
-            capacity=capacity,
-        ),
+    uploads = UploadService(
+        resources=service, records=RecordStore(store, clock, randomness), capacity=capacity
+    )
+    upload_routes = UploadsEndpoint(
+        service=uploads,
         challenges=challenges,
         base_url=base_url,
         max_bytes=settings.max_body_bytes,
-    )
+    ).routes()
     pod_pages = build_pod_pages(
         settings,
         records=RecordStore(store, clock, randomness),
         resources=service,
+        uploads=uploads,
+        challenges=challenges,
         tokens=verification.pod_tokens,
         accounts=provider.people() if provider and not parted_hosts else None,
         invalid_credentials=invalid_credentials,
@@ -282,7 +283,7 @@ def build_application(
                     Access.PUBLIC,
                 ),
                 *live_updates.routes(),
-                *uploads.routes(),
+                *upload_routes,
                 *pod_pages,
                 *(() if parted_hosts else provider_routes),
             ),

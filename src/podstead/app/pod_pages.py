@@ -7,10 +7,12 @@ from urllib.parse import urlsplit
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages
 from podstead.config import Settings
 from podstead.resources.service import ResourceService
+from podstead.resources.uploads import UploadService
 from podstead.storage.record_store import RecordStore
+from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.cookies import CookieJar
 from podstead.web.limits import InvalidCredentialLimit
-from podstead.web.pod_pages.addresses import PREFIX
+from podstead.web.pod_pages.addresses import PREFIX, UPLOADS
 from podstead.web.pod_pages.components_page import ComponentsPage
 from podstead.web.pod_pages.files.container_page import ContainerPage
 from podstead.web.pod_pages.files.document_page import DocumentPage
@@ -23,8 +25,11 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.routes import PodPages, pod_page_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.pod_pages.transfers.page_uploads import PageUploads
+from podstead.web.pod_pages.transfers.upload_page import UploadPage
 from podstead.web.resource_responses import Responder
 from podstead.web.routes import Route
+from podstead.web.uploads_endpoint import UploadsEndpoint
 
 
 def build_pod_pages(
@@ -32,6 +37,8 @@ def build_pod_pages(
     *,
     records: RecordStore,
     resources: ResourceService,
+    uploads: UploadService,
+    challenges: AuthenticateChallenges,
     tokens: TypedTokens,
     accounts: People | None,
     invalid_credentials: InvalidCredentialLimit,
@@ -52,6 +59,17 @@ def build_pod_pages(
             documents=DocumentPage(resources=resources, renderer=renderer),
         ),
         raw=RawContent(resources=resources, responder=Responder(base_url=base_url)),
+        upload=UploadPage(resources=resources, renderer=renderer, see_other=guard.see_other),
+        uploads=PageUploads(
+            UploadsEndpoint(
+                service=uploads,
+                challenges=challenges,
+                base_url=base_url,
+                max_bytes=settings.max_body_bytes,
+                place=UPLOADS,
+                for_own_pages=True,
+            )
+        ),
         sign_in=SignInPage(
             by_token=by_token.sign_in if settings.simple_tokens else None,
             account_sign_in=None if accounts is None else "/idp/login",

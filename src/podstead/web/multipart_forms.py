@@ -80,9 +80,9 @@ async def read_parts(request: Request) -> AsyncIterator[FormPart]:
         raise UnsupportedMediaType(f"The form must be sent as {MEDIA_TYPE}")
     events = _parse(request, options["boundary"])
     async for event in events:
-        if not isinstance(event, MultipartSegment):
+        if not isinstance(event, MultipartSegment) or event.name is None:
             raise BadRequest("The form is malformed")
-        part = FormPart(event.name, event.filename, event.headers.get("Content-Type"), events)
+        part = FormPart(event.name, event.filename, event.header("Content-Type"), events)
         yield part
         async for _ in part.chunks(limit_bytes=sys.maxsize):
             pass

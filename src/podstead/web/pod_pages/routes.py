@@ -15,6 +15,8 @@ from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.pod_pages.transfers.page_uploads import PageUploads
+from podstead.web.pod_pages.transfers.upload_page import UploadPage
 from podstead.web.routes import Access, Route
 
 REST = "/{path...}"
@@ -26,6 +28,8 @@ class PodPages:
 
     files: FilesPage
     raw: RawContent
+    upload: UploadPage
+    uploads: PageUploads
     sign_in: SignInPage
     language: LanguageChoice
     components: ComponentsPage
@@ -38,6 +42,14 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
     return (
         route(addresses.FILES + REST, GET=pages.files.get),
         route(addresses.RAW + REST, GET=pages.raw.get),
+        route(addresses.UPLOAD + REST, GET=pages.upload.get, POST=pages.upload.post),
+        route(addresses.UPLOADS, POST=pages.uploads.create),
+        route(
+            f"{addresses.UPLOADS}{{upload}}",
+            HEAD=pages.uploads.inspect,
+            PATCH=pages.uploads.append,
+            DELETE=pages.uploads.cancel,
+        ),
         route(addresses.SIGN_IN, GET=pages.sign_in.get, POST=pages.sign_in.post),
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),

@@ -1,4 +1,4 @@
-"""``/.pages/uploads/``: resumable uploads of the pages' own script, for the person who is signed in.
+"""``/.pages/uploads/``: resumable uploads of the pages' own script.
 
 They are those of ``/.uploads/``, with the session instead of credentials. Each request carries the
 token of the session in ``X-CSRF-Token``.

@@ -41,7 +41,9 @@ MAX_NUMBER: Final = 100
 """How often a name is changed until it is free."""
 
 _NEW: Final = Conditions(if_none_match="*")
-_NAME: Final = re.compile(r"(?P<stem>.+?)(?: \((?P<number>[0-9]{1,3})\))?(?P<end>\.[^.]*)?", re.DOTALL)
+_NAME: Final = re.compile(
+    r"(?P<stem>.+?)(?: \((?P<number>[0-9]{1,3})\))?(?P<end>\.[^.]*)?", re.DOTALL
+)
 
 add_notices(
     Tone.DONE,
