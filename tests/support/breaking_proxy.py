@@ -33,7 +33,8 @@ class BreakingProxy:
     breaks: list[int] = field(default_factory=list)
     broken: int = 0
     target_port: int = 0
-    _sent: int = 0
+    sent: int = 0
+    """What clients have sent in all."""
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _open: set[socket.socket] = field(default_factory=set)
@@ -56,7 +57,7 @@ class BreakingProxy:
     def break_after(self, further: Sequence[int]) -> None:
         """Break connections once clients have sent so much more."""
         with self._lock:
-            self.breaks = [self._sent + number for number in further]
+            self.breaks = [self.sent + number for number in further]
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -87,8 +88,8 @@ class BreakingProxy:
 
     def _breaks_at(self, size_bytes: int) -> bool:
         with self._lock:
-            self._sent += size_bytes
-            if not self.breaks or self._sent < self.breaks[0]:
+            self.sent += size_bytes
+            if not self.breaks or self.sent < self.breaks[0]:
                 return False
             del self.breaks[0]
             self.broken += 1

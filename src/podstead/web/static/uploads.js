@@ -288,6 +288,7 @@ class Row {
     this.cancel = all.button("cancel", upload.path, () => upload.cancel());
     this.retry = all.button("retry", upload.path, () => upload.retry());
     this.element.append(this.name, this.bar, this.status, this.cancel, this.retry);
+    this.cancel.hidden = this.retry.hidden = true; // until it is shown for the first time
   }
 
   show() {
@@ -454,7 +455,9 @@ class Uploads {
     if (!done) return;
     // The page may show what is new by itself, and prevents the default then.
     const event = new CustomEvent("uploads-finished", { cancelable: true, detail: { failed } });
-    if (document.dispatchEvent(event) && !failed) window.location.reload();
+    if (document.dispatchEvent(event) && !failed) {
+      window.location.assign(this.place.dataset.afterwards ?? window.location.href);
+    }
   }
 
   /**

@@ -1,0 +1,266 @@
+"""Uploads on the pages in a real browser: dropped, pasted and chosen, through connections that
+break, and without scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
+
+from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
+from tests.support.browser_people import violations
+from tests.support.client import Client, Pod, create_pod
+from tests.support.server import running_server
+
+DEADLINE_MS = 60_000
+FILES = 50
+FILE_BYTES = 120_000
+CHOOSE = ".upload-buttons input:not([webkitdirectory])"
+WAIT_HERE = "document.addEventListener('uploads-finished', (event) => event.preventDefault())"
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture
+def proxy() -> Iterator[BreakingProxy]:
+    with running_breaking_proxy() as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def server(tmp_path: Path, proxy: BreakingProxy) -> Iterator[ProxiedServer]:
+    options = ["--workers", "2", "--base-url", f"http://localhost:{proxy.port}"]
+    with running_server(ProxiedServer(tmp_path / "root", options, proxy_port=proxy.port)) as server:
+        assert isinstance(server, ProxiedServer)
+        assert server.port is not None
+        proxy.target_port = server.port
+        yield server
+
+
+@pytest.fixture
+def pod(server: ProxiedServer) -> Pod:
+    return create_pod(server)
+
+
+@pytest.fixture
+def owner(pod: Pod) -> Iterator[Client]:
+    with pod.owner() as owner:
+        yield owner
+
+
+def file(name: str, content: bytes, media_type: str = "text/plain") -> FilePayload:
+    """A file that is chosen."""
+    return {"name": name, "mimeType": media_type, "buffer": content}
+
+
+def open_upload(page: Page, pod: Pod, *, scripts: bool = True) -> None:
+    """Sign in and go to the page for uploading to a folder."""
+    base = pod.server.base_url
+    page.goto(f"{base}/.pages/sign-in?next=/.pages/upload{pod.root}private/")
+    page.get_by_label("Token").fill(pod.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Upload to").wait_for()
+    if scripts:
+        page.locator(".upload-buttons").wait_for()
+
+
+def stored(owner: Client, pod: Pod, name: str) -> bytes | None:
+    answer = owner.get(f"{pod.root}private/{name}")
+    assert answer.status in {200, 404}
+    return answer.body if answer.status == 200 else None
+
+
+def news(page: Page, text: str) -> None:
+    """Wait until the page has said something to screen readers."""
+    expect(page.locator("[data-uploads] > [aria-live]")).to_contain_text(text, timeout=DEADLINE_MS)
+
+
+def drop(page: Page, *paths: Path) -> None:
+    """Drop files and folders of this machine on the page."""
+    session = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, "x": 200, "y": 200, "data": data})
+    session.detach()
+
+
+def test_fifty_files_arrive_although_the_connection_breaks(
+    page: Page, pod: Pod, owner: Client, proxy: BreakingProxy
+) -> None:
+    contents = {f"picture {number}.jpg": os.urandom(FILE_BYTES) for number in range(FILES)}
+    contents["film.mp4"] = os.urandom(12_000_000)
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    proxy.break_after([1_000_000, 3_000_000, 5_000_000, 9_000_000, 12_000_000, 15_000_000])
+    page.locator(CHOOSE).set_input_files(
+        [file(name, content, "image/jpeg") for name, content in contents.items()]
+    )
+    news(page, f"The upload is finished. Files: {FILES + 1}")
+    assert proxy.broken == 6
+    for name, content in contents.items():
+        assert stored(owner, pod, name.replace(" ", "%20")) == content
+    expect(page.locator(".upload-summary")).to_contain_text(f"{FILES + 1} of {FILES + 1}")
+
+
+def test_the_page_leads_to_the_folder_when_all_is_done(page: Page, pod: Pod) -> None:
+    open_upload(page, pod)
+    page.locator(CHOOSE).set_input_files([file("a.txt", b"one")])
+    page.wait_for_url(f"**/.pages/files{pod.root}private/", timeout=DEADLINE_MS)
+    expect(page.get_by_role("link", name="a.txt")).to_be_visible()
+
+
+def test_a_folder_is_dropped_with_everything_in_it(
+    page: Page, pod: Pod, owner: Client, tmp_path: Path
+) -> None:
+    folder = tmp_path / "holiday"
+    (folder / "day 1" / "morning").mkdir(parents=True)
+    for number in range(120):  # browsers list a hundred at a time
+        (folder / "day 1" / f"{number}.txt").write_text(f"day 1, {number}")
+    (folder / "day 1/morning/a & b.txt").write_text("deep")
+    (folder / "top.txt").write_text("top")
+    alone = tmp_path / "alone.txt"
+    alone.write_text("alone")
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    drop(page, folder, alone)
+    news(page, "The upload is finished. Files: 123")
+    assert stored(owner, pod, "holiday/day%201/119.txt") == b"day 1, 119"
+    assert stored(owner, pod, "holiday/day%201/morning/a%20&%20b.txt") == b"deep"
+    assert stored(owner, pod, "holiday/top.txt") == b"top"
+    assert stored(owner, pod, "alone.txt") == b"alone"
+
+
+def test_a_picture_is_pasted(page: Page, pod: Pod, owner: Client) -> None:
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    page.evaluate(
+        """() => {
+            const clipboardData = new DataTransfer();
+            clipboardData.items.add(new File(["pixels"], "image.png", {type: "image/png"}));
+            document.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true}));
+        }"""
+    )
+    news(page, "The upload is finished. Files: 1")
+    listed = owner.get(f"{pod.root}private/", Accept="text/turtle").text
+    assert ".png>" in listed
+    assert "image.png" not in listed
+
+
+@pytest.mark.parametrize(
+    ("button", "kept", "beside"),
+    [("Keep both", b"old", b"new"), ("Replace", b"new", None), ("Skip the file", b"old", None)],
+)
+def test_names_that_are_taken_are_asked_about_once(
+    page: Page, pod: Pod, owner: Client, button: str, kept: bytes, beside: bytes | None
+) -> None:
+    for number in range(5):
+        owner.put(f"{pod.root}private/{number}.txt", "old", "text/plain")
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    page.locator(CHOOSE).set_input_files([file(f"{number}.txt", b"new") for number in range(8)])
+    dialog = page.get_by_role("dialog", name="The name is taken")
+    dialog.get_by_role("button", name=button).click(timeout=DEADLINE_MS)
+    news(page, "The upload is finished")
+    expect(dialog).to_be_hidden()
+    for number in range(8):
+        assert stored(owner, pod, f"{number}.txt") == (kept if number < 5 else b"new")
+        assert stored(owner, pod, f"{number}%20(2).txt") == (beside if number < 5 else None)
+
+
+def test_an_upload_goes_on_after_the_page_was_reloaded(
+    page: Page, pod: Pod, owner: Client, proxy: BreakingProxy, tmp_path: Path
+) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(os.urandom(40_000_000))
+    open_upload(page, pod)
+    proxy.break_after([25_000_000])
+    page.locator(CHOOSE).set_input_files(film)
+    expect(page.locator(".upload-status")).to_contain_text("broken", timeout=DEADLINE_MS)
+    page.on("dialog", lambda dialog: dialog.accept())  # leave although something is under way
+    page.reload()
+    page.evaluate(WAIT_HERE)
+    before = proxy.sent
+    page.locator(CHOOSE).set_input_files(film)
+    news(page, "The upload is finished. Files: 1")
+    assert proxy.sent - before < 25_000_000
+    assert stored(owner, pod, "film.mp4") == film.read_bytes()
+
+
+def test_an_upload_can_be_cancelled_and_tried_again(
+    page: Page, pod: Pod, owner: Client, proxy: BreakingProxy, server: ProxiedServer
+) -> None:
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    page.locator(CHOOSE).set_input_files(
+        [
+            file("bad.ttl", b"<a> <", "text/turtle"),
+            file("good.txt", b"one"),
+        ]
+    )
+    news(page, "Files: 1; failed: 1")
+    row = page.get_by_role("listitem").filter(has_text="bad.ttl")
+    expect(row.locator(".upload-status")).not_to_be_empty()
+    row.get_by_role("button", name="Try again: bad.ttl").click()
+    news(page, "Files: 1; failed: 1")
+    # Something large over a connection that breaks at once stays under way until it is cancelled.
+    proxy.target_port = 1
+    page.locator(CHOOSE).set_input_files([file("film.mp4", os.urandom(1_000_000), "video/mp4")])
+    row = page.get_by_role("listitem").filter(has_text="film.mp4")
+    row.get_by_role("button", name="Cancel: film.mp4").click()
+    expect(row).to_contain_text("Cancelled")
+    assert server.port is not None
+    proxy.target_port = server.port
+    assert stored(owner, pod, "film.mp4") is None
+
+
+def test_the_form_works_without_scripts(
+    chromium: Browser, pod: Pod, owner: Client, tmp_path: Path
+) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    owner.put(f"{pod.root}private/a.txt", "old", "text/plain")
+    files = []
+    for name, text in [("a.txt", "new"), ("b \N{SNOWMAN}.txt", "other"), ('q"%22.txt', "quote")]:
+        files.append(tmp_path / name)
+        files[-1].write_text(text)
+    open_upload(page, pod, scripts=False)
+    page.get_by_label("Files", exact=True).first.set_input_files(files)
+    page.get_by_label("If a name is taken").select_option("Keep both")
+    page.get_by_role("button", name="Upload").click()
+    expect(page.get_by_role("cell", name="Uploaded as “a (2).txt”")).to_be_visible()
+    page.get_by_role("link", name="Back to the folder").click()
+    expect(page.get_by_role("link", name="b \N{SNOWMAN}.txt")).to_be_visible()
+    context.close()
+    assert stored(owner, pod, "a.txt") == b"old"
+    assert stored(owner, pod, "a%20(2).txt") == b"new"
+    assert stored(owner, pod, "b%20%E2%98%83.txt") == b"other"
+    assert stored(owner, pod, "q%22%2522.txt") == b"quote"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing_and_the_page_is_not_too_wide(
+    context: BrowserContext, pod: Pod, owner: Client, axe: str, width: int, proxy: BreakingProxy
+) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    owner.put(f"{pod.root}private/a.txt", "old", "text/plain")
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    assert not any(violations(page, axe).values())
+    page.locator(CHOOSE).set_input_files(
+        [
+            file("bad.ttl", b"<a> <", "text/turtle"),
+            file(f"{'long ' * 30}.txt", b"one"),
+            file("a.txt", b"two"),
+        ]
+    )
+    dialog = page.get_by_role("dialog", name="The name is taken")
+    dialog.wait_for(timeout=DEADLINE_MS)
+    assert not any(violations(page, axe).values())
+    dialog.get_by_role("button", name="Skip the file").click()
+    news(page, "failed: 1")
+    assert not any(violations(page, axe).values())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
