@@ -26,13 +26,14 @@ test: $(DEV_STAMP) ## Run all tests; ARGS goes to pytest
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 .PHONY: check
-check: $(DEV_STAMP) ## Check format, lint, types, import contracts and generated documents
+check: $(DEV_STAMP) ## Check format, lint, types, import contracts, documents, texts and scripts
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m scripts.generate_docs --check
 	$(BIN)/python -m scripts.texts --check
+	$(BIN)/python -m scripts.check_scripts
 
 .PHONY: format
 format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
@@ -84,6 +85,7 @@ lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with 
 clean: ## Remove the environment and everything that was built; data stays
 	rm -rf $(VENV) build dist tests/clients/node_modules tests/clients/applications/node_modules \
 		tests/servers/community/node_modules tests/browser/node_modules \
+		scripts/typescript/node_modules \
 		tests/clients/python/.venv \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

