@@ -165,7 +165,11 @@ def use_resources(person: Person) -> None:
     answer = person.owned("GET", "private/n", "", {"Accept": "text/turtle"})
     assert "a as:Note" in answer.text
     for path in ("/", f"/{person.name}/private/", "/favicon.ico"):
-        assert person.server.get(path, {"Accept": "text/html"}).status in {200, 401}
+        assert person.server.get(path, {"Accept": "text/html"}).status in {200, 303}
+    for page in (f"/.pages/files/{person.name}/", f"/.pages/files/{person.name}/private/a"):
+        asked = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin", "Accept-Language": "de"}
+        answer = person.browse("GET", page, **asked)
+        assert (answer.status, "Herunterladen" in answer.text) == (200, page.endswith("a"))
 
 
 def use_git(person: Person, folder: Path) -> None:

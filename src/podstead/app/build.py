@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podstead import __version__
 from podstead.app.adapters.account_emails import AccountEmails
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
@@ -163,12 +162,6 @@ def build_application(
     server = ServerDescriptionEndpoint(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
-    root = RootEndpoint(
-        base_url=base_url,
-        version=__version__,
-        provider=provider.issuer if provider else None,
-        registration_open=registration.is_open,
-    )
     favicon = FaviconEndpoint()
     directories = Directories(RootLayout(settings.root).git)
     repositories = RepositorySweep(directories, store, clock)
@@ -260,6 +253,14 @@ def build_application(
             clock=clock,
             randomness=randomness,
         ),
+        registration_open=registration.is_open,
+    )
+    root = RootEndpoint(
+        base_url=base_url,
+        provider=provider.issuer if provider else None,
+        provider_hosts=parted_hosts,
+        registration_open=registration.is_open,
+        page=pod_pages.first,
     )
     everywhere = (
         asset_route(),
@@ -284,7 +285,7 @@ def build_application(
                 ),
                 *live_updates.routes(),
                 *upload_routes,
-                *pod_pages,
+                *pod_pages.routes,
                 *(() if parted_hosts else provider_routes),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},

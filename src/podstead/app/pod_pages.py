@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from podstead import __version__
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages
 from podstead.config import Settings
 from podstead.resources.service import ResourceService
@@ -18,6 +20,7 @@ from podstead.web.pod_pages.files.container_page import ContainerPage
 from podstead.web.pod_pages.files.document_page import DocumentPage
 from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.raw import RawContent
+from podstead.web.pod_pages.first_page import FirstPage
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.page_sessions import PeopleByPodToken, TypedTokens
 from podstead.web.pod_pages.people import People, PeopleByAnySession
@@ -28,8 +31,16 @@ from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.pod_pages.transfers.page_uploads import PageUploads
 from podstead.web.pod_pages.transfers.upload_page import UploadPage
 from podstead.web.resource_responses import Responder
-from podstead.web.routes import Route
+from podstead.web.routes import Endpoint, Route
 from podstead.web.uploads_endpoint import UploadsEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPages:
+    """The routes of the pages, and the endpoint of the first page of the server."""
+
+    routes: tuple[Route, ...]
+    first: Endpoint
 
 
 def build_pod_pages(
@@ -43,9 +54,10 @@ def build_pod_pages(
     accounts: People | None,
     invalid_credentials: InvalidCredentialLimit,
     sharing: SharingParts,
-) -> tuple[Route, ...]:
-    """All routes of the pages of one worker. ``accounts`` finds people by the sessions of the
-    provider, if it is at this origin."""
+    registration_open: bool,
+) -> BuiltPages:
+    """All pages of one worker. ``accounts`` finds people by the sessions of the provider, if it is
+    at this origin."""
     base_url = settings.base_url
     url = urlsplit(base_url)
     cookies = CookieJar(secure=url.scheme == "https", path=PREFIX)
@@ -86,4 +98,11 @@ def build_pod_pages(
     )
     routes = pod_page_routes(guard, pages)
     renderer.link_to(route.path for route in routes)
-    return routes
+    first = FirstPage(
+        renderer,
+        version=__version__,
+        provider=settings.issuer if settings.idp else None,
+        at_provider=settings.issuer if settings.idp and accounts is None else "",
+        registration_open=registration_open,
+    )
+    return BuiltPages(routes, guard.endpoint(first.get))

@@ -302,13 +302,13 @@ class Application:
         )
 
     def _refuse(self, error: PodsteadError, scope: Scope, *, to_git: bool = False) -> Response:
-        accept = next((v for n, v in scope["headers"] if n == b"accept"), None)
         return refusal(
             error,
             method=scope["method"],
-            accept=None if accept is None else accept.decode("latin-1"),
+            accept=_first(scope, b"accept"),
             challenges=self._challenges,
             to_git=to_git,
+            accept_language=_first(scope, b"accept-language"),
         )
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -326,6 +326,12 @@ class Application:
                 await self.lifespan.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _first(scope: Scope, field: bytes) -> str | None:
+    """The first value of a header field, also of a request that cannot be read."""
+    value: bytes | None = next((value for name, value in scope["headers"] if name == field), None)
+    return None if value is None else value.decode("latin-1")
 
 
 def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:

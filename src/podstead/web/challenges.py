@@ -24,6 +24,11 @@ class AuthenticateChallenges:
     signed_requests: bool = False
     passwords: bool = False
 
+    @property
+    def server_name(self) -> str:
+        """The name of the server for people: the host of its realm."""
+        return self.realm.partition("://")[2]
+
     def headers(self, error: NotAuthenticated, *, to_git: bool = False) -> Headers:
         """The fields for one refusal. The error is given only if a credential was sent, in the
         challenge of its scheme, and never repeats what was sent (A-8)."""

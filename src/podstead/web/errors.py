@@ -38,10 +38,13 @@ from podstead.core.errors import (
     Unprocessable,
     UnsupportedMediaType,
 )
+from podstead.core.identifiers import ResourcePath
 from podstead.core.ranges import unsatisfied_content_range
 from podstead.web.asgi import Headers
 from podstead.web.challenges import AuthenticateChallenges
-from podstead.web.pages import error_page, page_response
+from podstead.web.pages import page_response
+from podstead.web.pod_pages.rendering import error_page
+from podstead.web.pod_pages.texts import preferred_language
 from podstead.web.response import NO_STORE, Response, json_content_response
 
 STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
@@ -104,14 +107,24 @@ def refusal(
     accept: str | None,
     challenges: AuthenticateChallenges,
     to_git: bool = False,
+    target: ResourcePath | None = None,
+    accept_language: str | None = None,
 ) -> Response:
     """The response to a request that failed with ``error``. ``challenges`` are the schemes that a
-    401 lists; ``to_git`` is true if the client is git."""
+    401 lists; ``to_git`` is true if the client is git. A page links to what is near ``target``, in
+    the language that the client accepts."""
     status, reason = status_of(error)
     headers = [*_error_headers(error, challenges, to_git=to_git), NO_STORE]
     message = INTERNAL_MESSAGE if status == 500 else str(error)
     if prefers_html(accept):
-        page = error_page(status=status, reason=reason, message=message)
+        page = error_page(
+            status=status,
+            reason=reason,
+            message=message,
+            server_name=challenges.server_name,
+            target=target,
+            language=preferred_language(accept_language),
+        )
         return page_response(page, status=status, method=method, headers=headers)
     body = _ErrorBody(error.known_text or reason, message)
     if isinstance(error, RateLimited):

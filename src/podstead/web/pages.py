@@ -76,23 +76,3 @@ def page_response(
     return content_response(
         page, HTML, method=method, status=status, headers=[PAGE_POLICY, *headers]
     )
-
-
-def error_page(*, status: int, reason: str, message: str) -> bytes:
-    """The page that describes an error."""
-    return render("error.html", status=status, reason=reason, message=message)
-
-
-def welcome_page(
-    *, base_url: str, version: str, provider: str | None = None, registration_open: bool = True
-) -> bytes:
-    """The page at the root of the server, which explains what the server is and how to begin. If
-    there is a ``provider``, it links to the provider's pages."""
-    return render(
-        "welcome.html",
-        base_url=base_url,
-        version=version,
-        provider=provider,
-        pages="" if provider == base_url else provider,
-        registration_open=registration_open,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 from msgspec.structs import replace
 
@@ -17,10 +18,12 @@ from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.destination import TRANSFERS, transfer_of
 from podstead.web.errors import refusal
 from podstead.web.navigations import is_navigation
+from podstead.web.pages import HTML as PAGE_TYPE
+from podstead.web.pages import PAGE_POLICY
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
-from podstead.web.response import NO_STORE, Response, empty_response
+from podstead.web.response import NO_STORE, Response, content_response
 
 _INDEX_PAGE = "index.html"
 
@@ -61,16 +64,16 @@ class ResourceEndpoint:
         operation = replace(operation_of(request, None), accept=None)
         if is_container(operation.target):
             index = await self._index_page(operation)
-            return index or _to_page(operation.target)
+            return index or _to_page(operation.target, operation.method)
         resource_request = ResourceRequest(operation, None)
         try:
             outcome = await self._service.handle(resource_request)
         except NotAuthenticated:
-            return _to_page(operation.target)
+            return _to_page(operation.target, operation.method)
         except RequestRefused as error:
-            return self._refused(error, resource_request, accept=request.fields.get(b"accept"))
+            return self._refused(error, resource_request, request)
         if outcome.result is not Result.MOVED and _is_rdf(outcome):
-            return _to_page(operation.target)
+            return _to_page(operation.target, operation.method)
         return self._responder.outcome(outcome, resource_request)
 
     async def _index_page(self, operation: Operation) -> Response | None:
@@ -95,26 +98,34 @@ class ResourceEndpoint:
                 )
             outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
-            return self._refused(error, resource_request, accept=resource_request.operation.accept)
+            return self._refused(error, resource_request, request)
         if outcome.result is Result.DELETED and is_container(request.path):
             self._container_deleted()
         return self._responder.outcome(outcome, resource_request)
 
     def _refused(
-        self, error: RequestRefused, resource_request: ResourceRequest, *, accept: str | None
+        self, error: RequestRefused, resource_request: ResourceRequest, request: Request
     ) -> Response:
         response = refusal(
             error,
-            method=resource_request.operation.method,
-            accept=accept,
+            method=request.method,
+            accept=request.fields.get(b"accept"),
             challenges=self._challenges,
+            target=request.path,
+            accept_language=request.fields.get(b"accept-language"),
         )
         response.headers.extend(self._responder.refusal_facts(resource_request, error))
         return response
 
 
-def _to_page(target: ResourcePath) -> Response:
-    return empty_response(303, [(b"location", files_url(target).encode("ascii")), NO_STORE])
+def _to_page(target: ResourcePath, method: str) -> Response:
+    """With the note that RFC 9110 section 15.4.4 asks for."""
+    address = files_url(target)
+    note = (
+        f'<!doctype html>\n<title>See other</title>\n<a href="{escape(address)}">See the page</a>\n'
+    )
+    headers = [(b"location", address.encode("ascii")), NO_STORE, PAGE_POLICY]
+    return content_response(note.encode(), PAGE_TYPE, method=method, status=303, headers=headers)
 
 
 def _is_rdf(outcome: Outcome) -> bool:

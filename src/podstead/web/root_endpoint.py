@@ -7,34 +7,39 @@ from __future__ import annotations
 
 from podstead.core.conneg import prefers_html
 from podstead.core.identity import Identity
-from podstead.web.pages import page_response, welcome_page
+from podstead.web.browser_responses import see_other
 from podstead.web.request import Request
 from podstead.web.response import Response, json_content_response
+from podstead.web.routes import Endpoint
 
 
 class RootEndpoint:
     """Describes the server itself."""
 
     def __init__(
-        self, *, base_url: str, version: str, provider: str | None, registration_open: bool
+        self,
+        *,
+        base_url: str,
+        provider: str | None,
+        provider_hosts: frozenset[str],
+        registration_open: bool,
+        page: Endpoint,
     ) -> None:
-        """``provider`` is the URL of the identity provider, if it has pages for signing in.
-        ``registration_open`` is true if anyone may create a pod."""
+        """``provider`` is the URL of the identity provider, if it has pages for signing in, and
+        ``provider_hosts`` are its hosts if it has an origin of its own. ``registration_open`` is
+        true if anyone may create a pod. ``page`` is for people."""
         self._base_url = base_url
-        self._version = version
         self._provider = provider
         self._registration_open = registration_open
+        self._provider_hosts = provider_hosts
+        self._page = page
 
-    async def get(self, request: Request, _: Identity | None) -> Response:
-        """The welcome page, or JSON that says where to create a pod and where to sign in."""
+    async def get(self, request: Request, agent: Identity | None) -> Response:
+        """The first page, or JSON that says where to create a pod and where to sign in."""
         if prefers_html(request.fields.get(b"accept")):
-            page = welcome_page(
-                base_url=self._base_url,
-                version=self._version,
-                provider=self._provider,
-                registration_open=self._registration_open,
-            )
-            return page_response(page, method=request.method)
+            if request.host in self._provider_hosts:
+                return see_other(f"{self._base_url}/")  # the pages of pods are there
+            return await self._page(request, agent)
         facts = {"server": "Podstead"}
         if self._registration_open:
             facts["createPod"] = f"{self._base_url}/.pods"

@@ -66,6 +66,15 @@ def target_of(request: Request) -> ResourcePath:
     return path
 
 
+def target_or_none(request: Request) -> ResourcePath | None:
+    """The resource that a page is about; ``None`` for a page that is about none."""
+    try:
+        path = target_of(request)
+    except NotFound:
+        return None
+    return path if path.startswith("/") else None
+
+
 def local_address(text: str | None) -> str | None:
     """A text as the address of one of the pages to continue at; ``None`` if it is another one.
 

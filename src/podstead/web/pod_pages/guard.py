@@ -20,29 +20,19 @@ from podstead.web.cookies import CookieJar
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.origins import check_origin
-from podstead.web.pod_pages.addresses import sign_in_url
+from podstead.web.pod_pages.addresses import sign_in_url, target_or_none
 from podstead.web.pod_pages.notices import Notice, clear_notice, read_notice, set_notice
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.problems import problem
 from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import LANGUAGES, N_, _, preferred_language, texts_in, use_texts
+from podstead.web.pod_pages.texts import LANGUAGES, preferred_language, texts_in, use_texts
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import Access, Endpoint, Route
 
 LANGUAGE_COOKIE: Final = "podstead-language"
 _SAFE: Final = frozenset({"GET", "HEAD"})
-
-_OTHER_TITLE: Final = N_("This did not work")
-_TITLES: Final = {
-    401: N_("Sign in first"),
-    403: N_("You have no access"),
-    404: N_("There is nothing here"),
-    413: N_("This is too large"),
-    429: N_("Too many requests"),
-    500: N_("The server has a problem"),
-    507: N_("There is no room left"),
-}
 
 Handler = Callable[[PageRequest], Awaitable[Response]]
 
@@ -61,7 +51,7 @@ class PageGuard:
 
     def route(self, path: str, **handlers: Handler) -> Route:
         """A path with the endpoint for each method; that for GET also answers HEAD."""
-        endpoints = {method: self._guarded(handler) for method, handler in handlers.items()}
+        endpoints = {method: self.endpoint(handler) for method, handler in handlers.items()}
         if "GET" in endpoints:
             endpoints["HEAD"] = endpoints["GET"]
         return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
@@ -73,7 +63,9 @@ class PageGuard:
             headers = [set_notice(self._cookies, notice)]
         return see_other(address, *headers)
 
-    def _guarded(self, handler: Handler) -> Endpoint:
+    def endpoint(self, handler: Handler) -> Endpoint:
+        """The endpoint for one method of a page, for a route that others create."""
+
         async def endpoint(request: Request, _agent: Identity | None) -> Response:
             page = await self._page_request(request)
             try:
@@ -110,7 +102,7 @@ class PageGuard:
             raise error
         if isinstance(error, NotAuthenticated) and page.request.method in _SAFE:
             return self.see_other(sign_in_url(page.address), Notice("sign-in-first"))
-        status, _reason = status_of(error)
+        status, reason = status_of(error)
         headers: list[HeaderField] = []
         if isinstance(error, RateLimited):
             headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))
@@ -119,6 +111,9 @@ class PageGuard:
             "problem.html",
             status=status,
             headers=headers,
-            problem_title=_(_TITLES.get(status, _OTHER_TITLE)),
+            reason=reason,
             message=str(error),
+            problem=problem(
+                status, target_or_none(page.request), signed_in=page.person is not None
+            ),
         )

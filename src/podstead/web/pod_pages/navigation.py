@@ -10,13 +10,13 @@ from podstead.web.pod_pages.addresses import FILES, PREFIX
 from podstead.web.pod_pages.texts import N_, _
 
 _ENTRIES: Final = (
-    (f"{FILES}/", N_("Files")),
-    (f"{PREFIX}/shared", N_("Shared")),
-    (f"{PREFIX}/apps", N_("Apps")),
-    (f"{PREFIX}/activity", N_("Activity")),
-    (f"{PREFIX}/profile", N_("Profile")),
-    (f"{PREFIX}/security", N_("Security")),
-    (f"{PREFIX}/storage", N_("Storage")),
+    (f"{FILES}/", "folder", N_("Files")),
+    (f"{PREFIX}/shared", "people", N_("Shared")),
+    (f"{PREFIX}/apps", "apps", N_("Apps")),
+    (f"{PREFIX}/activity", "activity", N_("Activity")),
+    (f"{PREFIX}/profile", "person", N_("Profile")),
+    (f"{PREFIX}/security", "shield", N_("Security")),
+    (f"{PREFIX}/storage", "disk", N_("Storage")),
 )
 
 
@@ -25,6 +25,7 @@ class NavigationEntry:
     """One link; ``is_current`` on the page that it leads to, and on those below."""
 
     address: str
+    icon: str
     title: str
     is_current: bool
 
@@ -35,14 +36,12 @@ def entries(paths: frozenset[str]) -> Callable[[str], Sequence[NavigationEntry]]
 
     def on(path: str) -> Sequence[NavigationEntry]:
         return [
-            NavigationEntry(
-                address, _(title), is_current=path == address or path.startswith(_below(address))
-            )
-            for address, title in existing
+            NavigationEntry(address, icon, _(title), is_current=_is_at(path, address))
+            for address, icon, title in existing
         ]
 
     return on
 
 
-def _below(address: str) -> str:
-    return address if address.endswith("/") else f"{address}/"
+def _is_at(path: str, address: str) -> bool:
+    return path == address or path.startswith(address if address.endswith("/") else f"{address}/")

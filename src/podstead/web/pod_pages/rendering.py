@@ -6,17 +6,20 @@ scripts nor styles stand in the page itself. Pages depend on the cookie and must
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.identifiers import ResourcePath
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages import addresses, formats
 from podstead.web.pod_pages.navigation import NavigationEntry, entries
 from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.texts import LANGUAGES, _
+from podstead.web.pod_pages.people import Person
+from podstead.web.pod_pages.problems import problem
+from podstead.web.pod_pages.texts import ENGLISH, LANGUAGES, _, texts_in, use_texts
 from podstead.web.response import NO_STORE, HeaderField, Response, content_response
 
 _VARY: Final = VARY_BY_COOKIE + b", Accept-Language"
@@ -62,22 +65,16 @@ class PageRenderer:
         **context: object,
     ) -> Response:
         """A page from a template in ``templates/pods``; ``notice`` replaces that of the cookie."""
-        body = render(
-            f"pods/{template}",
+        body = render_in_layout(
+            template,
             server_name=self._server_name,
-            base_url=self._base_url,
             person=page.person,
-            csrf_token=page.person.csrf_token if page.person else "",
             language=page.texts.language,
-            languages=LANGUAGES,
             address=page.address,
             navigation=self._entries(page.request.path) if page.person else (),
             notice=_shown(notice or page.notice),
-            addresses=addresses,
-            formats=formats,
-            status=status,
             is_sign_in=page.request.path == addresses.SIGN_IN,
-            **context,
+            values={"status": status, "base_url": self._base_url, **context},
         )
         return content_response(
             body,
@@ -87,6 +84,66 @@ class PageRenderer:
             headers=[_POLICY, NO_STORE, *headers],
             vary=_VARY,
         )
+
+
+def render_in_layout(
+    template: str,
+    *,
+    server_name: str,
+    address: str,
+    language: str,
+    person: Person | None = None,
+    navigation: Sequence[NavigationEntry] = (),
+    notice: ShownNotice | None = None,
+    is_sign_in: bool = False,
+    with_scripts: bool = True,
+    values: Mapping[str, object],
+) -> bytes:
+    """A page from a template that extends ``layout.html``, with ``values`` of its own.
+    ``with_scripts`` if its policy lets it run scripts and send forms."""
+    return render(
+        f"pods/{template}",
+        server_name=server_name,
+        address=address,
+        language=language,
+        languages=LANGUAGES,
+        person=person,
+        csrf_token=person.csrf_token if person else "",
+        navigation=navigation,
+        notice=notice,
+        is_sign_in=is_sign_in,
+        with_scripts=with_scripts,
+        addresses=addresses,
+        formats=formats,
+        **values,
+    )
+
+
+def error_page(
+    *,
+    status: int,
+    reason: str,
+    message: str,
+    server_name: str = "Podstead",
+    target: ResourcePath | None = None,
+    language: str = ENGLISH,
+) -> bytes:
+    """The page that describes an error outside the pages, where nobody is known to be signed
+    in."""
+    use_texts(texts_in(language))
+    return render_in_layout(
+        "problem.html",
+        server_name=server_name,
+        address=addresses.HOME if target is None else addresses.files_url(target),
+        language=language,
+        with_scripts=False,
+        values={
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "problem": problem(status, target, signed_in=False),
+        },
+    )
 
 
 def _shown(notice: Notice | None) -> ShownNotice | None:
