@@ -1,7 +1,9 @@
-"""The rendering cache: a bounded LRU cache of serialized representations, keyed by version.
+"""The rendering cache: a bounded LRU cache of serialized representations.
 
-A key identifies one state, so an entry is never wrong, and nothing is invalidated when a resource
-changes: the new state has a new key, and entries that are no longer used are evicted.
+An entry holds the version that it was made from, so it is never wrong, and nothing is invalidated
+when a resource changes: the rendering of the new state takes the place of the old one. Otherwise
+the listings of a container in which much is written would fill the cache, although each of them
+soon belongs to a state that is gone.
 """
 
 from __future__ import annotations
@@ -17,18 +19,24 @@ _OVERHEAD_BYTES = 512
 
 
 class RenderingCache:
-    """The most recently used renderings, up to ``capacity_bytes``."""
+    """The most recently used renderings, up to ``capacity_bytes``: the newest version of each form
+    of a resource."""
 
     def __init__(self, *, capacity_bytes: int) -> None:
-        self._entries: BoundedCache[RenderingKey, bytes] = BoundedCache(capacity_bytes)
+        self._entries: BoundedCache[tuple[str, str], tuple[str, bytes]]
+        self._entries = BoundedCache(capacity_bytes)
         self.largest_bytes = capacity_bytes // 8
         """The size above which a rendering is not cached: it would evict too many others."""
 
     def get(self, key: RenderingKey) -> bytes | None:
-        return self._entries.get(key)
+        path, version, form = key
+        cached = self._entries.get((path, form))
+        return None if cached is None or cached[0] != version else cached[1]
 
     def put(self, key: RenderingKey, content: bytes) -> None:
-        """Cache a rendering, unless it is larger than :attr:`largest_bytes`."""
+        """Cache a rendering in place of that of another version, unless it is larger than
+        :attr:`largest_bytes`."""
+        path, version, form = key
         if len(content) <= self.largest_bytes:
-            weight = len(content) + len(key[0]) + _OVERHEAD_BYTES
-            self._entries.put(key, content, weight=weight)
+            weight = len(content) + len(path) + _OVERHEAD_BYTES
+            self._entries.put((path, form), (version, content), weight=weight)

@@ -38,6 +38,17 @@ def test_the_memory_taken_stays_within_what_it_may_be(size_bytes: int) -> None:
     assert renderings.get(key(0)) is None
 
 
+def test_a_new_version_takes_the_place_of_the_old_one() -> None:
+    """Whoever lists a container in which much is written evicts nobody else's renderings."""
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    renderings.put(key(0), b"of another resource")
+    for version in range(100):
+        renderings.put(key(1, f"v{version}"), bytes(renderings.largest_bytes))
+    assert renderings.get(key(1, "v98")) is None
+    assert renderings.get(key(1, "v99")) is not None
+    assert renderings.get(key(0)) is not None
+
+
 def test_recently_used_entries_stay() -> None:
     renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
     renderings.put(key(0), b"often asked for")
