@@ -9,6 +9,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.access_requests import AccessRequests
+from podstead.resources.sharing.contacts import Contacts
 from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.storage.protocol import Store
@@ -77,6 +78,7 @@ def build_sharing_pages(
             sharing=sharing,
             people=people,
             requests=requests,
+            contacts=Contacts(base_url, resources, parts.documents),
             names=names,
             guard=guard,
             renderer=renderer,

@@ -303,3 +303,16 @@ async def test_files_lead_to_sharing_for_those_who_manage_them(
     for path in (FOLDER, PHOTO):
         assert f'href="/.pages/share{path}"' in (await alice.get(f"/.pages/files{path}")).text
         assert f'href="/.pages/share{path}"' not in (await bob.get(f"/.pages/files{path}")).text
+
+
+async def test_contacts_are_offered(photos: Server, alice: Browser) -> None:
+    prefixes = (
+        "@prefix solid: <http://www.w3.org/ns/solid/terms#>. "
+        "@prefix vcard: <http://www.w3.org/2006/vcard/ns#>. "
+    )
+    index = f"{prefixes}<#it> solid:forClass vcard:Individual; solid:instance </alice/c.ttl#it>."
+    await photos.alice.put("/alice/settings/publicTypeIndex.ttl", index, TURTLE)
+    card = f"{prefixes}<#it> vcard:fn 'Carol \"{SCRIPT}'; vcard:url <https://carol.example/#me>."
+    await photos.alice.put("/alice/c.ttl", card.replace('alert("x")', "alert(1)"), TURTLE)
+    page = await alice.get(SHARE)
+    assert 'value="https://carol.example/#me" label="Carol &#34;&lt;script&gt;' in page.text

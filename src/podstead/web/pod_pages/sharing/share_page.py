@@ -10,6 +10,7 @@ from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
 from podstead.core.identity import Identity
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
+from podstead.resources.sharing.contacts import Contacts
 from podstead.resources.sharing.people import (
     NobodyFound,
     PeopleDirectory,
@@ -77,6 +78,7 @@ class SharePage:
         sharing: SharingService,
         people: PeopleDirectory,
         requests: AccessRequests,
+        contacts: Contacts,
         names: Names,
         guard: PageGuard,
         renderer: PageRenderer,
@@ -84,6 +86,7 @@ class SharePage:
         self._sharing = sharing
         self._people = people
         self._requests = requests
+        self._contacts = contacts
         self._names = names
         self._guard = guard
         self._renderer = renderer
@@ -211,6 +214,7 @@ class SharePage:
                 )
                 for request in await self._pending(page, target)
             ],
+            contacts=() if page.identity is None else await self._contacts.of(page.identity),
             error=None if error is None else _text_of(error),
             typed=typed,
         )
