@@ -103,13 +103,18 @@ class ResourceStore(DocumentSource, Protocol):
         """Up to ``limit`` members in the byte order of their paths, after the path ``after``."""
 
     async def read_tree(
-        self, root: ResourcePath, *, also: Iterable[ResourcePath] = (), limit: int
+        self,
+        root: ResourcePath,
+        *,
+        also: Iterable[ResourcePath] = (),
+        after: ResourcePath | None = None,
+        limit: int,
     ) -> Snapshot:
         """The metadata of ``also``, and of all resources at or below ``root``, including auxiliary
         ones, in one snapshot.
 
         Of the tree, only what exists is included, at most ``limit`` resources in the byte order of
-        their paths. Raises StorageError.
+        their paths, from the first path after ``after`` on. Raises StorageError.
         """
 
     async def stage_copies(

@@ -233,6 +233,8 @@ class CopySuite:
         await commit(store, write(*[put(f"/alice/c/{number:03}") for number in range(50)]))
         tree = await store.read_tree(path("/alice/c/"), limit=10)
         assert list(tree) == ["/alice/c/", *[f"/alice/c/{number:03}" for number in range(9)]]
+        rest = await store.read_tree(path("/alice/c/"), after=path("/alice/c/008"), limit=100)
+        assert list(rest) == [f"/alice/c/{number:03}" for number in range(9, 50)]
 
     async def test_a_large_write_is_one_write(self, engine: Engine) -> None:
         """More than the event loop applies at once, and others go on writing meanwhile."""

@@ -134,17 +134,23 @@ class ReadConnection:
             raise _read_error() from error
 
     def read_tree(
-        self, root: ResourcePath, also: Iterable[ResourcePath], limit: int
+        self,
+        root: ResourcePath,
+        also: Iterable[ResourcePath],
+        after: ResourcePath | None,
+        limit: int,
     ) -> dict[ResourcePath, Metadata | None]:
-        """What is stored at and below ``root``, and the metadata of ``also``, all in one snapshot.
+        """What is stored at and below ``root``, from ``after`` on, and the metadata of ``also``,
+        all in one snapshot.
 
         Raises StorageError.
         """
         # "0" follows "/", so these are the paths that begin with that of a container.
+        start = root if after is None else max(root, f"{after}\0")
         end = f"{root[:-1]}0" if root.endswith("/") else f"{root}\0"
 
         def read() -> dict[ResourcePath, Metadata | None]:
-            rows = self._connection.execute(_SELECT_TREE, (root, end, limit)).fetchall()
+            rows = self._connection.execute(_SELECT_TREE, (start, end, limit)).fetchall()
             # Not cached: a large tree would displace everything else.
             tree = {metadata.path: metadata for metadata in map(_metadata, rows)}
             return {**self._read_missing_metadata(tuple(also)), **tree}

@@ -193,9 +193,14 @@ class SqliteStore:
         return self._use().reader.list_members(container, after, limit)
 
     async def read_tree(
-        self, root: ResourcePath, *, also: Iterable[ResourcePath] = (), limit: int
+        self,
+        root: ResourcePath,
+        *,
+        also: Iterable[ResourcePath] = (),
+        after: ResourcePath | None = None,
+        limit: int,
     ) -> Snapshot:
-        return self._use().reader.read_tree(root, also, limit)
+        return self._use().reader.read_tree(root, also, after, limit)
 
     async def stage_copies(
         self, resources: Sequence[Metadata]

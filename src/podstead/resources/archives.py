@@ -1,0 +1,277 @@
+"""A container with everything in it, as a stream of a ZIP archive.
+
+The archive contains what the agent may read, document by document as it is stored when its turn
+comes; access rules and descriptions are not files and are left out. Nothing is collected: the
+members are listed in pages, and bodies are compressed piece by piece. The only thing that grows is
+the directory at the end of the archive, a few hundred bytes for each file.
+
+The archive is written by the standard library, which writes to streams, too: sizes follow the
+content, large files and archives use ZIP64, and names are UTF-8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from podstead.resources.archive_names import ArchiveFolder, archive_name
+from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, RequestRefused
+from podstead.core.identifiers import ResourcePath, is_container, segment_name
+from podstead.core.media_types import essence
+from podstead.core.methods import allowed_methods
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.target_state import TargetState
+from podstead.storage.protocol import OpenBody, ResourceStore
+from podstead.storage.records import Metadata
+from podstead.wac import modes
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode
+
+MAX_FILES: Final = 100_000
+"""How many files and folders one archive may contain."""
+
+_MEMBERS_AT_ONCE: Final = 500
+_PIECE_BYTES: Final = 64 * 1024
+_IN_THREAD_FROM_BYTES: Final = 32 * 1024
+_ATTEMPTS: Final = 8
+_EARLIEST: Final = datetime(1980, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(2107, 12, 31, 23, 59, 58, tzinfo=UTC)
+# Info-ZIP's extended timestamp: tag, length, flags (modification time), Unix seconds.
+_TIMESTAMP: Final = struct.Struct("<HHBl")
+_COMPRESSED: Final = frozenset(
+    {
+        "application/gzip",
+        "application/zip",
+        "application/x-7z-compressed",
+        "application/zstd",
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "image/avif",
+        "image/gif",
+    }
+)
+
+
+class Archive(msgspec.Struct, frozen=True):
+    """An archive that is about to be sent: its file name, and its bytes as they are made."""
+
+    name: str
+    chunks: AsyncIterator[bytes]
+
+
+class TooManyFiles(Overloaded):
+    """The archive would have more entries than are allowed."""
+
+
+class Archives:
+    """Makes archives of containers."""
+
+    def __init__(self, *, store: ResourceStore, gate: Gate) -> None:
+        self._store = store
+        self._gate = gate
+
+    async def open(self, request: ResourceRequest) -> Archive:
+        """The archive of the container that the request is about.
+
+        Raises AccessDenied, NotAuthenticated, NotFound, MethodNotAllowed for a document, and
+        ServerTrouble. Iterating over the bytes may raise ServerTrouble: the archive is then
+        incomplete, and no program takes it for a whole one.
+        """
+        target = request.operation.target
+        snapshot = await self._store.read_metadata(paths_to_read(target))
+        state = TargetState(target, snapshot)
+        who = request.agent, request.operation.origin, target
+        try:
+            grant = await self._gate.authorize(*who, modes.for_read(target), snapshot)
+        except RequestRefused:
+            request.set_grant(state, await self._gate.grant(*who, snapshot))
+            raise
+        request.set_grant(state, grant)
+        if state.existing is None:
+            raise NotFound
+        if not is_container(target):
+            raise MethodNotAllowed(
+                "Only a container can be downloaded as an archive", allow=allowed_methods(target)
+            )
+        name = archive_name(segment_name(target).rstrip("/"), None)
+        return Archive(f"{name}.zip", self._chunks(request, state.existing, name))
+
+    async def _chunks(
+        self, request: ResourceRequest, root: Metadata, name: str
+    ) -> AsyncIterator[bytes]:
+        writer = _ZipWriter()
+        written = 0
+        async for path, metadata in self._walk(request, root, f"{name}/"):
+            written += 1
+            if written > MAX_FILES:
+                raise TooManyFiles(f"An archive can contain at most {MAX_FILES:,} files")
+            if metadata.kind.is_container:
+                writer.add_folder(path, metadata)
+            else:
+                body = await self._readable_body(request, metadata)
+                if body is None:
+                    continue
+                async for piece in writer.add_file(path, body[0], body[1]):
+                    yield piece
+            if writer.waiting_bytes >= _PIECE_BYTES:
+                yield writer.take()
+        writer.finish()
+        yield writer.take()
+
+    async def _walk(
+        self, request: ResourceRequest, root: Metadata, prefix: str
+    ) -> AsyncIterator[tuple[str, Metadata]]:
+        """Each container and document that may be readable, with its path in the archive."""
+        yield prefix, root
+        # For each open container: its path in the archive, its names, and how far it was listed.
+        opened = [_OpenFolder(root.path, prefix)]
+        while opened:
+            folder = opened[-1]
+            member = await self._next_member(folder)
+            if member is None:
+                opened.pop()
+                continue
+            if not member.kind.is_container:
+                name = archive_name(segment_name(member.path), member.content_type)
+                yield folder.prefix + folder.names.free(name), member
+                continue
+            # Only those who may read a container learn what is in it.
+            if not await self._may_read(request, member.path):
+                continue
+            name = folder.names.free(archive_name(segment_name(member.path).rstrip("/"), None))
+            inner = f"{folder.prefix}{name}/"
+            yield inner, member
+            opened.append(_OpenFolder(member.path, inner))
+
+    async def _next_member(self, folder: _OpenFolder) -> Metadata | None:
+        member = next(folder.members, None)
+        if member is not None or folder.is_complete:
+            return member
+        page = await self._store.list_members(
+            folder.path, after=folder.after, limit=_MEMBERS_AT_ONCE
+        )
+        folder.is_complete = len(page) < _MEMBERS_AT_ONCE
+        if not page:
+            return None
+        folder.after = page[-1].path
+        folder.members = iter(page)
+        return next(folder.members)
+
+    async def _may_read(self, request: ResourceRequest, path: ResourcePath) -> bool:
+        snapshot = await self._store.read_metadata(paths_to_read(path))
+        origin = request.operation.origin
+        grant = await self._gate.grant(request.agent, origin, path, snapshot)
+        return grant.allows(Mode.READ)
+
+    async def _readable_body(
+        self, request: ResourceRequest, listed: Metadata
+    ) -> tuple[Metadata, OpenBody] | None:
+        """The current version of a document and its body; ``None`` if the agent may not read it
+        or it does not exist any more."""
+        path, origin = listed.path, request.operation.origin
+        for _ in range(_ATTEMPTS):
+            snapshot = await self._store.read_metadata(paths_to_read(path))
+            grant = await self._gate.grant(request.agent, origin, path, snapshot)
+            metadata = snapshot[path]
+            if metadata is None or not grant.allows(Mode.READ):
+                return None
+            body = await self._store.open_body(metadata)
+            if body is not None:
+                return metadata, body
+        raise Overloaded("A document changes too fast to be read; try again")
+
+
+class _OpenFolder(msgspec.Struct):
+    """A container that is being written to the archive."""
+
+    path: ResourcePath
+    prefix: str
+    names: ArchiveFolder = msgspec.field(default_factory=ArchiveFolder)
+    members: Iterator[Metadata] = msgspec.field(default_factory=lambda: iter(()))
+    after: ResourcePath | None = None
+    is_complete: bool = False
+
+
+class _Sink:
+    """Collects what the archive writer writes, until it is taken. It cannot seek."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.waiting_bytes = 0
+
+    def write(self, piece: bytes) -> int:
+        self.pieces.append(bytes(piece))
+        self.waiting_bytes += len(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
+
+
+class _ZipWriter:
+    """Writes one archive."""
+
+    def __init__(self) -> None:
+        self._sink = _Sink()
+        self._zip = zipfile.ZipFile(self._sink, "w")  # type: ignore[call-overload]  # not a whole file
+
+    @property
+    def waiting_bytes(self) -> int:
+        return self._sink.waiting_bytes
+
+    def take(self) -> bytes:
+        """What has been written since the last call."""
+        taken = b"".join(self._sink.pieces)
+        self._sink.pieces.clear()
+        self._sink.waiting_bytes = 0
+        return taken
+
+    def add_folder(self, path: str, metadata: Metadata) -> None:
+        info = _info(path, metadata)
+        info.external_attr = (0o40755 << 16) | 0x10
+        self._zip.writestr(info, b"")
+
+    async def add_file(self, path: str, metadata: Metadata, body: OpenBody) -> AsyncIterator[bytes]:
+        info = _info(path, metadata)
+        info.external_attr = 0o100644 << 16
+        info.file_size = body.size_bytes  # whether the entry needs ZIP64
+        if not _is_compressed(metadata.content_type):
+            info.compress_type = zipfile.ZIP_DEFLATED
+        with self._zip.open(info, "w") as entry:
+            async for piece in body.chunks():
+                if len(piece) < _IN_THREAD_FROM_BYTES:
+                    entry.write(piece)
+                else:  # compression takes milliseconds
+                    await asyncio.to_thread(entry.write, piece)
+                if self.waiting_bytes >= _PIECE_BYTES:
+                    yield self.take()
+
+    def finish(self) -> None:
+        """Write the directory of the archive."""
+        self._zip.close()
+
+
+def _info(path: str, metadata: Metadata) -> zipfile.ZipInfo:
+    modified = datetime.fromtimestamp(metadata.modified_ms / 1000, UTC)
+    date = min(max(modified, _EARLIEST), _LATEST)
+    info = zipfile.ZipInfo(
+        path, (date.year, date.month, date.day, date.hour, date.minute, date.second)
+    )
+    info.create_system = 3  # Unix, so that the permissions below apply
+    seconds = int(metadata.modified_ms // 1000)
+    if -(2**31) <= seconds < 2**31:
+        info.extra = _TIMESTAMP.pack(0x5455, 5, 1, seconds)
+    return info
+
+
+def _is_compressed(content_type: str) -> bool:
+    media_type = essence(content_type)
+    return media_type in _COMPRESSED or media_type.startswith(("video/", "audio/"))

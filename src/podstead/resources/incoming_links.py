@@ -1,0 +1,135 @@
+"""Which documents of a storage link to a resource, or to anything below it?
+
+There is no index of links: the documents are read one after another, as many at a time as the
+caller allows. A search therefore costs nothing to those who do not ask, and finds what is stored
+now. It finds what the agent may read, and nothing else.
+
+Documents in the tree itself are left out: their relative links move along with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import BadRequest, StorageError
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identity import Identity
+from podstead.core.iris import canonical_url
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import Dataset
+from podstead.rdf.terms import Iri
+from podstead.resources.documents import Documents, is_rdf, run_work
+from podstead.resources.trees import Tree
+from podstead.storage.document_reader import Superseded
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Metadata
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode
+
+MAX_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+"""How many bytes of documents one step of a search reads."""
+
+_ROWS_AT_ONCE: Final = 256
+
+
+class LinkingDocument(msgspec.Struct, frozen=True):
+    """A document, ACL, description or container with links to the resource, and how many."""
+
+    path: ResourcePath
+    links: int
+
+
+class FoundLinks(msgspec.Struct, frozen=True):
+    """The documents that one step of a search has found.
+
+    ``after`` is where the next step continues; ``None`` if the whole storage has been searched.
+    """
+
+    documents: tuple[LinkingDocument, ...]
+    after: ResourcePath | None
+
+
+class IncomingLinks:
+    """Searches for links within one storage."""
+
+    def __init__(self, *, store: ResourceStore, gate: Gate, documents: Documents) -> None:
+        self._store = store
+        self._gate = gate
+        self._documents = documents
+
+    async def find(
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        target: ResourcePath,
+        *,
+        after: ResourcePath | None = None,
+        max_documents: int,
+    ) -> FoundLinks:
+        """One step of a search: reads at most ``max_documents`` RDF documents after ``after``.
+
+        ``target`` is a resource with everything below it. Raises StorageError, Overloaded.
+        """
+        storage = storage_root(target)
+        if storage is None:
+            return FoundLinks((), None)
+        found: list[LinkingDocument] = []
+        tree, read, read_bytes = Tree(target), 0, 0
+        while True:
+            rows = await self._store.read_tree(storage, after=after, limit=_ROWS_AT_ONCE)
+            for metadata in rows.values():
+                if metadata is None:
+                    continue
+                if read >= max_documents or read_bytes >= MAX_BYTES_AT_ONCE:
+                    return FoundLinks(tuple(found), after)
+                after = metadata.path
+                if tree.contains(after) or not metadata.size_bytes:
+                    continue
+                if not is_rdf(metadata.content_type):
+                    continue
+                read, read_bytes = read + 1, read_bytes + metadata.size_bytes
+                links = await self._links_in(agent, origin, metadata, tree)
+                if links:
+                    found.append(LinkingDocument(after, links))
+            if len(rows) < _ROWS_AT_ONCE:
+                return FoundLinks(tuple(found), None)
+            await asyncio.sleep(0)
+
+    async def _links_in(
+        self, agent: Identity | None, origin: str | None, metadata: Metadata, tree: Tree
+    ) -> int:
+        """The number of links in a document; 0 if the agent may not read it."""
+        path = metadata.path
+        snapshot = await self._store.read_metadata(paths_to_read(path))
+        grant = await self._gate.grant(agent, origin, path, snapshot)
+        current = snapshot[path]
+        if current is None or not grant.allows(Mode.READ):
+            return 0
+        try:
+            document = await self._documents.read(current)
+        except (Superseded, UnknownContext, BadRequest, StorageError):
+            # What cannot be read has no links that anybody could follow.
+            return 0
+        work = partial(_count, document.dataset, tree, self._documents.url_of(tree.root))
+        return await run_work(work, size_bytes=current.size_bytes)
+
+
+def _count(dataset: Dataset, tree: Tree, root_url: str) -> int:
+    """The number of triples that name something in the tree."""
+    base_url = root_url[: -len(tree.root)]
+
+    def leads_there(term: object) -> bool:
+        if not isinstance(term, Iri):
+            return False
+        url = canonical_url(term.value.partition("#")[0].partition("?")[0])
+        if url is None or not url.startswith(base_url):
+            return False
+        return tree.contains(ResourcePath(url[len(base_url) :]))
+
+    graphs = (dataset.default, *dataset.named.values())
+    return sum(any(map(leads_there, triple)) for graph in graphs for triple in graph)
