@@ -26,6 +26,8 @@ class Form:
     action: str
     fields: Mapping[str, str]
     buttons: Sequence[str]
+    repeated: Sequence[tuple[str, str]]
+    """Further hidden fields with a name that occurs before."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,12 @@ class Browser:
         """Send the form of a page that goes to ``action``, with what a person typed."""
         form = page.form(action)
         assert form.method == "post"
-        return await self.post(urljoin(page.url, form.action), {**form.fields, **typed})
+        fields = [*{**form.fields, **typed}.items(), *form.repeated]
+        return await self.post(urljoin(page.url, form.action), fields)
 
-    async def post(self, url: str, fields: Mapping[str, str], **headers: str) -> Page:
+    async def post(
+        self, url: str, fields: Mapping[str, str] | Sequence[tuple[str, str]], **headers: str
+    ) -> Page:
         """Send a form as a page of this server does."""
         sent = {
             "Sec-Fetch-Site": "same-origin",
@@ -138,18 +143,22 @@ class _Forms(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self.forms: list[Form] = []
-        self._open: tuple[str, str, dict[str, str], list[str]] | None = None
+        self._open: tuple[str, str, dict[str, str], list[str], list[tuple[str, str]]] | None = None
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self._open = (named.get("method", "get").lower(), named.get("action", ""), {}, [])
+            self._open = (named.get("method", "get").lower(), named.get("action", ""), {}, [], [])
         elif self._open is not None and tag == "input":
-            ticked = named.get("type") != "checkbox" or "checked" in named
+            ticked = named.get("type") not in ("checkbox", "radio") or "checked" in named
             if ticked and "name" in named:
-                self._open[2][named["name"]] = named.get("value", "")
+                name, value = named["name"], named.get("value", "")
+                if name in self._open[2]:
+                    self._open[4].append((name, value))
+                else:
+                    self._open[2][name] = value
         elif self._open is not None and tag == "button":
             self._open[3].append(named.get("name", ""))
 

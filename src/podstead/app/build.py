@@ -27,6 +27,8 @@ from podstead.git.directories import Directories
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
+from podstead.resources.archives import Archives
+from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.people import NoAccounts
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
@@ -244,6 +246,8 @@ def build_application(
         tokens=verification.pod_tokens,
         accounts=provider.people() if provider and not parted_hosts else None,
         invalid_credentials=invalid_credentials,
+        archives=Archives(store=store, gate=gate),
+        links=IncomingLinks(store=store, gate=gate, documents=documents),
         sharing=SharingParts(
             documents=documents,
             store=store,

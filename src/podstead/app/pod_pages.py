@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from podstead import __version__
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages
 from podstead.config import Settings
+from podstead.resources.archives import Archives
+from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.resources.uploads import UploadService
 from podstead.storage.record_store import RecordStore
@@ -22,6 +24,11 @@ from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.raw import RawContent
 from podstead.web.pod_pages.first_page import FirstPage
 from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.organize.archive_download import ArchiveDownload
+from podstead.web.pod_pages.organize.delete_page import DeletePage
+from podstead.web.pod_pages.organize.rename_page import RenamePage
+from podstead.web.pod_pages.organize.routes import OrganizePages
+from podstead.web.pod_pages.organize.transfer_page import TransferPage
 from podstead.web.pod_pages.page_sessions import PeopleByPodToken, TypedTokens
 from podstead.web.pod_pages.people import People, PeopleByAnySession
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -53,6 +60,8 @@ def build_pod_pages(
     tokens: TypedTokens,
     accounts: People | None,
     invalid_credentials: InvalidCredentialLimit,
+    archives: Archives,
+    links: IncomingLinks,
     sharing: SharingParts,
     registration_open: bool,
 ) -> BuiltPages:
@@ -92,6 +101,27 @@ def build_pod_pages(
         ),
         language=LanguageChoice(cookies),
         components=ComponentsPage(renderer),
+        organizing=OrganizePages(
+            rename=RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
+            move=TransferPage(
+                "MOVE",
+                resources=resources,
+                links=links,
+                renderer=renderer,
+                cookies=cookies,
+                base_url=base_url,
+            ),
+            copy=TransferPage(
+                "COPY",
+                resources=resources,
+                links=links,
+                renderer=renderer,
+                cookies=cookies,
+                base_url=base_url,
+            ),
+            delete=DeletePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
+            archive=ArchiveDownload(archives),
+        ),
         sharing=build_sharing_pages(
             sharing, base_url=base_url, resources=resources, guard=guard, renderer=renderer
         ),

@@ -14,17 +14,17 @@ from __future__ import annotations
 import asyncio
 import struct
 import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, segment_name
 from podstead.core.media_types import essence
 from podstead.core.methods import allowed_methods
+from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.protocol import OpenBody, ResourceStore
@@ -78,8 +78,11 @@ class Archives:
         self._store = store
         self._gate = gate
 
-    async def open(self, request: ResourceRequest) -> Archive:
-        """The archive of the container that the request is about.
+    async def open(
+        self, request: ResourceRequest, *, only: Collection[ResourcePath] = ()
+    ) -> Archive:
+        """The archive of the container that the request is about, or of those of its members that
+        are in ``only``.
 
         Raises AccessDenied, NotAuthenticated, NotFound, MethodNotAllowed for a document, and
         ServerTrouble. Iterating over the bytes may raise ServerTrouble: the archive is then
@@ -102,14 +105,14 @@ class Archives:
                 "Only a container can be downloaded as an archive", allow=allowed_methods(target)
             )
         name = archive_name(segment_name(target).rstrip("/"), None)
-        return Archive(f"{name}.zip", self._chunks(request, state.existing, name))
+        return Archive(f"{name}.zip", self._chunks(request, state.existing, name, only))
 
     async def _chunks(
-        self, request: ResourceRequest, root: Metadata, name: str
+        self, request: ResourceRequest, root: Metadata, name: str, only: Collection[ResourcePath]
     ) -> AsyncIterator[bytes]:
         writer = _ZipWriter()
         written = 0
-        async for path, metadata in self._walk(request, root, f"{name}/"):
+        async for path, metadata in self._walk(request, root, f"{name}/", only):
             written += 1
             if written > MAX_FILES:
                 raise TooManyFiles(f"An archive can contain at most {MAX_FILES:,} files")
@@ -127,7 +130,7 @@ class Archives:
         yield writer.take()
 
     async def _walk(
-        self, request: ResourceRequest, root: Metadata, prefix: str
+        self, request: ResourceRequest, root: Metadata, prefix: str, only: Collection[ResourcePath]
     ) -> AsyncIterator[tuple[str, Metadata]]:
         """Each container and document that may be readable, with its path in the archive."""
         yield prefix, root
@@ -138,6 +141,8 @@ class Archives:
             member = await self._next_member(folder)
             if member is None:
                 opened.pop()
+                continue
+            if only and len(opened) == 1 and member.path not in only:
                 continue
             if not member.kind.is_container:
                 name = archive_name(segment_name(member.path), member.content_type)

@@ -44,7 +44,7 @@ from podstead.resources.received import (
     requests_container,
 )
 from podstead.resources.target_state import TargetState, check_new_path_length
-from podstead.resources.tree_operations import Trees
+from podstead.resources.tree_operations import TreeContents, Trees
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
@@ -139,6 +139,11 @@ class ResourceService:
             raise NotFound
         members = await self._store.list_members(container.path, after=after, limit=limit)
         return ListedMembers(container, members)
+
+    async def contents(self, request: ResourceRequest) -> TreeContents:
+        """How much the target contains, with everything below it. Raises RequestRefused and
+        ServerTrouble."""
+        return await self._trees.contents(request)
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
         """The outcome of reading a URL at which nothing is stored (C-30)."""

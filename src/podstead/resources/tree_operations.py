@@ -22,6 +22,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from podstead.core.clock import Clock, Randomness
@@ -55,9 +56,11 @@ from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import EntryRegistry, ResourceStore, Snapshot
 from podstead.storage.records import (
     Committed,
+    Metadata,
     NoEntry,
     OverQuota,
     Precondition,
+    ResourceKind,
     Write,
     random_version,
 )
@@ -66,7 +69,7 @@ from podstead.storage.repositories import repository_of
 from podstead.wac import modes
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
 from podstead.wac.gate import Gate
-from podstead.wac.modes import Requirements
+from podstead.wac.modes import Mode, Requirements
 
 MAX_RESOURCES: Final = 10_000
 """How many resources one operation may concern, auxiliary ones included. They are one
@@ -78,6 +81,27 @@ MAX_ATTEMPTS: Final = 8
 
 _REQUIREMENTS_AT_ONCE: Final = 256
 """How many requirements the gate checks before other requests have their turn."""
+
+
+class TreeContents(msgspec.Struct):
+    """How much a tree contains. ``with_rules`` is the number of documents and containers with
+    rules of their own; without ``complete``, there is more than one operation may concern."""
+
+    documents: int = 0
+    containers: int = 0
+    size_bytes: int = 0
+    with_rules: int = 0
+    complete: bool = True
+
+    def add(self, metadata: Metadata) -> None:
+        """Count a resource."""
+        self.size_bytes += metadata.size_bytes
+        if metadata.kind.is_container:
+            self.containers += 1
+        elif metadata.kind is ResourceKind.DOCUMENT:
+            self.documents += 1
+        elif metadata.kind is ResourceKind.ACL:
+            self.with_rules += 1
 
 
 class TreeStore(ResourceStore, EntryRegistry, Protocol):
@@ -139,6 +163,28 @@ class Trees:
 
         await self._commit(attempt)
         return Outcome(Result.DELETED)
+
+    async def contents(self, request: ResourceRequest) -> TreeContents:
+        """How much the target contains, as far as the agent may read it.
+
+        Raises AccessDenied, NotAuthenticated, NotFound, and ServerTrouble.
+        """
+        target = request.operation.target
+        tree = Tree(target)
+        state = TreeState(tree, await self._read(tree))
+        root = TargetState(target, state)
+        await self._authorize(request, root, modes.for_read(target))
+        if root.existing is None:
+            raise NotFound
+        origin, contents = request.operation.origin, TreeContents()
+        for index, each in enumerate(state.resources):
+            if index % _REQUIREMENTS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            grant = await self._gate.grant(request.agent, origin, each.path, state)
+            if grant.allows(Mode.READ):
+                contents.add(each)
+        contents.complete = len(state.resources) <= MAX_RESOURCES
+        return contents
 
     async def _commit(self, attempt: Callable[[], Awaitable[PlannedTree]]) -> Write:
         """Plan and commit until the preconditions hold; the committed write."""

@@ -16,7 +16,7 @@ _MAX_FIELDS: Final = 200
 Fields = Mapping[str, list[str]]
 
 
-async def read_form(request: Request) -> Fields:
+async def read_form(request: Request, *, max_fields: int = _MAX_FIELDS) -> Fields:
     """The fields of a form body; one without a value is treated as absent.
 
     Raises UnsupportedMediaType for another type, BadRequest, BodyTooLarge and BodyTimeout.
@@ -24,7 +24,7 @@ async def read_form(request: Request) -> Fields:
     content_type = request.fields.get(b"content-type") or ""
     if content_type.partition(";")[0].strip().lower() != FORM_TYPE:
         raise UnsupportedMediaType(f"The Content-Type must be {FORM_TYPE}")
-    return _fields(await request.body.read(limit_bytes=MAX_FORM_BYTES))
+    return _fields(await request.body.read(limit_bytes=MAX_FORM_BYTES), max_fields)
 
 
 def read_query(request: Request) -> Fields:
@@ -42,10 +42,10 @@ def only(fields: Fields, name: str) -> str | None:
     return values[0]
 
 
-def _fields(encoded: bytes) -> Fields:
+def _fields(encoded: bytes, max_fields: int = _MAX_FIELDS) -> Fields:
     try:
         return parse_qs(
-            encoded.decode("ascii"), max_num_fields=_MAX_FIELDS, errors="strict", separator="&"
+            encoded.decode("ascii"), max_num_fields=max_fields, errors="strict", separator="&"
         )
     except ValueError as error:
         raise BadRequest("The parameters are malformed") from error

@@ -18,6 +18,11 @@ UPLOAD: Final = f"{PREFIX}/upload"
 UPLOADS: Final = f"{PREFIX}/uploads/"
 SIGN_IN: Final = f"{PREFIX}/sign-in"
 SIGN_OUT: Final = f"{PREFIX}/sign-out"
+RENAME: Final = f"{PREFIX}/rename"
+MOVE: Final = f"{PREFIX}/move"
+COPY: Final = f"{PREFIX}/copy"
+DELETE: Final = f"{PREFIX}/delete"
+ZIP: Final = f"{PREFIX}/zip"
 LANGUAGE: Final = f"{PREFIX}/language"
 COMPONENTS: Final = f"{PREFIX}/components"
 SHARE: Final = f"{PREFIX}/share"
@@ -30,6 +35,31 @@ ASSETS: Final = f"{PREFIX}/assets"
 def files_url(path: ResourcePath) -> str:
     """The page about a resource."""
     return FILES + path
+
+
+def rename_url(path: ResourcePath) -> str:
+    """The form for another name."""
+    return RENAME + path
+
+
+def move_url(path: ResourcePath) -> str:
+    """The form for moving a resource, or selected members of a container."""
+    return MOVE + path
+
+
+def copy_url(path: ResourcePath) -> str:
+    """The form for copying a resource, or selected members of a container."""
+    return COPY + path
+
+
+def delete_url(path: ResourcePath) -> str:
+    """The question before a resource, or selected members of a container, are deleted."""
+    return DELETE + path
+
+
+def zip_url(path: ResourcePath) -> str:
+    """A container as a ZIP archive."""
+    return ZIP + path
 
 
 def raw_url(path: ResourcePath) -> str:

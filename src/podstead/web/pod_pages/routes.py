@@ -12,6 +12,7 @@ from podstead.web.pod_pages.components_page import ComponentsPage
 from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.raw import RawContent
 from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.organize.routes import OrganizePages, organize_routes
 from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
@@ -34,6 +35,7 @@ class PodPages:
     language: LanguageChoice
     components: ComponentsPage
     sharing: SharingPages
+    organizing: OrganizePages
 
 
 def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
@@ -54,6 +56,7 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),
         route(addresses.COMPONENTS, GET=pages.components.get),
+        *organize_routes(guard, pages.organizing),
         *sharing_routes(guard, pages.sharing),
     )
 

@@ -1,0 +1,1 @@
+"""Renaming, moving, copying, deleting and downloading resources on pages."""

@@ -1,0 +1,40 @@
+"""``/.pages/zip/<path>``: a container, or selected members of it, as a ZIP archive."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from podstead.resources.archives import Archives
+from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.pod_pages.organize.selection import read_selection
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.response import NO_STORE, Response, content_response
+
+
+class ArchiveDownload:
+    """Sends archives."""
+
+    def __init__(self, archives: Archives) -> None:
+        self._archives = archives
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, MethodNotAllowed, BadRequest."""
+        selection = await read_selection(page)
+        request = page.operation("GET", selection.place)
+        only = {item.path for item in selection.items} if selection.names else ()
+        archive = await self._archives.open(request, only=only)
+        name = archive.name.encode("ascii", "replace").decode().replace("?", "_")
+        disposition = (
+            f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(archive.name, safe='')}"
+        )
+        return content_response(
+            archive.chunks,
+            "application/zip",
+            method=page.request.method,
+            headers=[
+                (b"content-disposition", disposition.encode("ascii")),
+                (b"content-security-policy", b"sandbox; default-src 'none'"),
+                NO_STORE,
+            ],
+            vary=VARY_BY_COOKIE,
+        )

@@ -1,0 +1,111 @@
+"""``/.pages/delete/<path>``: what goes, and the question whether it should."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from podstead.core.errors import RequestRefused
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.resources.incoming_links import IncomingLinks
+from podstead.resources.service import ResourceService
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
+from podstead.web.pod_pages.organize.selection import (
+    NothingSelected,
+    Organizer,
+    Selection,
+    problem_text,
+    read_selection,
+)
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import N_
+from podstead.web.response import Response
+
+add_notices(
+    Tone.DONE,
+    deleted=N_("%(subject)s was deleted."),
+    deleted_several=N_("What you selected was deleted."),
+)
+
+
+class DeletePage:
+    """Asks before it deletes."""
+
+    def __init__(
+        self,
+        *,
+        resources: ResourceService,
+        links: IncomingLinks,
+        renderer: PageRenderer,
+        cookies: CookieJar,
+    ) -> None:
+        self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        try:
+            selection = await read_selection(page)
+        except NothingSelected:
+            return self._back(page.target, Notice("nothing-selected"))
+        return await self._question(page, selection, [])
+
+    async def post(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, BadRequest."""
+        try:
+            selection = await read_selection(page)
+        except NothingSelected:
+            return self._back(page.target, Notice("nothing-selected"))
+        if not selection.text("confirm"):
+            return await self._question(page, selection, [])
+        done: list[str] = []
+        failed: list[tuple[str, str]] = []
+        for item in selection.items:
+            request = page.operation("DELETE", item.path)
+            request.operation = replace(request.operation, whole_tree=is_container(item.path))
+            try:
+                await self._organizer.resources.handle(request)
+            except RequestRefused as error:
+                failed.append((item.path, problem_text(error)))
+            else:
+                done.append(item.path)
+        if not page.wants_page:
+            return json_response(
+                409 if failed else 200,
+                {"done": done, "failed": [{"path": p, "message": m} for p, m in failed]},
+            )
+        if failed:
+            return await self._question(page, selection, failed)
+        only_one = len(selection.items) == 1
+        notice = (
+            Notice("deleted", selection.items[0].name) if only_one else Notice("deleted-several")
+        )
+        return self._back(selection.folder, notice)
+
+    def _back(self, folder: ResourcePath, notice: Notice) -> Response:
+        return see_other(files_url(folder), set_notice(self._organizer.cookies, notice))
+
+    async def _question(
+        self, page: PageRequest, selection: Selection, failed: list[tuple[str, str]]
+    ) -> Response:
+        left = {path for path, _ in failed}
+        if failed:
+            items = tuple(item for item in selection.items if item.path in left)
+            selection = Selection(selection.place, items, selection.names, selection.fields)
+        return self._renderer.page(
+            page,
+            "organize/delete.html",
+            status=409 if failed else 200,
+            target=selection.place,
+            breadcrumb=breadcrumb(selection.folder),
+            selection=selection,
+            contents=await self._organizer.contents_of(page, selection),
+            links=await self._organizer.links_to(page, selection),
+            failed=[(shown_name(ResourcePath(path)), message) for path, message in failed],
+            folder=selection.folder,
+            shown_name=shown_name,
+        )

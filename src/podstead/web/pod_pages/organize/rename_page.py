@@ -1,0 +1,102 @@
+"""``/.pages/rename/<path>``: another name for a file or folder."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from podstead.core.errors import RequestRefused
+from podstead.core.identifiers import is_container, parent_container, storage_root
+from podstead.resources.incoming_links import IncomingLinks
+from podstead.resources.service import ResourceService
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.cookies import CookieJar
+from podstead.web.errors import status_of
+from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
+from podstead.web.pod_pages.organize.selection import (
+    Organizer,
+    Selection,
+    member_path,
+    problem_text,
+    read_selection,
+)
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import N_, _
+from podstead.web.response import Response
+
+add_notices(Tone.DONE, renamed=N_("It is now called %(subject)s."))
+
+
+class RenamePage:
+    """A form with the present name."""
+
+    def __init__(
+        self,
+        *,
+        resources: ResourceService,
+        links: IncomingLinks,
+        renderer: PageRenderer,
+        cookies: CookieJar,
+    ) -> None:
+        self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        selection = await read_selection(page)
+        await self._organizer.resources.contents(page.operation("GET", selection.place))
+        return await self._form(page, selection, shown_name(selection.place))
+
+    async def post(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, BadRequest."""
+        selection = await read_selection(page)
+        source, name = selection.place, selection.text("new_name").strip()
+        folder = parent_container(source)
+        try:
+            if folder is None or storage_root(source) == source:
+                raise RequestRefused(_("A storage cannot be renamed."))
+            destination = member_path(folder, name, container=is_container(source))
+            if destination != source:
+                request = page.operation("MOVE", source)
+                request.operation = replace(
+                    request.operation, destination=destination, overwrite=False
+                )
+                await self._organizer.resources.handle(request)
+        except RequestRefused as error:
+            if not page.wants_page:
+                raise
+            status, _reason = status_of(error)
+            return await self._form(
+                page, selection, name, error=problem_text(error), status=max(status, 400)
+            )
+        if not page.wants_page:
+            return json_response(200, {"path": destination})
+        notice = set_notice(self._organizer.cookies, Notice("renamed", name))
+        return see_other(files_url(folder), notice)
+
+    async def _form(
+        self,
+        page: PageRequest,
+        selection: Selection,
+        name: str,
+        *,
+        error: str | None = None,
+        status: int = 200,
+    ) -> Response:
+        target = selection.place
+        return self._renderer.page(
+            page,
+            "organize/rename.html",
+            status=status,
+            target=target,
+            breadcrumb=breadcrumb(target),
+            old_name=shown_name(target),
+            name=name,
+            error=error,
+            folder=selection.folder,
+            links=await self._organizer.links_to(page, selection),
+            selection=selection,
+            shown_name=shown_name,
+        )

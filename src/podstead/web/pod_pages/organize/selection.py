@@ -1,0 +1,223 @@
+"""Which resources is a page for organizing files about?
+
+Either the resource in its address or, where fields ``name`` say so, members of the container in its
+address. A list with boxes to tick sends the field ``selection`` as well, so that a list without a
+tick is not taken for the whole container.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import (
+    AccessDenied,
+    BadRequest,
+    Conflict,
+    NotAuthenticated,
+    NotFound,
+    PreconditionFailed,
+    QuotaExceeded,
+    RequestRefused,
+)
+from podstead.core.identifiers import (
+    ROOT,
+    ResourcePath,
+    encode_segment,
+    is_container,
+    parent_container,
+    parse_path,
+    segment_name,
+)
+from podstead.core.slug import MAX_NAME_BYTES
+from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
+from podstead.resources.service import ResourceService
+from podstead.web.cookies import CookieJar
+from podstead.web.forms import FORM_TYPE, Fields, only, read_form
+from podstead.web.pod_pages.files.names import shown_name
+from podstead.web.pod_pages.notices import Tone, add_notices
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.texts import N_, _
+
+MAX_SELECTED: Final = 1000
+MAX_SEARCHED: Final = 200
+"""How many documents are searched for links before a page is shown."""
+
+_MAX_ITEMS_WITH_LINKS: Final = 10
+
+add_notices(Tone.PROBLEM, nothing_selected=N_("Select something first."))
+
+
+class NothingSelected(BadRequest):
+    """A list was sent without a tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A resource that something is done with."""
+
+    path: ResourcePath
+    name: str
+    is_container: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The resources, and the fields that were sent with them.
+
+    ``names`` are the fields that select members of the container ``place``; without any, the
+    selection is ``place`` itself.
+    """
+
+    place: ResourcePath
+    items: tuple[Item, ...]
+    names: tuple[str, ...]
+    fields: Fields
+
+    @property
+    def folder(self) -> ResourcePath:
+        """The container that the selected resources are in."""
+        return self.place if self.names else parent_container(self.place) or ROOT
+
+    def text(self, name: str) -> str:
+        """A field, empty if it is missing. Raises BadRequest."""
+        return only(self.fields, name) or ""
+
+
+async def read_selection(page: PageRequest) -> Selection:
+    """What a page is about; the token of a form is checked.
+
+    Raises NothingSelected, BadRequest, NotFound, WrongFormToken.
+    """
+    fields: Fields = page.query
+    if page.request.method == "POST":
+        fields = await _read_fields(page)
+    place = page.target
+    names = tuple(dict.fromkeys(fields.get("name", ())))
+    if "selection" in fields and not names:
+        raise NothingSelected("Select something first")
+    if names and not is_container(place):
+        raise BadRequest("Only members of a folder can be selected")
+    paths = [_member(place, name) for name in names] or [place]
+    items = tuple(Item(path, shown_name(path), is_container(path)) for path in paths)
+    return Selection(place, items, names, fields)
+
+
+async def _read_fields(page: PageRequest) -> Fields:
+    content_type = (page.request.fields.get(b"content-type") or "").partition(";")[0]
+    if content_type.strip().lower() == FORM_TYPE:
+        fields = await read_form(page.request, max_fields=MAX_SELECTED + 20)
+        page.check_token(only(fields, "csrf_token"))
+        return fields
+    sent = (await page.form()).fields
+    return {
+        name: [each for each in value if isinstance(each, str)]
+        if isinstance(value, list)
+        else [str(value)]
+        for name, value in sent.items()
+        if value not in (None, "", False)
+    }
+
+
+def _member(place: ResourcePath, name: str) -> ResourcePath:
+    try:
+        path = parse_path((place + name).encode("ascii"))
+    except UnicodeEncodeError as error:
+        raise BadRequest("The name of a selected member must be percent-encoded") from error
+    if path == place or parent_container(path) != place:
+        raise BadRequest("What is selected is not in the folder")
+    return path
+
+
+def member_path(folder: ResourcePath, name: str, *, container: bool) -> ResourcePath:
+    """The path of a member that a person has named. Raises BadRequest for a name that cannot be
+    one."""
+    encoded = name.strip().encode("utf-8", "replace")
+    if not encoded or encoded in (b".", b".."):
+        raise BadRequest(_("Type a name."))
+    if b"/" in encoded or any(byte < 0x20 or byte == 0x7F for byte in encoded):
+        raise BadRequest(_("A name cannot contain a slash or a line break."))
+    if len(encoded) > MAX_NAME_BYTES:
+        raise BadRequest(_("This name is too long."))
+    segment = encode_segment(encoded) + ("/" if container else "")
+    return parse_path((folder + segment).encode("ascii"))
+
+
+def problem_text(error: RequestRefused) -> str:
+    """Why something was not done, in the language of the page."""
+    match error:
+        case PreconditionFailed():
+            return _("There is already something with this name.")
+        case AccessDenied() | NotAuthenticated() if type(error) in (AccessDenied, NotAuthenticated):
+            return _("You do not have the access that this needs.")
+        case NotFound():
+            return _("It does not exist any more.")
+        case QuotaExceeded():
+            return _("There is not enough room in the storage.")
+        case Conflict():
+            return str(error)
+        case _:
+            return str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The documents that link to the selected resources; ``complete`` if all were searched."""
+
+    documents: tuple[LinkingDocument, ...]
+    complete: bool
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """How much the selected resources contain."""
+
+    files: int
+    folders: int
+    size_bytes: int
+    complete: bool
+
+
+class Organizer:
+    """What the pages have in common."""
+
+    def __init__(
+        self, *, resources: ResourceService, links: IncomingLinks, cookies: CookieJar
+    ) -> None:
+        self.resources = resources
+        self.cookies = cookies
+        self._links = links
+
+    async def links_to(self, page: PageRequest, selection: Selection) -> Links:
+        """The documents that link to the selected resources, as far as they were searched."""
+        found: dict[ResourcePath, LinkingDocument] = {}
+        after = None
+        if len(selection.items) == 1 and (text := selection.text("links_after")):
+            after = parse_path(text.encode("ascii", "replace"))
+        complete = len(selection.items) <= _MAX_ITEMS_WITH_LINKS
+        taken = {item.path for item in selection.items}
+        for item in selection.items[:_MAX_ITEMS_WITH_LINKS]:
+            links = await self._links.find(
+                page.identity, None, item.path, after=after, max_documents=MAX_SEARCHED
+            )
+            found |= {each.path: each for each in links.documents if each.path not in taken}
+            complete = complete and links.after is None
+            after = links.after if len(selection.items) == 1 else None
+        return Links(tuple(found.values()), complete, after or "")
+
+    async def contents_of(self, page: PageRequest, selection: Selection) -> Contents:
+        """How much the selected resources contain. Raises RequestRefused."""
+        files = folders = size_bytes = 0
+        complete = True
+        for item in selection.items:
+            found = await self.resources.contents(page.operation("GET", item.path))
+            files, folders = files + found.documents, folders + found.containers
+            size_bytes += found.size_bytes
+            complete = complete and found.complete
+        return Contents(files, folders, size_bytes, complete)
+
+
+def name_of(path: ResourcePath) -> str:
+    """The field ``name`` that selects a member."""
+    return segment_name(path)
