@@ -161,7 +161,7 @@ def problem_text(error: RequestRefused) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinksThere:
     """The documents that link to the selected resources; ``complete`` if all were searched."""
 
     documents: tuple[LinkingDocument, ...]
@@ -189,7 +189,7 @@ class Organizer:
         self.cookies = cookies
         self._links = links
 
-    async def links_to(self, page: PageRequest, selection: Selection) -> Links:
+    async def links_to(self, page: PageRequest, selection: Selection) -> LinksThere:
         """The documents that link to the selected resources, as far as they were searched."""
         found: dict[ResourcePath, LinkingDocument] = {}
         after = None
@@ -204,7 +204,7 @@ class Organizer:
             found |= {each.path: each for each in links.documents if each.path not in taken}
             complete = complete and links.after is None
             after = links.after if len(selection.items) == 1 else None
-        return Links(tuple(found.values()), complete, after or "")
+        return LinksThere(tuple(found.values()), complete, after or "")
 
     async def contents_of(self, page: PageRequest, selection: Selection) -> Contents:
         """How much the selected resources contain. Raises RequestRefused."""
