@@ -85,5 +85,7 @@ def build_sharing_pages(
         ),
         why=WhyPage(sharing=sharing, people=people, names=names, renderer=renderer),
         ask=AskPage(requests=requests, guard=guard, renderer=renderer),
-        requests=RequestsPage(requests=requests, names=names, guard=guard, renderer=renderer),
+        requests=RequestsPage(
+            requests=requests, sharing=sharing, names=names, guard=guard, renderer=renderer
+        ),
     )

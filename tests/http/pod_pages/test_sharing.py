@@ -238,7 +238,8 @@ async def test_somebody_can_be_explained(photos: Server, alice: Browser) -> None
     page = await alice.get(f"/.pages/why{PHOTO}?ask=yes&who=bob")
     text = words(page)
     assert "bob : Can view" in text
-    assert "view: yes The rules of “photos” allow it to anyone who is signed in. #share-1" in text
+    assert "view: yes The rules of “photos” allow it to anyone who is signed in." in text
+    assert "/alice/photos/.acl#share-1" in text
     assert "change and delete: no No rule of “photos” allows it." in text
     page = await alice.get(f"/.pages/why{PHOTO}?ask=yes&kind=anybody")
     assert "Anyone, without signing in: No access" in words(page)

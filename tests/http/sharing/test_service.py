@@ -29,6 +29,7 @@ from tests.support.rdf import JSON_LD, TURTLE
 
 FOLDER = ResourcePath("/alice/photos/")
 PHOTO = ResourcePath("/alice/photos/sea.txt")
+CAROL = "https://carol.example/#me"
 VIEW, EDIT, MANAGE = (ROLE_MODES[role] for role in (Role.VIEW, Role.EDIT, Role.MANAGE))
 
 
@@ -383,3 +384,60 @@ async def test_an_answer_about_the_public_is_what_the_public_gets(
     assert answer.explanation.modes == NO_MODES
     with pytest.raises(AccessDenied):
         await sharing.explain(other(photos), PHOTO, person=None)
+
+
+# --- what must not be learned from the answers -------------------------------------------------
+
+
+@pytest.fixture
+async def friends(photos: Server, sharing: SharingService) -> Grantee:
+    """A group of Alice's that nobody else may read, with Carol in it; Bob manages the photos."""
+    turtle = (
+        "@prefix vcard: <http://www.w3.org/2006/vcard/ns#>. "
+        f"<#us> a vcard:Group; vcard:hasMember <{CAROL}>."
+    )
+    await photos.alice.put("/alice/private/friends.ttl", turtle, TURTLE)
+    await save(sharing, photos, both(agent(photos.bob_web_id), MANAGE))
+    return group("http://localhost:3000/alice/private/friends.ttl#us")
+
+
+async def test_who_manages_does_not_learn_who_is_in_a_private_group(
+    photos: Server, sharing: SharingService, friends: Grantee
+) -> None:
+    bob = other(photos)
+    await save(sharing, photos, both(friends, VIEW), who=bob)
+    answer = await sharing.explain(bob, PHOTO, person=CAROL)
+    assert (answer.explanation.modes, answer.hidden_groups) == (NO_MODES, (friends.iri,))
+    answer = await sharing.explain(owner(photos), PHOTO, person=CAROL)
+    assert (answer.explanation.modes, answer.hidden_groups) == (VIEW, ())
+
+
+async def test_nor_by_a_preview(photos: Server, sharing: SharingService, friends: Grantee) -> None:
+    carol = agent(CAROL)
+    edit = Edit(
+        (
+            AccessChange(friends, here=EDIT, inside=EDIT),
+            AccessChange(carol, here=VIEW, inside=VIEW),
+        )
+    )
+    for who, modes in ((other(photos), VIEW), (owner(photos), EDIT)):
+        token = (await sharing.view(who, FOLDER)).token
+        preview = await sharing.preview(who, FOLDER, edit, token)
+        assert difference(preview.here, carol) == (NO_MODES, modes)
+        assert difference(preview.here, friends) == (NO_MODES, EDIT)
+
+
+async def test_who_manages_a_file_does_not_learn_what_the_folder_grants_to_others(
+    photos: Server, sharing: SharingService
+) -> None:
+    """By naming people in the file's own rules and asking what they would have without them."""
+    carol, bob = agent(CAROL), agent(photos.bob_web_id)
+    await save(sharing, photos, both(carol, EDIT))
+    edit = Edit((AccessChange(bob, here=MANAGE), AccessChange(carol, here=NO_MODES)))
+    await save(sharing, photos, edit, PHOTO)
+    who = other(photos)
+    token = (await sharing.view(who, PHOTO)).token
+    preview = await sharing.preview(who, PHOTO, Edit(inheritance=Inheritance.RESUME), token)
+    assert carol not in {each.grantee for each in preview.here}
+    assert difference(preview.here, bob) == (MANAGE, NO_MODES)
+    assert Consequence.LOSES_CONTROL in preview.consequences

@@ -31,6 +31,7 @@ from podstead.resources.service import ResourceService
 from podstead.resources.sharing.offers import Offer, read_offer, write_offer
 from podstead.resources.sharing.reading import read_rdf
 from podstead.storage.protocol import RateCounters, ResourceStore
+from podstead.storage.records import Metadata
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
 from podstead.wac.iris import local_path
@@ -42,7 +43,10 @@ REQUESTS_TO_ONE_OWNER_PER_DAY: Final = 10
 """How many of these may go to the same storage in a day."""
 
 MAX_LISTED: Final = 100
-"""How many notifications of an inbox are looked at."""
+"""How many notifications of an inbox are read, the newest first."""
+MAX_MEMBERS: Final = 10_000
+"""Among how many members of an inbox these are found."""
+_PAGE: Final = 500
 MAX_NOTIFICATION_BYTES: Final = 64 * 1024
 
 _HOUR_S: Final = 3600
@@ -197,26 +201,22 @@ class AccessRequests:
         self, owner: Identity, inbox: ResourcePath
     ) -> tuple[ResourcePath, ...]:
         """The newest notifications of an inbox that the owner may read."""
-        listing = await read_rdf(self._resources, self._documents, owner, inbox)
-        members = listing.document.graph.objects(
-            Iri(self._base_url + inbox), Iri(vocab.LDP_CONTAINS)
-        )
-        paths = [
-            path
-            for term in members
-            if isinstance(term, Iri)
-            and (path := local_path(term.value, self._base_url)) is not None
-            and not is_container(path)
-        ]
-        snapshot = await self._store.read_metadata(paths)
-        small = [
-            each
-            for each in snapshot.values()
-            if each is not None
-            and is_rdf(each.content_type)
-            and each.size_bytes <= MAX_NOTIFICATION_BYTES
-        ]
-        newest = sorted(small, key=lambda each: each.modified_ms, reverse=True)
+        listing = ResourceRequest(Operation("GET", inbox, InMemoryBody()), owner)
+        found: list[Metadata] = []
+        after: ResourcePath | None = None
+        for _ in range(MAX_MEMBERS // _PAGE):
+            listed = await self._resources.members(listing, after=after, limit=_PAGE)
+            found += [
+                each
+                for each in listed.members
+                if is_rdf(each.content_type)
+                and not each.kind.is_container
+                and each.size_bytes <= MAX_NOTIFICATION_BYTES
+            ]
+            if len(listed.members) < _PAGE:
+                break
+            after = listed.members[-1].path
+        newest = sorted(found, key=lambda each: each.modified_ms, reverse=True)
         return tuple(each.path for each in newest[:MAX_LISTED])
 
     async def _read(

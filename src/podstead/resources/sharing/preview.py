@@ -10,9 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from podstead.core.clock import Randomness
 from podstead.core.identifiers import ResourcePath, acl_of, is_container
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.resources.sharing.visible_groups import VisibleGroups
 from podstead.storage.protocol import DocumentSource, ResourceStore
 from podstead.wac.decision import Requester, agent_modes
 from podstead.wac.effective import paths_to_read
@@ -70,9 +73,13 @@ class Decider:
 class Comparison:
     """Asks for two decisions about one resource: as the rules are, and as they would be."""
 
-    def __init__(self, before: Decider, after: Decider, *, randomness: Randomness) -> None:
+    def __init__(
+        self, before: Decider, after: Decider, visible: VisibleGroups, *, randomness: Randomness
+    ) -> None:
+        """``visible`` are the groups of which the person who asks may learn the members."""
         self._before = before
         self._after = after
+        self._visible = visible
         # An agent that no rule names, in place of everybody who is signed in.
         self._somebody = f"urn:podstead:somebody:{randomness.token_hex(_NAME_BYTES)}"
 
@@ -98,21 +105,28 @@ class Comparison:
         return await self.differences(grantees, any_member(container))
 
     async def lost_by(self, agent: Identity, resource: ResourcePath) -> Modes:
-        """The modes that an agent has now and would not have after the edit."""
+        """The modes that an agent has now and would not have after the edit, groups that the person
+        who asks may not see included."""
         before = await _granted(self._before, agent, resource)
         return before - await _granted(self._after, agent, resource)
 
     async def _modes(self, decider: Decider, grantee: Grantee, resource: ResourcePath) -> Modes:
         """What the gate grants: to an agent by name, to the public, to an agent whom no rule names,
         or to the members of a group for being that."""
-        if grantee.kind is GranteeKind.GROUP:
-            snapshot = await decider.source.read_metadata(paths_to_read(resource))
-            basis = await decider.gate.basis(None, None, resource, snapshot)
-            return agent_modes(basis.rules, Requester(frozenset(), frozenset({grantee.iri})))
         if grantee == EVERYONE:
             return await _granted(decider, None, resource)
+        snapshot = await decider.source.read_metadata(paths_to_read(resource))
+        if grantee.kind is GranteeKind.GROUP:
+            basis = await decider.gate.basis(None, None, resource, snapshot)
+            return agent_modes(basis.rules, Requester(frozenset(), frozenset({grantee.iri})))
         iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
-        return await _granted(decider, Identity(iri, AuthenticationMethod.SESSION), resource)
+        agent = Identity(iri, AuthenticationMethod.SESSION)
+        basis = await decider.gate.basis(agent, None, resource, snapshot)
+        hidden = await self._visible.hidden(basis.rules.groups)
+        if not hidden or basis.requester is None:
+            return (await decider.gate.grant(agent, None, resource, snapshot)).user
+        groups = basis.requester.groups - hidden
+        return agent_modes(basis.rules, replace(basis.requester, groups=groups))
 
 
 async def _granted(decider: Decider, agent: Identity | None, resource: ResourcePath) -> Modes:

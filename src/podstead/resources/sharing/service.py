@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from msgspec.structs import replace
+
 from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, RequestRefused
 from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
@@ -33,6 +35,7 @@ from podstead.resources.sharing.rules_document import (
     RulesChanged,
     RulesDocuments,
 )
+from podstead.resources.sharing.visible_groups import VisibleGroups
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import random_version
 from podstead.wac.effective import paths_to_read
@@ -122,6 +125,9 @@ class Answer:
 
     explanation: Explanation
     decided_by: ResourcePath
+    hidden_groups: tuple[str, ...] = ()
+    """Groups that the rules name and that the answer leaves out, because who asked may not know
+    their members."""
 
 
 class SharingService:
@@ -219,7 +225,12 @@ class SharingService:
         target = any_member(resource) if inside else resource
         snapshot = await self._store.read_metadata(paths_to_read(target))
         basis = await self._gate.basis(identity, origin, target, snapshot)
-        return Answer(explain(applying, basis.requester), current.of)
+        requester = basis.requester
+        hidden = frozenset[str]()
+        if requester is not None and (agent_ is None or person != agent_.iri):
+            hidden = await self._visible_groups(agent_).hidden(basis.rules.groups)
+            requester = replace(requester, groups=requester.groups - hidden)
+        return Answer(explain(applying, requester), current.of, tuple(sorted(hidden)))
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -241,17 +252,21 @@ class SharingService:
         comparison = Comparison(
             Decider(self._gate, self._store),
             await self._decider_after(current, document),
+            self._visible_groups(agent_),
             randomness=self._randomness,
         )
         owner = await self._owner_of(resource)
         after = await self._rules_after(agent_, current, document)
-        grantees = _grantees(edit, owner, self._rule_set(current), after)
+        if after is None:
+            grantees = (EVERYONE, AUTHENTICATED, *(() if agent_ is None else (agent(agent_.iri),)))
+        else:
+            grantees = _grantees(edit, owner, self._rule_set(current), after)
         here = await comparison.differences(grantees, resource)
         inside: tuple[Difference, ...] = ()
         if is_container(resource):
             inside = await comparison.differences_inside(grantees, resource)
         consequences = set(_consequences(current, document, (*here, *inside)))
-        if owner is not None and _takes_from(agent(owner), (*here, *inside)):
+        if owner is not None and await _takes_from(owner, comparison, resource):
             consequences.add(Consequence.OWNER_LOSES)
         if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
             consequences.add(Consequence.LOSES_CONTROL)
@@ -277,8 +292,9 @@ class SharingService:
 
     async def _rules_after(
         self, agent_: Identity | None, current: RulesDocument, document: Document | None
-    ) -> RuleSet:
-        """The rules after the edit, for the grantees that they name."""
+    ) -> RuleSet | None:
+        """The rules after the edit, for the grantees that they name; ``None`` if the agent may not
+        see them, and must not learn from a preview what they grant to others."""
         if document is not None:
             url = self._rules.url_of(current.resource)
             return read_rules(document.graph, subject_url=url)
@@ -287,7 +303,11 @@ class SharingService:
         try:
             return self._rule_set(await self._rules.read_above(agent_, current.resource))
         except RequestRefused:
-            return RuleSet(())  # what they grant to those named now is shown nevertheless
+            return None
+
+    def _visible_groups(self, agent_: Identity | None) -> VisibleGroups:
+        base_url = self._rules.url_of(ResourcePath(""))
+        return VisibleGroups(self._gate, self._store, agent_, base_url=base_url)
 
     def _edited(self, current: RulesDocument, edit: Edit) -> Document | None:
         return edited(current, edit, url=self._rules.url_of(current.resource))
@@ -328,8 +348,9 @@ def _consequences(
             yield Consequence.EVERYONE_CAN_CHANGE
 
 
-def _takes_from(grantee: Grantee, differences: tuple[Difference, ...]) -> bool:
-    return any(
-        difference.grantee == grantee and difference.before - difference.after
-        for difference in differences
-    )
+async def _takes_from(owner: str, comparison: Comparison, resource: ResourcePath) -> bool:
+    """Whether the owner would lose something of the resource, or of what is inside."""
+    identity = Identity(owner, AuthenticationMethod.SESSION)
+    if await comparison.lost_by(identity, resource):
+        return True
+    return is_container(resource) and bool(await comparison.lost_by(identity, any_member(resource)))

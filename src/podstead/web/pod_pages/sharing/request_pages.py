@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from podstead.core.errors import NotFound
+from dataclasses import dataclass
+
+from podstead.core.errors import NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.resources.sharing.access_requests import (
     AccessRequest,
@@ -11,14 +13,17 @@ from podstead.resources.sharing.access_requests import (
     NoInbox,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
+from podstead.resources.sharing.service import SharingService
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.web.pod_pages.addresses import REQUESTS, ask_url, files_url, local_address
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sharing.sentences import Names, shown_role
+from podstead.web.pod_pages.sharing.views import offered_role
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 
@@ -32,6 +37,18 @@ add_notices(
     Tone.PROBLEM,
     no_inbox=N_("The owner takes no requests here. Ask them in another way."),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRequest:
+    """A request for access as the list shows it. Without a ``token`` it cannot be allowed."""
+
+    request: AccessRequest
+    actor: str
+    role_text: str
+    role: str
+    name: str
+    token: str | None
 
 
 class AskPage:
@@ -77,11 +94,13 @@ class RequestsPage:
         self,
         *,
         requests: AccessRequests,
+        sharing: SharingService,
         names: Names,
         guard: PageGuard,
         renderer: PageRenderer,
     ) -> None:
         self._requests = requests
+        self._sharing = sharing
         self._names = names
         self._guard = guard
         self._renderer = renderer
@@ -98,15 +117,24 @@ class RequestsPage:
         return self._renderer.page(
             page,
             "sharing/requests.html",
-            requests=[
-                (
-                    request,
-                    self._names.iri(request.actor),
-                    shown_role(request.modes),
-                    shown_name(request.resource),
-                )
-                for request in found
-            ],
+            requests=[await self._shown(person, request) for request in found],
+        )
+
+    async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
+        """A request, with the state of the rules that allowing it would change."""
+        try:
+            state = await self._sharing.view(person.identity, request.resource)
+        except RequestRefused:  # it does not exist, or is not the person's to share
+            token = None
+        else:
+            token = state.token
+        return ShownRequest(
+            request,
+            self._names.iri(request.actor),
+            shown_role(request.modes),
+            offered_role(request.modes),
+            shown_name(request.resource),
+            token,
         )
 
     async def post(self, page: PageRequest) -> Response:

@@ -210,7 +210,7 @@ class SharePage:
                     request,
                     self._names.iri(request.actor),
                     shown_role(request.modes),
-                    offered_role(frozenset(mode.value for mode in request.modes)),
+                    offered_role(request.modes),
                 )
                 for request in await self._pending(page, target)
             ],

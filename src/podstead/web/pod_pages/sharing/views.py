@@ -9,6 +9,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.rdf.terms import Iri, Object
 from podstead.resources.sharing.preview import Difference
 from podstead.resources.sharing.service import Preview, SharingState
+from podstead.wac.modes import Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import AccessRule, agent
@@ -146,9 +147,9 @@ def scope_choices(target: ResourcePath) -> list[tuple[str, str]]:
     return [(scope.value, _(text)) for scope, text in SCOPES.items()]
 
 
-def offered_role(modes_asked_for: frozenset[str]) -> str:
+def offered_role(modes: Modes) -> str:
     """The role to offer for a request: to edit if it asks for that, and never to manage."""
-    return Role.EDIT.value if "write" in modes_asked_for else Role.VIEW.value
+    return Role.EDIT.value if Mode.WRITE in modes else Role.VIEW.value
 
 
 def _short(term: Object) -> str:

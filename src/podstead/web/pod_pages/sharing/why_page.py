@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from podstead.core.errors import RateLimited
 from podstead.core.identifiers import is_container
@@ -106,6 +107,7 @@ class WhyPage:
             modes=[] if answer is None else self._shown(answer),
             decided_by=None if answer is None else answer.decided_by,
             folder=None if answer is None else shown_name(answer.decided_by),
+            hidden_groups=() if answer is None else answer.hidden_groups,
             is_inherited=answer is not None and answer.decided_by != target,
         )
 
@@ -122,7 +124,7 @@ class WhyPage:
                 _(MODES[mode]),
                 mode in answer.explanation.modes,
                 _distinct(
-                    (self._names.reason(reason, answer.decided_by), _rule_name(reason))
+                    (self._names.reason(reason, answer.decided_by), _rule_place(reason))
                     for reason in answer.explanation.about(mode)
                 ),
             )
@@ -134,10 +136,14 @@ def _distinct(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(reasons))
 
 
-def _rule_name(reason: Reason) -> str:
-    """The name of the rule within its document."""
+def _rule_place(reason: Reason) -> str:
+    """The address of the rule: its document, and its name there."""
     rule: AccessRule | None = reason.rule
-    return "" if rule is None or rule.name is None else rule.name.partition("#")[2]
+    return (
+        ""
+        if rule is None or rule.name is None
+        else unquote(urlsplit(rule.name)._replace(scheme="", netloc="").geturl())
+    )
 
 
 def _origin(app: str) -> str | None:
