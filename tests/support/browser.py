@@ -144,6 +144,7 @@ class _Forms(HTMLParser):
         super().__init__()
         self.forms: list[Form] = []
         self._open: tuple[str, str, dict[str, str], list[str], list[tuple[str, str]]] | None = None
+        self._area: str | None = None
         self.feed(page)
         self.close()
 
@@ -159,13 +160,25 @@ class _Forms(HTMLParser):
                     self._open[4].append((name, value))
                 else:
                     self._open[2][name] = value
+        elif self._open is not None and tag == "textarea":
+            self._area = named.get("name", "")
+            self._open[2][self._area] = ""
         elif self._open is not None and tag == "button":
             self._open[3].append(named.get("name", ""))
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea" and self._open is not None and self._area is not None:
+            # The first line end is none of the text, and each is sent as CR LF.
+            text = self._open[2][self._area].removeprefix("\n")
+            self._open[2][self._area] = text.replace("\n", "\r\n")
+            self._area = None
         if tag == "form" and self._open is not None:
             self.forms.append(Form(*self._open))
             self._open = None
+
+    def handle_data(self, data: str) -> None:
+        if self._open is not None and self._area is not None:
+            self._open[2][self._area] += data
 
 
 def _named(headers: Mapping[str, str]) -> dict[str, str]:

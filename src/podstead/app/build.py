@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from podstead.app.adapters.account_emails import AccountEmails
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.rendering_processes import RenderingProcesses
 from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.adapters.thumbnail_files import ThumbnailFiles
 from podstead.app.authentication import CredentialVerification
 from podstead.app.channels import CHANNEL_TYPES
 from podstead.app.client_certificates import client_certificates
@@ -16,7 +18,7 @@ from podstead.app.documents import build_documents
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
-from podstead.app.pod_pages import build_pod_pages
+from podstead.app.pod_pages import FileParts, build_pod_pages
 from podstead.app.resources import Owners, build_resources
 from podstead.app.sharing_pages import SharingParts
 from podstead.authn.pod_token import SigningKey
@@ -28,6 +30,7 @@ from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
 from podstead.resources.archives import Archives
+from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.people import NoAccounts
 from podstead.resources.uploads import UploadService
@@ -248,6 +251,13 @@ def build_application(
         invalid_credentials=invalid_credentials,
         archives=Archives(store=store, gate=gate),
         links=IncomingLinks(store=store, gate=gate, documents=documents),
+        files=FileParts(
+            thumbnails=ThumbnailFiles(RootLayout(settings.root).thumbnails, clock=clock),
+            renderer=RenderingProcesses(),
+            reach=MemberReach(store=store, gate=gate),
+            authors=ChangeAuthors(store),
+            streams=live_updates.streams,
+        ),
         sharing=SharingParts(
             documents=documents,
             store=store,

@@ -86,7 +86,7 @@ class ChannelParts:
             check_receiver=partial(_check_receiver, foreign),
         )
         self._endpoint = ChannelEndpoint(channels=self.channels, addresses=addresses)
-        self._streams = Streams(
+        self.streams = Streams(
             base_url=base_url,
             channels=self.channels,
             listeners=self.listeners,
@@ -144,7 +144,7 @@ class ChannelParts:
         if channel_type is ChannelType.STREAMING_HTTP:
             # The streams of resources have the same path prefix as the channels of this type
             # (N-22).
-            get = ResourceStreams(self._streams, otherwise=self._endpoint.get).get
+            get = ResourceStreams(self.streams, otherwise=self._endpoint.get).get
         methods = {"GET": get, "HEAD": get, "DELETE": self._endpoint.delete}
         return Route(channel_path(channel_type, _KEY), methods, Access.PUBLIC)
 
@@ -162,7 +162,7 @@ class ChannelParts:
         def path(channel_type: ChannelType) -> ResourcePath:
             return receiving_path(channel_type, _KEY)
 
-        events, stream = self._streams.events, self._streams.stream
+        events, stream = self.streams.events, self.streams.stream
         return (
             Route(
                 path(ChannelType.WEB_SOCKET),

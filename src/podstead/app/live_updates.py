@@ -17,6 +17,7 @@ from podstead.storage.protocol import Store
 from podstead.wac.gate import Gate
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.notifications.services import Parse
+from podstead.web.notifications.streams import Streams
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.resource_responses import UPDATES_PATH
 from podstead.web.routes import Access, Route
@@ -79,6 +80,11 @@ class LiveUpdates:
             Route(UPDATES_PATH, methods, Access.PUBLIC, socket=updates.connect),
             *self._channels.routes(),
         )
+
+    @property
+    def streams(self) -> Streams:
+        """The streams of changes over HTTP."""
+        return self._channels.streams
 
     def start(self) -> None:
         """Begin to send webhooks. The store must be open."""

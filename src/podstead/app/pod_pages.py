@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 from podstead import __version__
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages
 from podstead.config import Settings
+from podstead.previews.rendering import ContentRenderer
 from podstead.resources.archives import Archives
+from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.resources.uploads import UploadService
@@ -19,9 +21,16 @@ from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.addresses import PREFIX, UPLOADS
 from podstead.web.pod_pages.components_page import ComponentsPage
 from podstead.web.pod_pages.files.container_page import ContainerPage
+from podstead.web.pod_pages.files.contents import Contents
+from podstead.web.pod_pages.files.creation import Creation
 from podstead.web.pod_pages.files.document_page import DocumentPage
+from podstead.web.pod_pages.files.events import ChangeStreams, PageEvents
 from podstead.web.pod_pages.files.files_page import FilesPage
+from podstead.web.pod_pages.files.members import MemberLists
 from podstead.web.pod_pages.files.raw import RawContent
+from podstead.web.pod_pages.files.saving import Saving
+from podstead.web.pod_pages.files.search import Search
+from podstead.web.pod_pages.files.thumbnails import Thumbnails, ThumbnailStore
 from podstead.web.pod_pages.first_page import FirstPage
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.organize.archive_download import ArchiveDownload
@@ -50,6 +59,17 @@ class BuiltPages:
     first: Endpoint
 
 
+@dataclass(frozen=True, slots=True)
+class FileParts:
+    """What the pages about files need besides the resources."""
+
+    thumbnails: ThumbnailStore
+    renderer: ContentRenderer
+    reach: MemberReach
+    authors: ChangeAuthors
+    streams: ChangeStreams
+
+
 def build_pod_pages(
     settings: Settings,
     *,
@@ -62,6 +82,7 @@ def build_pod_pages(
     invalid_credentials: InvalidCredentialLimit,
     archives: Archives,
     links: IncomingLinks,
+    files: FileParts,
     sharing: SharingParts,
     registration_open: bool,
 ) -> BuiltPages:
@@ -74,11 +95,37 @@ def build_pod_pages(
     by_token = PeopleByPodToken(records=records, tokens=tokens, cookies=cookies)
     people = PeopleByAnySession([*([] if accounts is None else [accounts]), by_token])
     guard = PageGuard(origin=base_url, people=people, cookies=cookies, renderer=renderer)
+    contents = Contents(resources=resources, renderer=files.renderer, base_url=base_url)
+    documents = DocumentPage(
+        resources=resources,
+        contents=contents,
+        reach=files.reach,
+        authors=files.authors,
+        renderer=renderer,
+        base_url=base_url,
+    )
+    containers = ContainerPage(
+        lists=MemberLists(resources),
+        reach=files.reach,
+        authors=files.authors,
+        renderer=renderer,
+        base_url=base_url,
+    )
     pages = PodPages(
-        files=FilesPage(
-            containers=ContainerPage(resources=resources, renderer=renderer),
-            documents=DocumentPage(resources=resources, renderer=renderer),
+        files=FilesPage(containers=containers, documents=documents),
+        thumbnails=Thumbnails(resources=resources, renderer=files.renderer, store=files.thumbnails),
+        saving=Saving(
+            resources=resources,
+            documents=documents,
+            contents=contents,
+            renderer=renderer,
+            cookies=cookies,
         ),
+        creation=Creation(
+            resources=resources, renderer=renderer, cookies=cookies, base_url=base_url
+        ),
+        search=Search(resources=resources, renderer=renderer),
+        events=PageEvents(files.streams),
         raw=RawContent(resources=resources, responder=Responder(base_url=base_url)),
         upload=UploadPage(resources=resources, renderer=renderer, see_other=guard.see_other),
         uploads=PageUploads(

@@ -37,7 +37,7 @@ _REST: Final = Iri(vocab.RDF_REST)
 _NIL: Final = Iri(vocab.RDF_NIL)
 _TOPIC: Final = Iri(vocab.FOAF + "primaryTopic")
 
-PICTURES: Final = frozenset(
+PICTURES: Final = tuple(
     Iri(iri)
     for iri in (
         vocab.FOAF + "img",
@@ -187,7 +187,7 @@ class _Reader:
         properties = [
             self._property(predicate, objects, (*path, subject))
             for predicate, objects in list(description.items())[:MAX_PROPERTIES]
-            if predicate != _TYPE
+            if predicate != _TYPE and not self._is_the_picture(predicate, objects)
         ]
         iri = subject.value if isinstance(subject, Iri) else None
         type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
@@ -204,10 +204,19 @@ class _Reader:
             more=max(0, len(description) - MAX_PROPERTIES),
         )
 
+    def _is_the_picture(self, predicate: Iri, objects: Sequence[Object]) -> bool:
+        """Whether a property is only the picture that the head of the card shows."""
+        return (
+            predicate in PICTURES
+            and len(objects) == 1
+            and isinstance(objects[0], Iri)
+            and self.links.picture(objects[0].value) is not None
+        )
+
     def _picture(self, subject: Subject) -> str | None:
         description = self.graph.about(subject)
-        for predicate in PICTURES & description.keys():
-            for value in description[predicate]:
+        for predicate in PICTURES:
+            for value in description.get(predicate, ()):
                 if isinstance(value, Iri) and (found := self.links.picture(value.value)):
                     return found
         return None

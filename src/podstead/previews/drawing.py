@@ -22,7 +22,8 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
 MAX_NODES: Final = 36
 MAX_EDGES: Final = 60
 _RING: Final = 170
-_MARGIN: Final = 110
+_MARGIN: Final = 100
+_STRETCH: Final = 1.6
 _NAME_CHARACTERS: Final = 22
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 
@@ -76,24 +77,18 @@ def draw(graph: Graph, links: Links, language: str = "en") -> Drawing:
         neighbours[subject].append(value)
         neighbours[value].append(subject)
     tree = _Tree(_roots(graph, links), neighbours)
-    places = tree.places()
-    deepest = max((tree.depth[node] for node in places), default=0)
-    center = _RING * max(deepest, 1) + _MARGIN
+    places, width, height = _fitted(tree.places())
     drawn_edges = [
         DrawnEdge(
-            *_shifted(places[s], center),
-            *_shifted(places[o], center),
+            *places[s],
+            *places[o],
             shortened(name_of_iri(p.value, language), _NAME_CHARACTERS),
         )
         for s, p, o in edges
         if s in places and o in places
     ][:MAX_EDGES]
-    drawn_nodes = [
-        _drawn(node, _shifted(place, center), graph, links, language)
-        for node, place in places.items()
-    ]
-    size = round(2 * center)
-    return Drawing(size, size, tuple(drawn_nodes), tuple(drawn_edges), len(nodes) - len(places))
+    drawn_nodes = [_drawn(node, place, graph, links, language) for node, place in places.items()]
+    return Drawing(width, height, tuple(drawn_nodes), tuple(drawn_edges), len(nodes) - len(places))
 
 
 def _roots(graph: Graph, links: Links) -> list[Subject]:
@@ -157,8 +152,22 @@ class _Tree:
         return places
 
 
-def _shifted(place: tuple[float, float], center: float) -> tuple[float, float]:
-    return round(place[0] + center, 1), round(place[1] + center, 1)
+def _fitted(
+    places: Mapping[Node, tuple[float, float]],
+) -> tuple[dict[Node, tuple[float, float]], int, int]:
+    """The places in a drawing that is just as large as they need, and its width and height.
+
+    The rings are wider than high, as the nodes with their names are.
+    """
+    if not places:
+        return {}, 2 * _MARGIN, 2 * _MARGIN
+    stretched = {node: (x * _STRETCH, y) for node, (x, y) in places.items()}
+    left = min(x for x, _ in stretched.values()) - _MARGIN
+    top = min(y for _, y in stretched.values()) - _MARGIN / 2
+    fitted = {node: (round(x - left, 1), round(y - top, 1)) for node, (x, y) in stretched.items()}
+    width = max(x for x, _ in fitted.values()) + _MARGIN
+    height = max(y for _, y in fitted.values()) + _MARGIN / 2
+    return fitted, round(width), round(height)
 
 
 def _drawn(

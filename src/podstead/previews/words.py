@@ -30,6 +30,9 @@ _NAMING: Final = tuple(
 )
 """The properties that name their subject, the first that is present wins."""
 
+_ANONYMOUS: Final = frozenset({"me", "this", "it", "i", "id", "card"})
+"""Fragments that name whatever the document is about; its own name says more."""
+
 
 def name_in(graph: Graph, subject: Subject, language: str) -> str | None:
     """What the document itself calls a subject, in the reader's language if it can."""
@@ -57,11 +60,13 @@ def name_of_iri(iri: str, language: str) -> str:
 def telling_part(iri: str) -> str:
     """The fragment or last segment of an IRI, for which people recognise it."""
     fragment = iri.rpartition("#")[2] if "#" in iri else ""
-    if fragment:
+    if fragment and fragment not in _ANONYMOUS:
         return shortened(_readable(fragment), MAX_NAME_CHARACTERS)
     rest = iri.partition("#")[0].rstrip("/")
     scheme, separator, after = rest.partition("://")
     if not separator:
+        for scheme in ("mailto:", "tel:"):
+            iri = iri.removeprefix(scheme)
         return shortened(iri, MAX_NAME_CHARACTERS)
     last = after.rpartition("/")[2]
     return shortened(_readable(last) or scheme, MAX_NAME_CHARACTERS)

@@ -16,7 +16,9 @@ _MAX_FIELDS: Final = 200
 Fields = Mapping[str, list[str]]
 
 
-async def read_form(request: Request, *, max_fields: int = _MAX_FIELDS) -> Fields:
+async def read_form(
+    request: Request, *, max_fields: int = _MAX_FIELDS, max_bytes: int = MAX_FORM_BYTES
+) -> Fields:
     """The fields of a form body; one without a value is treated as absent.
 
     Raises UnsupportedMediaType for another type, BadRequest, BodyTooLarge and BodyTimeout.
@@ -24,7 +26,7 @@ async def read_form(request: Request, *, max_fields: int = _MAX_FIELDS) -> Field
     content_type = request.fields.get(b"content-type") or ""
     if content_type.partition(";")[0].strip().lower() != FORM_TYPE:
         raise UnsupportedMediaType(f"The Content-Type must be {FORM_TYPE}")
-    return _fields(await request.body.read(limit_bytes=MAX_FORM_BYTES), max_fields)
+    return _fields(await request.body.read(limit_bytes=max_bytes), max_fields)
 
 
 def read_query(request: Request) -> Fields:

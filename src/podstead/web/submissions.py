@@ -38,7 +38,7 @@ class FormSubmission:
         return self.fields.get(name) not in (None, False, "")
 
 
-async def read_submission(request: Request) -> FormSubmission:
+async def read_submission(request: Request, *, max_bytes: int = MAX_FORM_BYTES) -> FormSubmission:
     """Read the body; an empty one is an empty form.
 
     Raises UnsupportedMediaType, BadRequest, BodyTooLarge and BodyTimeout.
@@ -47,6 +47,6 @@ async def read_submission(request: Request) -> FormSubmission:
     if not request.body.announced:
         return FormSubmission({})
     if content_type == "application/json":
-        return FormSubmission(json_object(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
-    form = await read_form(request)
+        return FormSubmission(json_object(await request.body.read(limit_bytes=max_bytes)))
+    form = await read_form(request, max_bytes=max_bytes)
     return FormSubmission({name: only(form, name) for name in form})

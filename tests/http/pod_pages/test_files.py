@@ -61,7 +61,7 @@ async def test_a_long_container_is_listed_in_parts(server: Server, alice: Browse
     page = await alice.get(f"{FILES}/alice/private/")
     assert "199.txt" in page.text
     assert "200.txt</span>" not in page.text
-    page = await alice.get(f"{FILES}/alice/private/?after=199.txt")
+    page = await alice.get(f"{FILES}/alice/private/?from=200")
     assert "200.txt" in page.text
     assert "199.txt</span>" not in page.text
 

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from podstead.core.conneg import choose
 from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.notifications.channel_requests import topic_path
@@ -102,6 +103,32 @@ class Streams:
         place = await self._place(request, Terms(topic, subscriber, state="", end_ms=end_ms))
         messages = self._as_messages(place.listening, media_type)
         return place.response(request, media_type, messages)
+
+    async def changes(
+        self, request: Request, agent: Identity | None, topic: ResourcePath
+    ) -> Response:
+        """Events that say no more than that a resource has changed, for the pages of this server.
+
+        Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.
+        """
+        expires_s = agent.expires_at_s if agent else None
+        end_ms = None if expires_s is None else expires_s * 1000
+        terms = Terms(topic, Subscriber(agent, None), state=None, end_ms=end_ms)
+        place = await self._place(request, terms)
+        return place.response(request, _EVENTS, self._as_signs(place.listening))
+
+    async def _as_signs(self, listening: Listening) -> AsyncGenerator[bytes, None]:
+        yield b"retry: %d\n\n" % _RECONNECT_MS
+        async for heard in listening.heard():
+            match heard:
+                case Notification() | Lost():
+                    yield b"data: changed\n\n"
+                case Quiet():
+                    yield b":\n\n"
+                case Ended():
+                    return
+                case CaughtUp():
+                    pass
 
     async def _place(self, request: Request, terms: Terms, *, after: int | None = None) -> _Place:
         """A place among the open streams. Raises RateLimited, and what listening raises."""

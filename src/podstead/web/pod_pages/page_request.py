@@ -9,7 +9,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
 from podstead.resources.outcome import ResourceRequest
-from podstead.web.forms import Fields, only, read_query
+from podstead.web.forms import MAX_FORM_BYTES, Fields, only, read_query
 from podstead.web.origins import check_form_token
 from podstead.web.pod_pages.addresses import target_of
 from podstead.web.pod_pages.notices import Notice
@@ -76,10 +76,10 @@ class PageRequest:
             raise NotAuthenticated("Sign in first")
         return self.person
 
-    async def form(self) -> FormSubmission:
+    async def form(self, *, max_bytes: int = MAX_FORM_BYTES) -> FormSubmission:
         """A small form or JSON object, whose token has been checked. Raises WrongFormToken, and
         what :func:`read_submission` raises."""
-        sent = await read_submission(self.request)
+        sent = await read_submission(self.request, max_bytes=max_bytes)
         token = sent.fields.get("csrf_token")
         self.check_token(token if isinstance(token, str) else None)
         return sent

@@ -49,10 +49,14 @@ class PageRenderer:
         self._server_name = server_name
         self._base_url = base_url
         self._entries: Callable[[str], Sequence[NavigationEntry]] = entries(frozenset())
+        self._actions: frozenset[str] = frozenset()
 
     def link_to(self, paths: Iterable[str]) -> None:
         """Let the navigation link to those of its pages that are among ``paths``."""
-        self._entries = entries(frozenset(paths))
+        existing = frozenset(paths)
+        self._entries = entries(existing)
+        below = [path.removeprefix(f"{addresses.PREFIX}/") for path in existing]
+        self._actions = frozenset(path.partition("/")[0] for path in below)
 
     def page(
         self,
@@ -74,7 +78,12 @@ class PageRenderer:
             navigation=self._entries(page.request.path) if page.person else (),
             notice=_shown(notice or page.notice),
             is_sign_in=page.request.path == addresses.SIGN_IN,
-            values={"status": status, "base_url": self._base_url, **context},
+            values={
+                "status": status,
+                "base_url": self._base_url,
+                "actions": self._actions,
+                **context,
+            },
         )
         return content_response(
             body,
@@ -138,6 +147,7 @@ def error_page(
         language=language,
         with_scripts=False,
         values={
+            "actions": frozenset(),
             "status": status,
             "reason": reason,
             "message": message,

@@ -9,8 +9,13 @@ from podstead.web.cors import Sharing
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.assets import AssetsEndpoint
 from podstead.web.pod_pages.components_page import ComponentsPage
+from podstead.web.pod_pages.files.creation import Creation
+from podstead.web.pod_pages.files.events import PageEvents
 from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.raw import RawContent
+from podstead.web.pod_pages.files.saving import Saving
+from podstead.web.pod_pages.files.search import Search
+from podstead.web.pod_pages.files.thumbnails import Thumbnails
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.organize.routes import OrganizePages, organize_routes
 from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
@@ -31,6 +36,11 @@ class PodPages:
     raw: RawContent
     upload: UploadPage
     uploads: PageUploads
+    thumbnails: Thumbnails
+    saving: Saving
+    creation: Creation
+    search: Search
+    events: PageEvents
     sign_in: SignInPage
     language: LanguageChoice
     components: ComponentsPage
@@ -52,6 +62,11 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
             PATCH=pages.uploads.append,
             DELETE=pages.uploads.cancel,
         ),
+        route(addresses.THUMBNAIL + REST, GET=pages.thumbnails.get),
+        route(addresses.SAVE + REST, POST=pages.saving.post),
+        route(addresses.NEW + REST, GET=pages.creation.get, POST=pages.creation.post),
+        route(addresses.SEARCH, GET=pages.search.get),
+        route(addresses.EVENTS + REST, GET=pages.events.get),
         route(addresses.SIGN_IN, GET=pages.sign_in.get, POST=pages.sign_in.post),
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),

@@ -1,7 +1,7 @@
 // What every page does when scripts run: times in the reader's own time zone, and menus that close.
 
 /** Show each time in the reader's own time zone; the page has it in UTC. */
-function showLocalTimes() {
+export function showLocalTimes() {
   const format = new Intl.DateTimeFormat(document.documentElement.lang, {
     dateStyle: "medium",
     timeStyle: "short",

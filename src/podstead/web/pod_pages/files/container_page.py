@@ -1,77 +1,222 @@
-"""The page about a container: what is in it."""
+"""The page about a container: what is in it, and what can be done with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlencode
 
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
+from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.resources.service import ResourceService
-from podstead.storage.records import Metadata
+from podstead.resources.folder_facts import ChangeAuthors, MemberReach
+from podstead.resources.outcome import ResourceRequest
+from podstead.wac.audience import Reach
 from podstead.wac.modes import Mode
 from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.files.thumbnails import has_thumbnail, thumbnail_url
+from podstead.web.pod_pages.files.words import kind_name, reach_name, shown_agent
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 
-PAGE_MEMBERS: Final = 200
+ROWS: Final = 200
+"""How many members a page has; the next ones follow when it is scrolled."""
+_MAX_FILTER_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member as the list shows it."""
+    """A member as the list shows it. ``reach`` is ``None`` where the person may not know."""
 
     name: str
+    segment: str
+    path: ResourcePath
     address: str
-    media_type: str
+    kind: Kind
+    type_name: str
     is_container: bool
     size_bytes: int
     modified_ms: int
+    author: str | None
+    reach: Reach | None
+    reach_name: str
+    thumbnail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column: where a click leads, and how the list is sorted by it now."""
+
+    title: str
+    address: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of the container is shown, as the query says."""
+
+    sorting: Sorting
+    filter: str
+    grid: bool
+    start: int
+
+    @classmethod
+    def of(cls, page: PageRequest) -> Shown:
+        """Raises BadRequest."""
+        start = page.query_text("from")
+        return cls(
+            Sorting.of(page.query_text("sort")),
+            page.query_text("filter")[:_MAX_FILTER_CHARACTERS].strip(),
+            page.query_text("view") == "grid",
+            int(start) if start.isdecimal() and len(start) < 7 else 0,
+        )
+
+    def query(
+        self, *, sorting: Sorting | None = None, grid: bool | None = None, start: int = 0
+    ) -> str:
+        """The query of the page that differs in this."""
+        sorting = sorting or self.sorting
+        grid = self.grid if grid is None else grid
+        fields = {
+            "sort": "" if sorting == Sorting() else sorting.text,
+            "filter": self.filter,
+            "view": "grid" if grid else "",
+            "from": str(start) if start else "",
+        }
+        given = {name: value for name, value in fields.items() if value}
+        return f"?{urlencode(given)}" if given else "?"
 
 
 class ContainerPage:
     """Lists the members of a container."""
 
-    def __init__(self, *, resources: ResourceService, renderer: PageRenderer) -> None:
-        self._resources = resources
+    def __init__(
+        self,
+        *,
+        lists: MemberLists,
+        reach: MemberReach,
+        authors: ChangeAuthors,
+        renderer: PageRenderer,
+        base_url: str,
+    ) -> None:
+        self._lists = lists
+        self._reach = reach
+        self._authors = authors
         self._renderer = renderer
+        self._base_url = base_url
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound."""
-        request = page.operation("GET", target)
-        after = page.query_text("after")
-        listed = await self._resources.members(
-            request, after=ResourcePath(target + after) if after else None, limit=PAGE_MEMBERS + 1
+        """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
+        NotFound, BadRequest."""
+        shown = Shown.of(page)
+        members, request = await self._lists.read(page, target)
+        sorted_members = (
+            members.matching(shown.filter, shown.sorting)
+            if shown.filter
+            else members.sorted(shown.sorting)
+            if members.is_complete
+            else members.all
         )
-        rows = [_row(member) for member in listed.members[:PAGE_MEMBERS]]
-        last = listed.members[PAGE_MEMBERS - 1].path if len(listed.members) > PAGE_MEMBERS else None
+        part = sorted_members[shown.start : shown.start + ROWS]
+        following = shown.start + ROWS
+        more = shown.query(start=following) if following < len(sorted_members) else None
+        only_rows = page.query_text("part") == "rows"
         return self._renderer.page(
             page,
-            "files/container.html",
+            "files/rows.html" if only_rows else "files/container.html",
             target=target,
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
-            rows=_folders_first(rows),
-            more_after=None if last is None else last.removeprefix(target),
-            may_append=request.grant is not None and request.grant.allows(Mode.APPEND),
-            may_control=request.grant is not None and request.grant.allows(Mode.CONTROL),
+            rows=await self._rows(page, part),
+            shown=shown,
+            more=more,
+            total=len(sorted_members),
+            is_complete=members.is_complete,
+            columns=_columns(shown),
+            **_may(request, members),
         )
 
+    async def _rows(self, page: PageRequest, members: Sequence[Member]) -> list[MemberRow]:
+        stored = [member.metadata for member in members]
+        reaches = await self._reach.of(page.identity, stored)
+        authors = await self._authors.of(stored)
+        person = page.person
+        own = None if person is None else person.web_id
+        owns = person is not None and any(
+            member.path.startswith(pod) for pod in person.pods for member in members[:1]
+        )
+        return [
+            _row(
+                member,
+                reaches[member.path],
+                _author(member, authors, reaches, own=own, base_url=self._base_url),
+                owns=owns,
+            )
+            for member in members
+        ]
 
-def _row(member: Metadata) -> MemberRow:
+
+def _author(
+    member: Member,
+    authors: Mapping[ResourcePath, str],
+    reaches: Mapping[ResourcePath, Reach | None],
+    *,
+    own: str | None,
+    base_url: str,
+) -> str | None:
+    """Who changed a member last, told to the person who did and to those who know its rules."""
+    author = authors.get(member.path)
+    knows_rules = reaches[member.path] not in {None, Reach.EVERYONE}
+    if author is None or not (author == own or knows_rules):
+        return None
+    return shown_agent(author, own=own, base_url=base_url)
+
+
+def _row(member: Member, reach: Reach | None, author: str | None, *, owns: bool) -> MemberRow:
+    metadata = member.metadata
+    media_type = essence(metadata.content_type)
+    kind = Kind.FOLDER if member.is_container else kind_of(media_type, member.name)
     return MemberRow(
-        name=shown_name(member.path),
+        name=member.name,
+        segment=segment_name(member.path),
+        path=member.path,
         address=files_url(member.path),
-        media_type=essence(member.content_type),
-        is_container=member.kind.is_container,
-        size_bytes=member.size_bytes,
-        modified_ms=last_modified_ms(member),
+        kind=kind,
+        type_name=kind_name(kind),
+        is_container=member.is_container,
+        size_bytes=metadata.size_bytes,
+        modified_ms=last_modified_ms(metadata),
+        author=author,
+        reach=reach,
+        reach_name="" if reach is None else reach_name(reach, owns=owns),
+        thumbnail=thumbnail_url(metadata) if has_thumbnail(metadata) else None,
     )
 
 
-def _folders_first(rows: Sequence[MemberRow]) -> list[MemberRow]:
-    return sorted(rows, key=lambda row: (not row.is_container, row.name.casefold()))
+def _columns(shown: Shown) -> dict[str, Column]:
+    current = shown.sorting
+    states = {False: "ascending", True: "descending"}
+    return {
+        order.value: Column(
+            order.value,
+            shown.query(sorting=current.by(order)),
+            states[current.descending] if order is current.order else "none",
+        )
+        for order in Order
+    }
+
+
+def _may(request: ResourceRequest, members: Members) -> dict[str, Any]:
+    grant = request.grant
+    return {
+        "may_append": grant is not None and grant.allows(Mode.APPEND),
+        "may_write": grant is not None and grant.allows(Mode.WRITE),
+        "may_control": grant is not None and grant.allows(Mode.CONTROL),
+        "state": members.container.members_version or "",
+    }

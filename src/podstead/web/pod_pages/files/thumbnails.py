@@ -1,0 +1,111 @@
+"""``/.pages/thumbnail/<path>``: a small form of a picture, made once for each version of it."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.media_types import essence
+from podstead.previews.rendering import ContentRenderer
+from podstead.resources.outcome import Result
+from podstead.resources.service import ResourceService
+from podstead.storage.protocol import whole_body
+from podstead.storage.records import Metadata, Version
+from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.pod_pages.addresses import THUMBNAIL
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.response import HeaderField, Response, content_response
+
+MAX_PICTURE_BYTES: Final = 40 * 1024 * 1024
+_TYPES: Final = frozenset(
+    {
+        "image/avif",
+        "image/bmp",
+        "image/gif",
+        "image/jpeg",
+        "image/png",
+        "image/tiff",
+        "image/webp",
+    }
+)
+_KEPT: Final = (b"cache-control", b"private, max-age=3600")
+_POLICY: Final = (b"content-security-policy", b"default-src 'none'; sandbox")
+_NONE: Final = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-12 -12 48 48" fill="none" stroke="#808080" '
+    b'stroke-width="1.2"><path d="M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01"/></svg>'
+)
+"""Stands in for the thumbnail of a picture that has none."""
+
+
+class ThumbnailStore(Protocol):
+    """Stores thumbnails by the path and the version of the picture."""
+
+    async def get(self, path: ResourcePath, version: Version) -> bytes | None:
+        """The thumbnail, empty if the picture has none; ``None`` if it is not here."""
+
+    async def put(self, path: ResourcePath, version: Version, content: bytes) -> None:
+        """Store a thumbnail, or by empty content that there is none."""
+
+
+def has_thumbnail(metadata: Metadata) -> bool:
+    """Whether a resource is of a type, and of a size, that thumbnails are made of."""
+    return (
+        not metadata.kind.is_container
+        and metadata.size_bytes <= MAX_PICTURE_BYTES
+        and essence(metadata.content_type) in _TYPES
+    )
+
+
+def thumbnail_url(metadata: Metadata) -> str:
+    """The address, which changes with the picture."""
+    return f"{THUMBNAIL}{metadata.path}?v={metadata.version}"
+
+
+class Thumbnails:
+    """Sends thumbnails to those who may read the picture."""
+
+    def __init__(
+        self, *, resources: ResourceService, renderer: ContentRenderer, store: ThumbnailStore
+    ) -> None:
+        self._resources = resources
+        self._renderer = renderer
+        self._store = store
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound, Overloaded."""
+        target = page.target
+        if is_container(target):
+            raise NotFound("A folder has no thumbnail")
+        outcome = await self._resources.handle(page.operation("HEAD", target))
+        stored = outcome.metadata
+        if outcome.result is not Result.REPRESENTED or stored is None or not has_thumbnail(stored):
+            raise NotFound("This has no thumbnail")
+        made = await self._store.get(target, stored.version)
+        if made is None:
+            made = await self._made(page, stored)
+        headers: list[HeaderField] = [_KEPT, _POLICY]
+        return content_response(
+            made or _NONE,
+            "image/webp" if made else "image/svg+xml",
+            method=page.request.method,
+            headers=headers,
+            vary=VARY_BY_COOKIE,
+        )
+
+    async def _made(self, page: PageRequest, stored: Metadata) -> bytes:
+        outcome = await self._resources.handle(page.operation("GET", stored.path))
+        representation = outcome.representation
+        if outcome.metadata is None or representation is None:
+            raise NotFound
+        body = representation.body
+        if body is None or not representation.verbatim:
+            return b""
+        # The picture may have been replaced since; its size is that of this representation.
+        if (representation.size_bytes or 0) > MAX_PICTURE_BYTES:
+            return b""
+        content = body if isinstance(body, bytes) else await whole_body(body)  # type: ignore[arg-type]  # verbatim
+        requester = page.person.web_id if page.person else page.request.client_address
+        made = await self._renderer.render("thumbnail", {}, content, requester=str(requester))
+        await self._store.put(stored.path, outcome.metadata.version, made or b"")
+        return made or b""

@@ -1,0 +1,282 @@
+// The pages about containers and documents: more rows on scroll, filter, selection, live changes.
+
+import { showLocalTimes } from "./pods.js";
+
+/** The list of a container, which works without this script, too. */
+class MemberList {
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    this.selection = /** @type {HTMLFormElement} */ (document.getElementById("selection"));
+    /** @type {HTMLInputElement | null} */
+    this.last = null;
+    this.loading = false;
+    this.request = 0;
+  }
+
+  start() {
+    this.watchEnd();
+    this.startFilter();
+    this.startSelection();
+    this.startLive();
+  }
+
+  /** @returns {HTMLInputElement[]} */
+  boxes() {
+    return [...this.element.querySelectorAll("input[name=member]")].map(
+      (box) => /** @type {HTMLInputElement} */ (box),
+    );
+  }
+
+  // --- more rows -----------------------------------------------------------------------------
+
+  watchEnd() {
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) this.loadMore(observer);
+      },
+      { rootMargin: "1200px" },
+    );
+    const end = this.element.querySelector(".more");
+    if (end) observer.observe(end);
+  }
+
+  /** @param {IntersectionObserver} observer */
+  async loadMore(observer) {
+    const end = this.element.querySelector(".more");
+    const link = end?.querySelector("a");
+    if (!end || !link || this.loading) return;
+    this.loading = true;
+    observer.disconnect();
+    try {
+      const rows = await fetchRows(new URL(link.href), this.isGrid());
+      end.replaceWith(...rows);
+      showLocalTimes();
+    } catch {
+      return; // the link stays, for another try
+    } finally {
+      this.loading = false;
+    }
+    this.watchEnd();
+  }
+
+  isGrid() {
+    return this.element.querySelector("ul.tiles") !== null;
+  }
+
+  // --- filter --------------------------------------------------------------------------------
+
+  startFilter() {
+    const input = document.getElementById("filter");
+    if (!(input instanceof HTMLInputElement)) return;
+    let timer = 0;
+    input.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        const url = new URL(location.href);
+        url.searchParams.delete("from");
+        if (input.value) url.searchParams.set("filter", input.value);
+        else url.searchParams.delete("filter");
+        history.replaceState(null, "", url);
+        this.refresh();
+      }, 150);
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "/" && !isTyping(event)) {
+        event.preventDefault();
+        input.focus();
+      }
+    });
+  }
+
+  /** Show the list as it is now; what is selected, focused and scrolled to stays. */
+  async refresh() {
+    const request = ++this.request;
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!response.ok || request !== this.request) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const fresh = page.getElementById("members");
+    if (!fresh) return;
+    const chosen = new Set(this.boxes().filter((box) => box.checked).map((box) => box.value));
+    const focused = document.activeElement?.closest("[data-name]")?.getAttribute("data-name");
+    this.element.replaceChildren(...fresh.childNodes);
+    this.element.dataset.state = fresh.dataset.state;
+    const count = document.getElementById("count");
+    const freshCount = page.getElementById("count");
+    if (count && freshCount && count.textContent !== freshCount.textContent) {
+      count.textContent = freshCount.textContent;
+    }
+    for (const box of this.boxes()) box.checked = chosen.has(box.value);
+    if (focused) this.row(focused)?.querySelector("a")?.focus({ preventScroll: true });
+    showLocalTimes();
+    this.showCount();
+    this.watchEnd();
+  }
+
+  /** @param {string} name */
+  row(name) {
+    return this.element.querySelector(`[data-name="${CSS.escape(name)}"]`);
+  }
+
+  // --- selection -----------------------------------------------------------------------------
+
+  startSelection() {
+    this.element.addEventListener("click", (event) => this.clicked(/** @type {MouseEvent} */ (event)));
+    this.element.addEventListener("change", () => this.showCount());
+    this.element.addEventListener("keydown", (event) => this.pressed(event));
+    const clear = this.selection.querySelector("[data-clear]");
+    clear?.removeAttribute("hidden");
+    clear?.addEventListener("click", () => this.choose(() => false));
+    this.showCount();
+  }
+
+  /** A click on a box with Shift selects everything between it and the last one. @param {MouseEvent} event */
+  clicked(event) {
+    const box = event.target;
+    if (!(box instanceof HTMLInputElement) || box.name !== "member") return;
+    if (event.shiftKey && this.last) {
+      const all = this.boxes();
+      const [from, to] = [all.indexOf(this.last), all.indexOf(box)].sort((a, b) => a - b);
+      if (from >= 0) for (const each of all.slice(from, to + 1)) each.checked = box.checked;
+    }
+    this.last = box;
+    this.showCount();
+  }
+
+  /** Arrow keys move between rows, Space selects, Ctrl+A selects all, Escape nothing. @param {KeyboardEvent} event */
+  pressed(event) {
+    const row = /** @type {HTMLElement} */ (event.target).closest("[data-name]");
+    if (event.key === "a" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.choose(() => true);
+    } else if (event.key === "Escape") {
+      this.choose(() => false);
+    } else if (row && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      const next = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
+      const isBox = event.target instanceof HTMLInputElement;
+      const goal = next?.querySelector(isBox ? "input[name=member]" : "a");
+      if (goal instanceof HTMLElement) {
+        event.preventDefault();
+        goal.focus();
+        if (event.shiftKey && next) {
+          for (const each of [row, next]) {
+            const box = each.querySelector("input[name=member]");
+            if (box instanceof HTMLInputElement) box.checked = true;
+          }
+          this.showCount();
+        }
+      }
+    } else if (row && event.key === " " && event.target instanceof HTMLAnchorElement) {
+      event.preventDefault();
+      row.querySelector("input")?.click();
+    }
+  }
+
+  /** @param {(box: HTMLInputElement) => boolean} chosen */
+  choose(chosen) {
+    for (const box of this.boxes()) box.checked = chosen(box);
+    this.showCount();
+  }
+
+  showCount() {
+    const count = this.boxes().filter((box) => box.checked).length;
+    const output = document.getElementById("selected");
+    if (output) output.textContent = (output.dataset.text ?? "").replace("{number}", String(count));
+    for (const button of this.selection.querySelectorAll("[data-single]")) {
+      /** @type {HTMLButtonElement} */ (button).disabled = count !== 1;
+    }
+  }
+
+  // --- live changes --------------------------------------------------------------------------
+
+  startLive() {
+    const address = this.element.dataset.events;
+    if (!address) return;
+    let timer = 0;
+    const events = new EventSource(address);
+    events.addEventListener("message", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => this.refreshKeepingLength(), 200);
+    });
+    addEventListener("pagehide", () => events.close());
+  }
+
+  /** Refresh, and load as many rows as there were before. */
+  async refreshKeepingLength() {
+    const length = this.boxes().length;
+    await this.refresh();
+    const observer = new IntersectionObserver(() => undefined);
+    while (this.boxes().length < length && this.element.querySelector(".more a")) {
+      const before = this.boxes().length;
+      await this.loadMore(observer);
+      if (this.boxes().length === before) break;
+    }
+  }
+}
+
+/**
+ * The rows of a further part of the list.
+ * @param {URL} url
+ * @param {boolean} isGrid
+ */
+async function fetchRows(url, isGrid) {
+  url.searchParams.set("part", "rows");
+  const response = await fetch(url, { headers: { Accept: "text/html" } });
+  if (!response.ok) throw new Error(response.statusText);
+  const text = await response.text();
+  const wrapped = isGrid ? `<ul>${text}</ul>` : `<table><tbody>${text}</tbody></table>`;
+  const page = new DOMParser().parseFromString(wrapped, "text/html");
+  return [...(page.querySelector(isGrid ? "ul" : "tbody")?.children ?? [])];
+}
+
+/** @param {KeyboardEvent} event */
+function isTyping(event) {
+  return event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
+}
+
+/** Buttons that copy a text, which is on the page, too. */
+function startCopyButtons() {
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    if (!(button instanceof HTMLButtonElement) || !navigator.clipboard) continue;
+    button.hidden = false;
+    const title = button.textContent;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copy ?? "");
+      button.textContent = button.dataset.done ?? "";
+      setTimeout(() => (button.textContent = title), 2000);
+    });
+  }
+}
+
+/** The editor: the place of an error, Ctrl+S, and a warning before unsaved changes are lost. */
+function startEditor() {
+  const area = document.querySelector("form.editor textarea");
+  if (!(area instanceof HTMLTextAreaElement)) return;
+  const form = /** @type {HTMLFormElement} */ (area.form);
+  const problem = document.getElementById("problem");
+  if (problem?.dataset.line) {
+    const lines = area.value.split("\n");
+    const line = Number(problem.dataset.line);
+    const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+    const at = Math.min(before + Number(problem.dataset.column) - 1, area.value.length);
+    area.focus();
+    area.setSelectionRange(at, at + 1);
+  }
+  let isSaved = true;
+  area.addEventListener("input", () => (isSaved = false));
+  form.addEventListener("submit", () => (isSaved = true));
+  addEventListener("beforeunload", (event) => {
+    if (!isSaved) event.preventDefault();
+  });
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      form.requestSubmit();
+    }
+  });
+}
+
+const members = document.getElementById("members");
+if (members) new MemberList(members).start();
+startCopyButtons();
+startEditor();

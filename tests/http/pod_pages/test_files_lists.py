@@ -1,0 +1,160 @@
+"""Lists of members: sorted, filtered, in parts, with who can see each one."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.application import Server
+from tests.support.browser import Browser, Page
+
+LIST = "/.pages/files/alice/private/"
+RULES = """
+    @prefix acl: <http://www.w3.org/ns/auth/acl#> . @prefix foaf: <http://xmlns.com/foaf/0.1/> .
+    <#o> a acl:Authorization ; acl:agent </alice/#me> ; acl:accessTo <{name}> ;
+        acl:mode acl:Read, acl:Write, acl:Control .
+    <#r> a acl:Authorization ; {who} ; acl:accessTo <{name}> ; acl:mode acl:Read .
+"""
+
+
+async def put(server: Server, name: str, content: str = "x", kind: str = "text/plain") -> None:
+    answer = await server.alice.put(f"/alice/private/{name}", content, kind)
+    assert answer.status in {201, 204}
+
+
+def names(page: Page) -> list[str]:
+    return re.findall(r'data-name="([^"]*)"', page.text)
+
+
+async def test_folders_come_first_and_numbers_are_in_their_order(
+    server: Server, alice: Browser
+) -> None:
+    for name in ("page%2010.txt", "page%209.txt", "Apple.txt", "banana.txt"):
+        await put(server, name)
+    await server.alice.put("/alice/private/zoo/", None, "text/turtle")
+    page = await alice.get(LIST)
+    assert names(page) == ["zoo", "Apple.txt", "banana.txt", "page 9.txt", "page 10.txt"]
+    page = await alice.get(f"{LIST}?sort=-name")
+    assert names(page) == ["zoo", "page 10.txt", "page 9.txt", "banana.txt", "Apple.txt"]
+
+
+async def test_a_list_can_be_sorted_by_each_column(server: Server, alice: Browser) -> None:
+    await put(server, "small.txt", "x")
+    await put(server, "large.md", "x" * 50, "text/markdown")
+    assert names(await alice.get(f"{LIST}?sort=-size")) == ["large.md", "small.txt"]
+    assert names(await alice.get(f"{LIST}?sort=size")) == ["small.txt", "large.md"]
+    assert names(await alice.get(f"{LIST}?sort=type")) == ["large.md", "small.txt"]
+    page = await alice.get(f"{LIST}?sort=nonsense&from=x&view=?")
+    assert names(page) == ["large.md", "small.txt"]
+    assert 'aria-sort="ascending"' in page.text
+
+
+async def test_a_list_can_be_filtered(server: Server, alice: Browser) -> None:
+    await put(server, "caf%C3%A9.txt")
+    await put(server, "tea.txt")
+    assert names(await alice.get(f"{LIST}?filter=CAF%C3%89")) == ["café.txt"]
+    page = await alice.get(f"{LIST}?filter=%22%3E%3Cscript%3E")
+    assert names(page) == []
+    assert "<script>" not in page.text
+
+
+async def test_the_list_changes_with_what_is_in_it(server: Server, alice: Browser) -> None:
+    await put(server, "a.txt")
+    assert names(await alice.get(LIST)) == ["a.txt"]
+    await put(server, "b.txt", "xx")
+    assert names(await alice.get(LIST)) == ["a.txt", "b.txt"]
+    await put(server, "b.txt", "xxx")
+    assert "3 B" in (await alice.get(LIST)).text
+    await server.alice.delete("/alice/private/a.txt")
+    assert names(await alice.get(LIST)) == ["b.txt"]
+
+
+async def test_what_is_remembered_for_one_person_is_not_shown_to_another(
+    server: Server, alice: Browser, bob: Browser, browser: Browser
+) -> None:
+    await put(server, "secret.txt")
+    assert names(await alice.get(LIST)) == ["secret.txt"]
+    assert (await bob.get(LIST)).status == 403
+    assert "secret.txt" not in (await bob.get(f"{LIST}?part=rows")).text
+    assert "secret.txt" not in (await browser.get(LIST)).text
+
+
+async def test_rows_follow_without_the_rest_of_the_page(server: Server, alice: Browser) -> None:
+    for number in range(230):
+        await put(server, f"{number}.txt")
+    page = await alice.get(LIST)
+    assert len(names(page)) == 200
+    assert 'href="?from=200"' in page.text
+    rows = await alice.get(f"{LIST}?from=200&part=rows")
+    assert names(rows) == [f"{number}.txt" for number in range(200, 230)]
+    assert "<html" not in rows.text
+    assert "Show more" not in rows.text
+
+
+async def test_the_owner_sees_who_can_see_each_member(server: Server, alice: Browser) -> None:
+    for name in ("mine.txt", "bobs.txt", "all.txt"):
+        await put(server, name)
+    who = {"bobs.txt": "acl:agent </bob/#me>", "all.txt": "acl:agentClass foaf:Agent"}
+    for name, agent in who.items():
+        await put(server, f"{name}.acl", RULES.format(name=name, who=agent), "text/turtle")
+    text = (await alice.get(LIST)).text
+    row = r'data-name="([^"]*)".*?<td class="reach"><span title="([^"]*)"'
+    shown = re.findall(row, text, re.DOTALL)
+    assert shown == [
+        ("all.txt", "Everyone"),
+        ("bobs.txt", "Certain people"),
+        ("mine.txt", "Only you"),
+    ]
+
+
+async def test_visitors_do_not_see_who_else_may(server: Server, browser: Browser) -> None:
+    await server.alice.put("/alice/public/x.txt", "x", "text/plain")
+    text = (await browser.get("/.pages/files/alice/public/")).text
+    assert 'title="Everyone"' in text
+    assert "Only" not in text
+    assert 'class="quiet author"' not in text
+
+
+async def test_the_owner_sees_who_changed_what(server: Server, alice: Browser) -> None:
+    await put(server, "shared.txt")
+    rules = RULES.format(name="shared.txt", who="acl:agent </bob/#me>").replace(
+        "acl:mode acl:Read .", "acl:mode acl:Read, acl:Write ."
+    )
+    await put(server, "shared.txt.acl", rules, "text/turtle")
+    assert 'author">You<' in (await alice.get(LIST)).text
+    answer = await server.bob.put("/alice/private/shared.txt", "bob's", "text/plain")
+    assert answer.status == 204
+    assert 'author">bob<' in (await alice.get(LIST)).text
+
+
+async def test_only_those_who_may_create_are_offered_to(
+    server: Server, alice: Browser, browser: Browser
+) -> None:
+    await server.alice.put("/alice/public/x.txt", "x", "text/plain")
+    address = "/.pages/files/alice/public/"
+    assert "/.pages/new/alice/public/" in (await alice.get(address)).text
+    assert "/.pages/new/" not in (await browser.get(address)).text
+
+
+async def test_the_grid_has_tiles(server: Server, alice: Browser) -> None:
+    await put(server, "a.txt")
+    page = await alice.get(f"{LIST}?view=grid")
+    assert names(page) == ["a.txt"]
+    assert '<ul class="tiles"' in page.text
+
+
+async def test_search_finds_names_below_and_nothing_that_is_hidden(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    await put(server, "deep/deeper/needle%201.txt")
+    await server.alice.put("/alice/public/open/needle%202.txt", "x", "text/plain")
+    page = await alice.get("/.pages/search?q=NEEDLE")
+    assert "needle 1.txt" in page.text
+    assert "needle 2.txt" in page.text
+    assert "alice / private / deep / deeper" in page.text
+    page = await bob.get("/.pages/search?q=needle&in=/alice/public/")
+    assert "needle 2.txt" in page.text
+    page = await bob.get("/.pages/search?q=needle&in=/alice/")
+    assert "needle 1.txt" not in page.text
+    assert (await bob.get("/.pages/search?q=x&in=/alice/private/")).status == 403
+    for place in ("/.pages/", "alice", "/alice/private/x", "%2F..%2F", "/alice//"):
+        assert (await bob.get(f"/.pages/search?q=x&in={place}")).status in {400, 404}
