@@ -21,7 +21,7 @@ from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.addresses import PREFIX, UPLOADS
 from podstead.web.pod_pages.components_page import ComponentsPage
 from podstead.web.pod_pages.files.container_page import ContainerPage
-from podstead.web.pod_pages.files.contents import Contents
+from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.creation import Creation
 from podstead.web.pod_pages.files.document_page import DocumentPage
 from podstead.web.pod_pages.files.events import ChangeStreams, PageEvents
@@ -95,7 +95,7 @@ def build_pod_pages(
     by_token = PeopleByPodToken(records=records, tokens=tokens, cookies=cookies)
     people = PeopleByAnySession([*([] if accounts is None else [accounts]), by_token])
     guard = PageGuard(origin=base_url, people=people, cookies=cookies, renderer=renderer)
-    contents = Contents(resources=resources, renderer=files.renderer, base_url=base_url)
+    contents = DocumentContents(resources=resources, renderer=files.renderer, base_url=base_url)
     documents = DocumentPage(
         resources=resources,
         contents=contents,

@@ -37,7 +37,7 @@ class ReadText:
     decoded: DecodedText | None
 
 
-class Contents:
+class DocumentContents:
     """Reads and renders the content of documents, as the person who asks."""
 
     def __init__(

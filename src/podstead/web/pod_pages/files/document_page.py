@@ -22,7 +22,7 @@ from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.browser_responses import see_other
 from podstead.web.pod_pages.addresses import files_url, raw_url
-from podstead.web.pod_pages.files.contents import Contents
+from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.words import kind_name, reach_name, shown_agent
 from podstead.web.pod_pages.page_request import PageRequest
@@ -63,7 +63,7 @@ class DocumentPage:
         self,
         *,
         resources: ResourceService,
-        contents: Contents,
+        contents: DocumentContents,
         reach: MemberReach,
         authors: ChangeAuthors,
         renderer: PageRenderer,

@@ -24,7 +24,7 @@ from podstead.storage.records import Metadata
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.addresses import files_url
-from podstead.web.pod_pages.files.contents import Contents
+from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.document_page import EDIT, DocumentPage
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
@@ -42,7 +42,7 @@ add_notices(Tone.DONE, document_saved=N_("%(subject)s was saved."))
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TextProblem:
     """Why a text was not saved, and where in it the reason is."""
 
     reason: str
@@ -77,7 +77,7 @@ class Saving:
         *,
         resources: ResourceService,
         documents: DocumentPage,
-        contents: Contents,
+        contents: DocumentContents,
         renderer: PageRenderer,
         cookies: CookieJar,
     ) -> None:
@@ -145,10 +145,10 @@ def _as_written(text: str, *, newline: str) -> str:
     return lines.replace("\n", "\r\n") if newline == "crlf" else lines
 
 
-def problem_at(error: MalformedRdf, text: str) -> Problem:
+def problem_at(error: MalformedRdf, text: str) -> TextProblem:
     """The problem with the lines around its place."""
     if error.line is None:
-        return Problem(error.reason, None, None, ())
+        return TextProblem(error.reason, None, None, ())
     lines = text.splitlines() or [""]
     at = min(max(error.line, 1), len(lines))
     excerpt = []
@@ -159,7 +159,7 @@ def problem_at(error: MalformedRdf, text: str) -> Problem:
             excerpt.append(ExcerptLine(number, line[:cut], line[cut:]))
         else:
             excerpt.append(ExcerptLine(number, line, "" if number == at else None))
-    return Problem(error.reason, error.line, error.column, tuple(excerpt))
+    return TextProblem(error.reason, error.line, error.column, tuple(excerpt))
 
 
 def compared(left: str, right: str) -> list[ComparedLine] | None:
