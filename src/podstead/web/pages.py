@@ -8,6 +8,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Final
 
+from markupsafe import Markup
+
 from podstead.web.pod_pages.assets import asset_url
 from podstead.web.pod_pages.texts import current_texts
 from podstead.web.response import HeaderField, Response, content_response
@@ -51,8 +53,15 @@ def load_templates() -> Environment:
         lambda singular, plural, number: current_texts().get_plural(singular, plural, number),
         newstyle=True,
     )
+    environment.globals["_"] = _translated  # faster than that of the extension
     environment.globals["asset_url"] = asset_url
     return environment
+
+
+def _translated(message: str, /, **values: object) -> Markup:
+    """A text in the language of the request, in which ``%(name)s`` stands for a value."""
+    text = current_texts().markup(message)
+    return text % values if values else text
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from typing import Final
 
 from babel import Locale
 from babel.messages.pofile import read_po
+from markupsafe import Markup
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = {ENGLISH: "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
@@ -39,6 +40,7 @@ class Texts:
     messages: Mapping[str, str] = field(default_factory=dict)
     plurals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     plural_form: Callable[[int], int] = field(default=lambda number: int(number != 1))
+    _markup: dict[str, Markup] = field(default_factory=dict)
 
     @property
     def locale(self) -> Locale:
@@ -48,6 +50,14 @@ class Texts:
     def get(self, message: str) -> str:
         """The translation of a text; the English text if there is none."""
         return self.messages.get(message, message)
+
+    def markup(self, message: str) -> Markup:
+        """The translation of a text, for a template: texts are ours, and contain no markup of
+        others."""
+        known = self._markup.get(message)
+        if known is None:
+            known = self._markup[message] = Markup(self.get(message))  # noqa: S704
+        return known
 
     def get_plural(self, singular: str, plural: str, number: int) -> str:
         """The translation of a text that depends on a number."""

@@ -1,0 +1,221 @@
+"""The pages of pods in a real browser: signing in, finding the way, languages, accessibility."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
+
+from tests.support.browser_people import sign_in, violations
+from tests.support.client import Client
+from tests.support.people import PASSWORD, Account
+from tests.support.server import ServerProcess, running_server
+
+WIDTHS = (360, 1280, 2560)
+JSON = {"Content-Type": "application/json"}
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@dataclass(frozen=True)
+class Home:
+    """A pod on a server without accounts, and its token."""
+
+    server: ServerProcess
+    token: str
+
+    def url(self, path: str) -> str:
+        return self.server.base_url + path
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    root = tmp_path_factory.mktemp("home") / "root"
+    with running_server(ServerProcess(root=root)) as server:
+        with Client(server) as public:
+            sent = json.dumps({"name": "alice"})
+            made = json.loads(public.request("POST", "/.pods", sent, JSON).body)
+        with Client(server, token=made["token"]) as owner:
+            for name, content_type, content in (
+                ("note.txt", "text/plain", "a note"),
+                ("card.ttl", "text/turtle", "<#me> <#is> <#here>."),
+                (f"{'long' * 50}.txt", "text/plain", "x"),
+                ("empty/", "text/turtle", ""),
+            ):
+                stored = owner.put(f"/alice/private/{name}", content, content_type)
+                assert stored.status == 201, stored.text
+        yield Home(server, made["token"])
+
+
+def _sign_in_by_token(page: Page, home: Home, path: str = "/alice/private/") -> None:
+    page.goto(home.url(path))
+    page.get_by_label("Token").fill(home.token)
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    page.wait_for_url(home.url(f"/.pages/files{path}"))
+
+
+def _tour(page: Page, home: Home) -> Iterator[str]:
+    page.goto(home.url("/"))
+    yield "first page"
+    page.goto(home.url("/alice/private/"))
+    yield "sign-in"
+    page.get_by_label("Token").fill("nonsense")
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    page.get_by_role("alert").wait_for()
+    yield "sign-in refused"
+    page.goto(home.url("/alice/public/nothing"))
+    yield "nothing there"
+    _sign_in_by_token(page, home)
+    yield "container"
+    page.goto(home.url("/.pages/files/alice/private/note.txt"))
+    yield "document"
+    page.goto(home.url("/.pages/files/alice/private/empty/"))
+    yield "empty container"
+    page.goto(home.url("/.pages/files/alice/private/nothing"))
+    yield "problem"
+    page.goto(home.url("/.pages/components"))
+    page.get_by_label("More actions").click()
+    yield "components"
+
+
+def test_axe_finds_nothing_on_any_page(page: Page, home: Home, axe: str) -> None:
+    seen = {name: violations(page, axe) for name in _tour(page, home)}
+    assert {name: found for name, found in seen.items() if found} == {}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_fits_its_window_and_loads_only_from_here(
+    chromium: Browser, home: Home, width: int
+) -> None:
+    page = chromium.new_context(viewport={"width": width, "height": 700}).new_page()
+    requested: list[str] = []
+    complaints: list[str] = []
+
+    def note(request: Request) -> None:
+        requested.append(request.url)
+
+    page.on("request", note)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if "Policy" in said.text else None)
+    too_wide = [
+        name
+        for name in _tour(page, home)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    ]
+    assert too_wide == []
+    assert complaints == []
+    assert {url.startswith((home.server.base_url, "data:")) for url in requested} == {True}
+    page.context.close()
+
+
+@pytest.mark.parametrize("with_scripts", [True, False])
+def test_a_person_finds_the_way_through_the_pod(
+    chromium: Browser, home: Home, *, with_scripts: bool
+) -> None:
+    context = chromium.new_context(java_script_enabled=with_scripts)
+    page = context.new_page()
+    _sign_in_by_token(page, home)
+    page.goto(home.url("/.pages/files/"))
+    page.get_by_role("link", name="private").click()
+    page.get_by_role("link", name="note.txt").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "note.txt"
+    assert download.value.path().read_text() == "a note"
+    page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="alice").click()
+    expect(page.get_by_role("heading", name="alice")).to_be_visible()
+    page.get_by_label("Signed in as alice").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("status")).to_contain_text("You are signed out")
+    page.goto(home.url("/.pages/files/alice/private/"))
+    expect(page).to_have_url(home.url("/.pages/sign-in?next=/.pages/files/alice/private/"))
+    context.close()
+
+
+@pytest.mark.parametrize("with_scripts", [True, False])
+def test_the_language_is_chosen_in_the_footer(
+    chromium: Browser, home: Home, *, with_scripts: bool
+) -> None:
+    context = chromium.new_context(java_script_enabled=with_scripts, locale="de-DE")
+    page = context.new_page()
+    page.goto(home.url("/.pages/sign-in"))
+    expect(page.get_by_role("heading", name="Anmelden")).to_be_visible()
+    page.get_by_label("Sprache").select_option("es")
+    if not with_scripts:
+        page.get_by_role("button", name="Verwenden").click()
+    expect(page.get_by_role("heading", name="Iniciar sesión")).to_be_visible()
+    context.close()
+
+
+def test_times_are_those_of_the_reader(chromium: Browser, home: Home) -> None:
+    def shown(timezone: str) -> str:
+        context = chromium.new_context(timezone_id=timezone, locale="en-US")
+        page = context.new_page()
+        _sign_in_by_token(page, home)
+        time = page.locator("time").first.inner_text()
+        context.close()
+        return time
+
+    assert shown("Asia/Kolkata") != shown("America/New_York")
+
+
+def test_the_keyboard_reaches_everything(page: Page, home: Home) -> None:
+    _sign_in_by_token(page, home)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.textContent.trim()"))
+    assert {"note.txt", "card.ttl", "empty"} <= reached
+
+
+def test_a_session_of_an_account_opens_the_pages(
+    page: Page, provider: ServerProcess, person: Account
+) -> None:
+    page.goto(f"{provider.base_url}/{person.name}/private/")
+    page.get_by_role("link", name="Sign in to your account").click()
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"{provider.base_url}/.pages/files/{person.name}/private/")
+    expect(page.get_by_label(f"Signed in as {person.name}")).to_be_visible()
+
+
+def test_no_other_site_frames_the_pages_or_acts_there(
+    context: BrowserContext, provider: ServerProcess, person: Account, application: str
+) -> None:
+    """Clickjacking, and forms of other sites."""
+    page = context.new_page()
+    sign_in(page, provider, person)
+    files = f"{provider.base_url}/.pages/files/{person.name}/"
+    page.goto(application)
+    framed = """url => new Promise(resolve => {
+        const frame = document.createElement("iframe");
+        frame.onload = () => {
+            try { resolve(frame.contentDocument === null ? "refused" : "blank"); }
+            catch (error) { resolve("refused"); }
+        };
+        frame.src = url;
+        document.body.append(frame);
+    })"""
+    page.evaluate(framed, files)
+    assert not any("Signed in" in frame.content() for frame in page.frames[1:])
+    page.evaluate(
+        """url => {
+            const form = document.createElement("form");
+            form.method = "post";
+            form.action = url;
+            document.body.append(form);
+            form.submit();
+        }""",
+        f"{provider.base_url}/.pages/sign-out",
+    )
+    page.wait_for_url(f"{provider.base_url}/.pages/sign-out")
+    page.goto(files)
+    expect(page.get_by_label(f"Signed in as {person.name}")).to_be_visible()
