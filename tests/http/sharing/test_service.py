@@ -329,6 +329,18 @@ async def test_a_preview_warns_of_rules_by_which_everybody_can_change_something(
     )
 
 
+async def test_a_preview_warns_of_hiding_the_profile(
+    photos: Server, sharing: SharingService
+) -> None:
+    """Others verify the owner's tokens by it."""
+    who, root = owner(photos), ResourcePath("/alice/")
+    token = (await sharing.view(who, root)).token
+    for modes, warned in ((NO_MODES, True), (EDIT, False)):
+        edit = Edit((AccessChange(EVERYONE, here=modes),))
+        preview = await sharing.preview(who, root, edit, token)
+        assert (Consequence.PROFILE_HIDDEN in preview.consequences) is warned
+
+
 # --- why ---------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, RequestRefused
-from podstead.core.identifiers import ResourcePath, acl_of, is_container, storage_root
+from podstead.core.identifiers import ROOT, ResourcePath, acl_of, is_container, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import Document
@@ -40,7 +40,7 @@ from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import random_version
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
-from podstead.wac.iris import agent_name
+from podstead.wac.iris import agent_name, local_path
 from podstead.wac.modes import Mode, any_member
 from podstead.wac.sharing.access import AccessList, access_list
 from podstead.wac.sharing.explaining import Explanation, explain
@@ -93,6 +93,9 @@ class Consequence(Enum):
     LOSES_OWN_RULES = "loses own rules"
     EVERYONE_CAN_CHANGE = "everyone can change"
     """Everybody, without signing in, can change or delete something."""
+    PROFILE_HIDDEN = "profile hidden"
+    """The document of the owner's WebID would not be public any more, so that other servers could
+    not verify who the owner is."""
     LOSES_CONTROL = "loses control"
     """Who edits can no longer manage the resource, and has to confirm that."""
     OWNER_LOSES = "owner loses"
@@ -268,6 +271,8 @@ class SharingService:
         consequences = set(_consequences(current, document, (*here, *inside)))
         if owner is not None and await _takes_from(owner, comparison, resource):
             consequences.add(Consequence.OWNER_LOSES)
+        if owner is not None and self._hides_profile(owner, resource, here):
+            consequences.add(Consequence.PROFILE_HIDDEN)
         if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
             consequences.add(Consequence.LOSES_CONTROL)
         members = await look_inside(self._store, resource)
@@ -304,6 +309,15 @@ class SharingService:
             return self._rule_set(await self._rules.read_above(agent_, current.resource))
         except RequestRefused:
             return None
+
+    def _hides_profile(
+        self, owner: str, resource: ResourcePath, here: tuple[Difference, ...]
+    ) -> bool:
+        """Whether the resource is the owner's profile, and everyone would lose Read on it."""
+        is_profile = local_path(owner.partition("#")[0], self._rules.url_of(ROOT)) == resource
+        return is_profile and any(
+            each.grantee == EVERYONE and Mode.READ in each.before - each.after for each in here
+        )
 
     def _visible_groups(self, agent_: Identity | None) -> VisibleGroups:
         base_url = self._rules.url_of(ResourcePath(""))

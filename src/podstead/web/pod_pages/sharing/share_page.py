@@ -249,6 +249,7 @@ class SharePage:
             stops=change.action == "stop",
             loses_own_rules=Consequence.LOSES_OWN_RULES in consequences,
             everyone_can_change=Consequence.EVERYONE_CAN_CHANGE in consequences,
+            profile_hidden=Consequence.PROFILE_HIDDEN in consequences,
             loses_control=Consequence.LOSES_CONTROL in consequences,
             can_save=not owner_loses,
             problems=[_(text) for text in texts],
