@@ -33,6 +33,7 @@ from podstead.resources.archives import Archives
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.people import NoAccounts
+from podstead.resources.sharing.rules_index import RulesIndex, RulesIndexBuilder
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
@@ -324,6 +325,11 @@ def build_application(
             provider=provider,
             git=git,
             repositories=repositories,
+            rules_index=RulesIndexBuilder(
+                index=RulesIndex(RecordStore(store, clock, randomness), base_url=base_url),
+                documents=documents,
+                records=RecordStore(store, clock, randomness),
+            ),
         ).span(),
         clock=clock,
         nonces=verification.nonces,

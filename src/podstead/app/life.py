@@ -15,6 +15,7 @@ from podstead.app.git import Answering, RepositorySweep
 from podstead.app.live_updates import LiveUpdates
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
+from podstead.resources.sharing.rules_index import RulesIndexBuilder
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.web.application import Lifespan
@@ -38,6 +39,7 @@ class Life:
     provider: Provider | None
     git: Answering | None
     repositories: RepositorySweep
+    rules_index: RulesIndexBuilder
     _sweeping: list[asyncio.Task[None]] = field(default_factory=list)
 
     def span(self) -> Lifespan:
@@ -54,6 +56,8 @@ class Life:
         _settle_memory()
         sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock)
         self._sweeping.append(asyncio.create_task(sweeping))
+        if not await _has_step_completed(self.rules_index):
+            self._sweeping.append(asyncio.create_task(build_index(self.rules_index)))
         logging_acts = log_acts_regularly(RecordStore(self.store, self.clock, SystemRandomness()))
         self._sweeping.append(asyncio.create_task(logging_acts))
 
@@ -82,6 +86,26 @@ async def sweep_regularly(
         except ServerTrouble:  # for example, because the store is too busy
             logger.exception("The store could not be swept; it is tried again")
         await asyncio.sleep(SWEEP_PERIOD_S)
+
+
+async def build_index(rules_index: RulesIndexBuilder) -> None:
+    """Record the access rules that are older than the index; runs until that is done."""
+    while True:
+        try:
+            return await rules_index.run()
+        except ServerTrouble:
+            logger.exception("The index over access rules is incomplete; it will be continued")
+        await asyncio.sleep(SWEEP_PERIOD_S)
+
+
+async def _has_step_completed(rules_index: RulesIndexBuilder) -> bool:
+    """Whether the index is complete after one step, as it is in a new root. Trouble does not keep
+    the server from starting."""
+    try:
+        return await rules_index.step()
+    except ServerTrouble:
+        logger.exception("The index over access rules could not be read")
+        return False
 
 
 def _settle_memory() -> None:

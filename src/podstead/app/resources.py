@@ -19,6 +19,7 @@ from podstead.resources.received import BodyReceiver
 from podstead.resources.rendering_cache import RenderingCache
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.resources.tree_operations import Trees
 from podstead.resources.tree_plan import TreePlanner
 from podstead.storage.capacity import StorageCapacity
@@ -51,12 +52,13 @@ def build_resources(
 ) -> ResourceService:
     """The service of one worker."""
     renderings = RenderingCache(capacity_bytes=settings.rendering_cache_bytes)
+    records = RecordStore(store, clock, randomness)
     identity_changes = IdentityChanges(documents=documents, gate=gate)
     content_validator = ContentValidator(
         store=store,
         documents=documents,
         identity_changes=identity_changes,
-        write_hook=ProfileKeyRecords(RecordStore(store, clock, randomness)),
+        write_hooks=(ProfileKeyRecords(records), RulesIndex(records, base_url=settings.base_url)),
     )
     return ResourceService(
         store=store,

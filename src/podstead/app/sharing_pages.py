@@ -12,10 +12,13 @@ from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.contacts import Contacts
 from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
+from podstead.resources.sharing.shared import SharedLists
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 from podstead.wac.gate import Gate
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.shared.shared_page import SharedPage
 from podstead.web.pod_pages.sharing.request_pages import AskPage, RequestsPage
 from podstead.web.pod_pages.sharing.routes import SharingPages
 from podstead.web.pod_pages.sharing.sentences import Names
@@ -85,7 +88,18 @@ def build_sharing_pages(
         ),
         why=WhyPage(sharing=sharing, people=people, names=names, renderer=renderer),
         ask=AskPage(requests=requests, guard=guard, renderer=renderer),
+        shared=SharedPage(lists=_lists(parts, base_url), names=names, renderer=renderer),
         requests=RequestsPage(
             requests=requests, sharing=sharing, names=names, guard=guard, renderer=renderer
         ),
+    )
+
+
+def _lists(parts: SharingParts, base_url: str) -> SharedLists:
+    return SharedLists(
+        base_url=base_url,
+        records=RecordStore(parts.store, parts.clock, parts.randomness),
+        store=parts.store,
+        gate=parts.gate,
+        owners=parts.owners,
     )

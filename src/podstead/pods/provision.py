@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from podstead.authn.pod_token import SigningKey, make_token
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
-from podstead.core.identifiers import ResourcePath, slash_variant
+from podstead.core.identifiers import ResourcePath, slash_variant, subject_of
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
+from podstead.rdf.codecs import parse
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.record_store import RecordStore
@@ -18,13 +20,18 @@ from podstead.storage.records import (
     Change,
     ChangeType,
     Committed,
+    InlineBody,
     NoEntry,
     NoPod,
     PodRecord,
+    Put,
+    Record,
+    ResourceKind,
     TokenRecord,
     Write,
     random_version,
 )
+from podstead.wac.sharing.index import index_changes, indexed_acl
 
 _TOKEN_ID_BYTES = 16
 
@@ -157,9 +164,23 @@ class PodProvisioner:
                 Absent(slash_variant(root)),
             ),
             puts=puts,
-            records=(pod, issued.record) if issued else (pod,),
+            records=(
+                pod,
+                *(() if issued is None else (issued.record,)),
+                *self._records_of_rules(puts),
+            ),
             changes=tuple(Change(put.path, ChangeType.CREATE, web_id) for put in puts),
         )
+
+    def _records_of_rules(self, puts: Iterable[Put]) -> Iterator[Record]:
+        """The records of the index over access rules."""
+        for put in puts:
+            if put.kind is ResourceKind.ACL and isinstance(put.body, InlineBody):
+                base_iri = self._base_url + put.path
+                document = parse(put.body.content, put.content_type, base_iri=base_iri)
+                subject_url = self._base_url + subject_of(put.path)
+                after = indexed_acl(document.graph, subject_url=subject_url)
+                yield from index_changes(put.path, None, after)
 
 
 async def issue_and_record(

@@ -17,6 +17,7 @@ from podstead.core.errors import BadRequest, BodyTooLarge
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
+    acl_of,
     auxiliary_kind,
     is_container,
     storage_root,
@@ -42,12 +43,12 @@ from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import listed_member, pages_of_members
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.planning import Content
+from podstead.resources.planning import NO_RECORDS, Content, DerivedRecords
 from podstead.resources.received import ReceivedBody
 from podstead.resources.target_state import TargetState
 from podstead.resources.write_hooks import WriteHook
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import InlineBody, Metadata, Record, Version
+from podstead.storage.records import InlineBody, Metadata, Precondition, Record, Version
 from podstead.wac.acl import check_storable
 
 _MAX_MEMBERS_IN_MEMORY = 20_000
@@ -63,13 +64,12 @@ class ContentValidator:
         store: ResourceStore,
         documents: Documents,
         identity_changes: IdentityChanges,
-        write_hook: WriteHook | None = None,
+        write_hooks: Sequence[WriteHook] = (),
     ) -> None:
-        """``write_hook`` is ``None`` if no other part of the server keeps records of documents."""
         self._store = store
         self._documents = documents
         self._identity_changes = identity_changes
-        self._write_hook = write_hook
+        self._write_hooks = tuple(write_hooks)
 
     async def validate(
         self,
@@ -99,8 +99,7 @@ class ContentValidator:
         await self._identity_changes.check(request, state, after, version)
         if content.body is not sent:
             await self._store.discard(sent)  # the write will not use it
-        records = await self.records_of(state, after)
-        return replace(content, records=records) if records else content
+        return await self._with_records(state, content, after)
 
     async def validate_document(
         self,
@@ -125,19 +124,40 @@ class ContentValidator:
         if auxiliary_kind(path) is Auxiliary.ACL:
             self._check_rules(state, document)
         await self._identity_changes.check(request, state, after, version, before=before)
-        records = await self.records_of(state, after)
-        return replace(content, records=records) if records else content
+        return await self._with_records(state, content, after)
 
     def keeps_records(self, path: ResourcePath) -> bool:
         """Whether :meth:`records_of` a document at the path may return any."""
-        return self._write_hook is not None and self._write_hook.applies_to(path)
+        return any(hook.applies_to(path) for hook in self._write_hooks)
 
-    async def records_of(self, state: TargetState, after: Dataset) -> tuple[Record, ...]:
-        """The records to commit with a write that gives the target this content."""
-        write_hook, path = self._write_hook, state.stored_path
-        if write_hook is None or not write_hook.applies_to(path):
-            return ()
-        return tuple(await write_hook.of(path, after))
+    async def records_of(self, path: ResourcePath, after: Dataset) -> DerivedRecords:
+        """The records to commit with a write that gives the document at the path this content."""
+        records: list[Record] = []
+        preconditions: list[Precondition] = []
+        for hook in self._write_hooks:
+            if hook.applies_to(path):
+                changes = await hook.of(path, after)
+                records += changes.records
+                preconditions += changes.preconditions
+        if not records and not preconditions:
+            return NO_RECORDS
+        return DerivedRecords(tuple(records), tuple(preconditions))
+
+    async def records_of_deletion(self, state: TargetState) -> DerivedRecords:
+        """The records to commit with the deletion of the target and of its access rules."""
+        derived = await self.records_of(state.stored_path, EMPTY_DATASET)
+        existing = state.existing
+        if existing is None or not existing.kind.is_member:
+            return derived
+        acl = acl_of(existing.path)
+        if state.metadata(acl) is None:
+            return derived
+        return derived.with_more(await self.records_of(acl, EMPTY_DATASET))
+
+    async def _with_records(self, state: TargetState, content: Content, after: Dataset) -> Content:
+        if not self.keeps_records(state.stored_path):
+            return content
+        return replace(content, derived=await self.records_of(state.stored_path, after))
 
     async def _understand(
         self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool

@@ -48,12 +48,37 @@ DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The media type of an empty container body and of generated resources."""
 
 
+class DerivedRecords(Value):
+    """What is committed with content besides it: records that are derived from it, and the
+    preconditions under which they are right."""
+
+    records: tuple[Record, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
+
+    def with_more(self, more: DerivedRecords) -> DerivedRecords:
+        """These and others."""
+        return DerivedRecords(self.records + more.records, self.preconditions + more.preconditions)
+
+    def added_to(self, write: Write) -> Write:
+        """The write, with these."""
+        if not self.records and not self.preconditions:
+            return write
+        return replace(
+            write,
+            records=write.records + self.records,
+            preconditions=write.preconditions + self.preconditions,
+        )
+
+
+NO_RECORDS = DerivedRecords()
+
+
 class Content(Value):
     """The content to store: its media type, the staged bytes, and records to commit with it."""
 
     content_type: str
     body: Body
-    records: tuple[Record, ...] = ()
+    derived: DerivedRecords = NO_RECORDS
 
 
 class NewVersion(Value):
@@ -100,8 +125,8 @@ def plan_put(
         plan = _replacement(existing, put, new_version, agent)
     else:
         plan = _creation(state, put, new_version, agent)
-    if content.records:
-        plan = replace(plan, write=replace(plan.write, records=content.records))
+    if content.derived is not NO_RECORDS:
+        plan = replace(plan, write=content.derived.added_to(plan.write))
     return plan
 
 
@@ -135,19 +160,19 @@ def plan_delete(
     new_version: NewVersion,
     agent: Identity | None,
     *,
-    records: tuple[Record, ...] = (),
+    derived: DerivedRecords = NO_RECORDS,
 ) -> Plan:
     """Delete the target with its auxiliary resources (C-17 to C-20), a container with its
     repository.
 
-    Deleting the description of a container empties the container's body; ``records`` are committed
-    with that. Raises NotFound. The commit itself checks whether a container is empty.
+    Deleting the description of a container empties the container's body. ``derived`` is committed
+    with the deletion. Raises NotFound. The commit itself checks whether a container is empty.
     """
     existing = state.existing
     if existing is None or (existing.size_bytes == 0 and _is_container_description(state)):
         raise NotFound
     if _is_container_description(state):
-        nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), records)
+        nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), derived)
         plan = plan_put(state, nothing, new_version, agent)
         return replace(plan, outcome=Outcome(Result.DELETED))
     preconditions: list[Precondition] = [AtVersion(existing.path, existing.version)]
@@ -175,7 +200,7 @@ def plan_delete(
         records=dropped,
         changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
     )
-    return Plan(write, Outcome(Result.DELETED))
+    return Plan(derived.added_to(write), Outcome(Result.DELETED))
 
 
 def _replacement(

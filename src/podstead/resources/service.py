@@ -28,7 +28,6 @@ from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.committer import MAX_ATTEMPTS, Committer
 from podstead.resources.content_validation import ContentValidator
-from podstead.resources.documents import EMPTY_DATASET
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.naming import NameProposal
@@ -350,8 +349,8 @@ class ResourceService:
 
         async def plan(state: TargetState) -> Plan:
             await self._identity_changes.check_deletion(request, state)
-            records = await self._content_validator.records_of(state, EMPTY_DATASET)
-            return plan_delete(state, self._new_version(), request.agent, records=records)
+            derived = await self._content_validator.records_of_deletion(state)
+            return plan_delete(state, self._new_version(), request.agent, derived=derived)
 
         admitted = await self._admit_delete(request)
         return await self._committer.commit(request, admitted, self._admit_delete, plan)

@@ -277,7 +277,9 @@ class TreePlanner:
             request, target, after, version
         )
         if self._content_validator.keeps_records(target.stored_path):
-            draft.records += await self._content_validator.records_of(target, await after())
+            derived = await self._content_validator.records_of(target.stored_path, await after())
+            draft.records += derived.records
+            draft.preconditions += derived.preconditions
 
 
 def _planned(draft: _Draft, new_version: NewVersion, by: Identity | None) -> PlannedTree:

@@ -7,12 +7,11 @@ was parsed for that write anyway.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.rdf.graph import Dataset
-from podstead.storage.records import Record
+from podstead.storage.record_store import Changes
 
 
 class WriteHook(Protocol):
@@ -22,8 +21,9 @@ class WriteHook(Protocol):
         """Whether a document at the path has such records. Called for every write; must be
         cheap."""
 
-    async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
-        """The record changes for giving the document at the path this content.
+    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
+        """The record changes for giving the document at the path this content, which is empty if
+        the document is deleted.
 
         Raises StorageError.
         """

@@ -117,6 +117,12 @@ class ResourceStore(DocumentSource, Protocol):
         their paths, from the first path after ``after`` on. Raises StorageError.
         """
 
+    async def list_acls(
+        self, *, after: ResourcePath | None = None, limit: int
+    ) -> Sequence[Metadata]:
+        """Up to ``limit`` ACLs of the whole store in the byte order of their paths, after the path
+        ``after``. Raises StorageError."""
+
     async def stage_copies(
         self, resources: Sequence[Metadata]
     ) -> Mapping[ResourcePath, StagedBlob]:

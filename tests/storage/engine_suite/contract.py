@@ -269,6 +269,19 @@ class ContractSuite:
         store = await engine.open_store()
         assert list(await store.list_members(CONTAINER, limit=10)) == []
 
+    async def test_acls_are_listed_wherever_they_are(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        acls = ["/alice/.acl", "/alice/c/.acl", "/alice/c/a.acl"]
+        await commit(store, write(put("/alice/c/a"), put("/alice/c/a.meta"), *map(put, acls)))
+        listed = await store.list_acls(limit=10)
+        assert list(listed) == [await read_present(store, path) for path in acls]
+        first = await store.list_acls(limit=1)
+        rest = await store.list_acls(after=first[0].path, limit=10)
+        assert [*first, *rest] == list(listed)
+        await commit(store, write(deletes=["/alice/c/a.acl"]))
+        assert [each.path for each in await store.list_acls(limit=10)] == acls[:2]
+
     # --- the change log -----------------------------------------------------------------------
 
     async def test_changes_are_read_in_the_order_of_their_commits(self, engine: Engine) -> None:

@@ -57,7 +57,5 @@ class ProfileIndex:
         except BadRequest:
             logger.warning("The profile %s cannot be read for its keys", pod.root)
             return
-        await self._records.try_commit(
-            await self._keys.of(pod.root, document.dataset),
-            [AtVersion(pod.root, metadata.version)],
-        )
+        changes = await self._keys.of(pod.root, document.dataset)
+        await self._records.try_commit(changes.records, [AtVersion(pod.root, metadata.version)])

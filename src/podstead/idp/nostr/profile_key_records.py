@@ -23,7 +23,7 @@ from podstead.idp.source import profile_change
 from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.records import Record
 
 
@@ -37,7 +37,7 @@ class ProfileKeyRecords:
         """Whether the document is a profile: WebIDs of this server are ``{base}/<pod>/#me``."""
         return storage_root(path) == path
 
-    async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
+    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
         """The records to write together with a profile of this content. Raises StorageError."""
         pod = await self._records.store.read_pod(path.strip("/"))
         before = await self._records.of_owner(PROFILE_KEYS, path)
@@ -46,14 +46,18 @@ class ProfileKeyRecords:
         known = {each.key for each in before}
         gone = sorted(known - named.keys())
         came = [key for key in named if key not in known]
-        return (
-            *(PROFILE_KEYS.drop(key) for key in gone),
-            *(PROFILE_KEYS.put(key, named[key], owner=path) for key in came),
-            *await self._of_account(
-                path,
-                came=[key.removesuffix(path) for key in came],
-                gone=[key.removesuffix(path) for key in gone],
-            ),
+        of_account = await self._of_account(
+            path,
+            came=[key.removesuffix(path) for key in came],
+            gone=[key.removesuffix(path) for key in gone],
+        )
+        return Changes(
+            None,
+            [
+                *(PROFILE_KEYS.drop(key) for key in gone),
+                *(PROFILE_KEYS.put(key, named[key], owner=path) for key in came),
+                *of_account,
+            ],
         )
 
     async def _of_account(

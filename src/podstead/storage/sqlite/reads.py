@@ -58,6 +58,11 @@ _SELECT_MEMBERS = (
     f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE container = ? AND path > ? ORDER BY path LIMIT ?"
 )
+_SELECT_ACLS = (
+    # The number is written out, so that SQLite uses the index of these rows.
+    f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
+    f" WHERE kind = {ResourceKind.ACL.value} AND path > ? ORDER BY path LIMIT ?"
+)
 _SELECT_TREE = (
     f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE path >= ? AND path < ? ORDER BY path LIMIT ?"
@@ -307,6 +312,10 @@ class ReadConnection:
     ) -> list[Metadata]:
         """Members in the byte order of their paths. Raises StorageError."""
         return self._all(_SELECT_MEMBERS, (container, after or "", limit), _metadata)
+
+    def list_acls(self, after: ResourcePath | None, limit: int) -> list[Metadata]:
+        """ACLs in the byte order of their paths. Raises StorageError."""
+        return self._all(_SELECT_ACLS, (after or "", limit), _metadata)
 
     def changes_after(self, sequence: int, limit: int) -> list[LoggedChange]:
         """Rows of the change log with a greater sequence number. Raises StorageError."""

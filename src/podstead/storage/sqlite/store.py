@@ -192,6 +192,11 @@ class SqliteStore:
     ) -> Sequence[Metadata]:
         return self._use().reader.list_members(container, after, limit)
 
+    async def list_acls(
+        self, *, after: ResourcePath | None = None, limit: int
+    ) -> Sequence[Metadata]:
+        return self._use().reader.list_acls(after, limit)
+
     async def read_tree(
         self,
         root: ResourcePath,

@@ -34,6 +34,7 @@ SHARE: Final = f"{PREFIX}/share"
 WHY: Final = f"{PREFIX}/why"
 ASK: Final = f"{PREFIX}/ask"
 REQUESTS: Final = f"{PREFIX}/requests"
+SHARED: Final = f"{PREFIX}/shared"
 ASSETS: Final = f"{PREFIX}/assets"
 
 

@@ -1,0 +1,117 @@
+"""Keeps the index over access rules (:mod:`podstead.wac.sharing.index`) as a write hook, and builds
+it for rules that were written before it existed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import RequestRefused
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    storage_root,
+    subject_of,
+)
+from podstead.rdf.graph import Dataset
+from podstead.resources.documents import EMPTY_DATASET, Documents
+from podstead.storage.document_reader import Superseded
+from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.records import AtVersion, Metadata, Precondition, Record
+from podstead.storage.registry import RecordKind
+from podstead.wac.sharing.index import ACLS, index_changes, indexed_acl
+
+ACLS_AT_ONCE: Final = 50
+"""How many ACLs one step of the building reads and records."""
+
+_RULES: Final = "rules"
+
+
+class RulesIndex:
+    """Derives the records of the index from an ACL that is written."""
+
+    def __init__(self, records: RecordStore, *, base_url: str) -> None:
+        self._records = records
+        self._base_url = base_url
+
+    def applies_to(self, path: ResourcePath) -> bool:
+        """Whether the document is the ACL of something in a storage."""
+        return auxiliary_kind(path) is Auxiliary.ACL and storage_root(path) is not None
+
+    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
+        """The changes for an ACL with this content. Raises StorageError."""
+        kept = await self._records.read(ACLS, path)
+        before = None if kept is None else kept.value
+        after = indexed_acl(content.default, subject_url=self._base_url + subject_of(path))
+        unchanged: Precondition = ACLS.absent(path) if kept is None else kept.unchanged
+        # What the building of the index may write in the meantime is derived from older rules.
+        return Changes(None, index_changes(path, before, after), [unchanged])
+
+
+class BuildingProgress(msgspec.Struct, frozen=True):
+    """The ACLs up to the path ``after`` have been recorded, or all of them."""
+
+    after: str
+    is_complete: bool
+
+
+BUILDING: Final = RecordKind("access-rules-building", BuildingProgress)
+
+
+async def is_index_complete(records: RecordStore) -> bool:
+    """Whether every ACL is in the index. Raises StorageError."""
+    kept = await records.read(BUILDING, _RULES)
+    return kept is not None and kept.value.is_complete
+
+
+class RulesIndexBuilder:
+    """Records the ACLs that were written before the index existed.
+
+    Each step commits its progress with what it has recorded, so the building continues where it
+    was interrupted. Rules that are written meanwhile record themselves.
+    """
+
+    def __init__(self, *, index: RulesIndex, documents: Documents, records: RecordStore) -> None:
+        self._index = index
+        self._documents = documents
+        self._records = records
+
+    async def run(self) -> None:
+        """Build the index until it is complete. Raises StorageError, Overloaded."""
+        is_complete = False
+        while not is_complete:
+            is_complete = await self.step()
+
+    async def step(self) -> bool:
+        """Record some ACLs; whether the index is complete. Raises StorageError, Overloaded."""
+        kept = await self._records.read(BUILDING, _RULES)
+        if kept is not None and kept.value.is_complete:
+            return True
+        after = None if kept is None else ResourcePath(kept.value.after)
+        acls = await self._records.store.list_acls(after=after, limit=ACLS_AT_ONCE)
+        is_complete = len(acls) < ACLS_AT_ONCE
+        last = acls[-1].path if acls else after or ""
+        records: list[Record] = [BUILDING.put(_RULES, BuildingProgress(last, is_complete))]
+        preconditions: list[Precondition] = [
+            BUILDING.absent(_RULES) if kept is None else kept.unchanged
+        ]
+        for acl in acls:
+            if not self._index.applies_to(acl.path):
+                continue
+            changes = await self._index.of(acl.path, await self._content(acl))
+            records += changes.records
+            preconditions += [AtVersion(acl.path, acl.version), *changes.preconditions]
+        # If an ACL was written meanwhile, or another process has made this step, it is repeated.
+        return await self._records.try_commit(records, preconditions) and is_complete
+
+    async def _content(self, acl: Metadata) -> Dataset:
+        """The triples of an ACL; none if it cannot be parsed, because it grants nothing then.
+        Raises StorageError."""
+        try:
+            content = await self._documents.read_bytes(acl)
+            document = await self._documents.parse(content, acl.content_type, path=acl.path)
+        except (Superseded, RequestRefused):
+            return EMPTY_DATASET
+        return document.dataset

@@ -1,0 +1,183 @@
+"""Which ACLs name whom? The records of an index over access rules, derived from parsed ACLs.
+
+Pure. There is a record for each ACL, which says whom it names with which modes, and one for each
+agent and group that it names, which is found by the name. The records of an ACL belong to its
+storage and are written in the transaction that writes the ACL. They only suggest where to look:
+whether somebody has access is always the gate's decision.
+
+An ACL that names very many is recorded under a mark instead of under each name, so that what one
+write costs is bounded; it is then a candidate for everybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.rdf.graph import Graph
+from podstead.storage.records import Record
+from podstead.storage.registry import RecordKind
+from podstead.wac.acl import read_acl
+from podstead.wac.iris import agent_name
+from podstead.wac.modes import NO_MODES, Mode, Modes
+from podstead.wac.sharing.rules import Grantee, GranteeKind, grantees_of
+
+MAX_NAMED: Final = 1000
+"""How many agents and groups of one ACL are recorded under their names."""
+LISTED_OF_MANY: Final = 50
+"""How many grantees of an ACL with more than that are recorded with it."""
+
+_HASH_DIGITS: Final = 32
+_LETTERS: Final = {Mode.READ: "r", Mode.APPEND: "a", Mode.WRITE: "w", Mode.CONTROL: "c"}
+_MODES: Final = {letter: mode for mode, letter in _LETTERS.items()}
+
+
+class IndexedGrantee(msgspec.Struct, frozen=True, array_like=True):
+    """Somebody whom an ACL names, and the modes that its rules grant on its subject (``here``) and
+    on what inherits from it, as letters."""
+
+    kind: str
+    iri: str
+    here: str
+    inside: str
+
+    @property
+    def grantee(self) -> Grantee:
+        return Grantee(GranteeKind(self.kind), self.iri)
+
+    @property
+    def modes_here(self) -> Modes:
+        return _modes_of(self.here)
+
+    @property
+    def modes_inside(self) -> Modes:
+        return _modes_of(self.inside)
+
+
+class IndexedAcl(msgspec.Struct, frozen=True):
+    """Whom an ACL names: classes first, then groups and agents by IRI. ``total`` is their number,
+    of which only some are listed if there are very many. The key is the path of the ACL."""
+
+    grantees: tuple[IndexedGrantee, ...]
+    total: int
+
+    @property
+    def names_many(self) -> bool:
+        return len(self.grantees) < self.total
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """That an ACL names an agent or a group; the key is :func:`mention_key`."""
+
+    iri: str
+
+
+ACLS: Final = RecordKind("access-rules", IndexedAcl)
+MENTIONS: Final = RecordKind("access-mention", Mention)
+
+MANY: Final = "*"
+"""The prefix of the keys of ACLs that name very many."""
+GROUPS: Final = "g"
+"""The prefix of the keys of all groups."""
+
+
+def agent_prefix(iri: str) -> str:
+    """What the keys of the mentions of an agent begin with; the path of the ACL follows."""
+    return f"a{_hash(agent_name(iri))}"
+
+
+def group_prefix(iri: str) -> str:
+    """The same for a group."""
+    return f"{GROUPS}{_hash(iri)}"
+
+
+def prefix_length(key: str) -> int:
+    """The length of the prefix of a key."""
+    return 1 if key.startswith(MANY) else 1 + _HASH_DIGITS
+
+
+def indexed_acl(graph: Graph, *, subject_url: str) -> IndexedAcl | None:
+    """What the index says about an ACL; ``None`` if it grants nothing to anybody."""
+    here: dict[Grantee, Modes] = {}
+    inside: dict[Grantee, Modes] = {}
+    for rule in read_acl(graph, subject_url=subject_url).authorizations:
+        for grantee in grantees_of(rule):
+            if rule.access_to:
+                here[grantee] = here.get(grantee, NO_MODES) | rule.modes
+            if rule.default:
+                inside[grantee] = inside.get(grantee, NO_MODES) | rule.modes
+    found = sorted({*here, *inside}, key=_order)
+    if not found:
+        return None
+    listed = found if len(found) <= MAX_NAMED else found[:LISTED_OF_MANY]
+    return IndexedAcl(
+        tuple(
+            IndexedGrantee(
+                each.kind.value,
+                each.iri,
+                _letters_of(here.get(each, NO_MODES)),
+                _letters_of(inside.get(each, NO_MODES)),
+            )
+            for each in listed
+        ),
+        len(found),
+    )
+
+
+def mentions(acl: ResourcePath, indexed: IndexedAcl | None) -> Mapping[str, Mention]:
+    """The mentions by an ACL, by their keys."""
+    if indexed is None:
+        return {}
+    if indexed.names_many:
+        return {MANY + acl: Mention("")}
+    found = {}
+    for each in indexed.grantees:
+        if each.kind == GranteeKind.AGENT.value:
+            found[agent_prefix(each.iri) + acl] = Mention(each.iri)
+        elif each.kind == GranteeKind.GROUP.value:
+            found[group_prefix(each.iri) + acl] = Mention(each.iri)
+    return found
+
+
+def index_changes(
+    acl: ResourcePath, before: IndexedAcl | None, after: IndexedAcl | None
+) -> list[Record]:
+    """The changes of the records when an ACL is written, or deleted (``after`` is ``None``)."""
+    if before == after:
+        return []
+    owner = storage_root(acl)
+    gone, come = mentions(acl, before), mentions(acl, after)
+    of_acl = ACLS.drop(acl) if after is None else ACLS.put(acl, after, owner=owner)
+    return [
+        of_acl,
+        *(MENTIONS.drop(key) for key in gone if key not in come),
+        *(MENTIONS.put(key, come[key], owner=owner) for key in come if key not in gone),
+    ]
+
+
+def _order(grantee: Grantee) -> tuple[int, str]:
+    return _ORDER[grantee.kind], grantee.iri
+
+
+_ORDER: Final = {
+    GranteeKind.EVERYONE: 0,
+    GranteeKind.AUTHENTICATED: 1,
+    GranteeKind.GROUP: 2,
+    GranteeKind.AGENT: 3,
+}
+
+
+def _hash(iri: str) -> str:
+    return hashlib.sha256(iri.encode()).hexdigest()[:_HASH_DIGITS]
+
+
+def _letters_of(modes: Iterable[Mode]) -> str:
+    return "".join(sorted(_LETTERS[mode] for mode in modes))
+
+
+def _modes_of(letters: str) -> Modes:
+    return frozenset(_MODES[letter] for letter in letters)

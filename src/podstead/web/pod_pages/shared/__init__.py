@@ -1,0 +1,1 @@
+"""The lists of what is shared with a person and by a person."""

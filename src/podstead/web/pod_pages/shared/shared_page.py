@@ -1,0 +1,169 @@
+"""``/.pages/shared``: what others share with a person, and what the person shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from podstead.core.errors import NotFound
+from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.iris import canonical_url
+from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResource
+from podstead.wac.modes import Mode
+from podstead.wac.sharing.access import AccessEntry, Scope
+from podstead.web.pod_pages.addresses import SHARED, files_url, share_url
+from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, shown_role
+from podstead.web.pod_pages.texts import _
+from podstead.web.response import Response
+
+WITH_ME: Final = "with-me"
+BY_ME: Final = "by-me"
+_SHOWN_PEOPLE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ShownShared:
+    """A resource that others share with the person."""
+
+    name: str
+    address: str | None
+    """The page about it; ``None`` if the person cannot read it."""
+    is_container: bool
+    place: str
+    from_whom: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownOwn:
+    """One of the person's resources that others can access."""
+
+    name: str
+    address: str
+    share_address: str
+    is_container: bool
+    place: str
+    sentences: Sequence[str]
+    more: int
+
+
+class SharedPage:
+    """Shows both lists."""
+
+    def __init__(self, *, lists: SharedLists, names: Names, renderer: PageRenderer) -> None:
+        self._lists = lists
+        self._names = names
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        person = page.signed_in()
+        is_complete = await self._lists.is_complete()
+        if page.query_text("view") == BY_ME and person.pods:
+            return await self._by_person(page, is_complete=is_complete)
+        storage = _storage(page.query_text("from"))
+        found = await self._lists.shared_with(
+            person.identity, own=person.pods, storage=storage, after=page.query_text("after")
+        )
+        return self._renderer.page(
+            page,
+            "shared/shared.html",
+            views=_views(page, WITH_ME),
+            is_complete=is_complete,
+            only_of=None if storage is None else shown_name(storage),
+            shared=[_shared(each) for each in found.resources],
+            more_of=[(shown_name(each), _address({"from": each})) for each in found.more_of],
+            more=_more({"from": storage or "", "after": found.after or ""}, found.after),
+            own=None,
+        )
+
+    async def _by_person(self, page: PageRequest, *, is_complete: bool) -> Response:
+        person = page.signed_in()
+        pod = _storage(page.query_text("pod")) or person.pods[0]
+        if pod not in person.pods:
+            raise NotFound("This is not one of your pods")
+        found, after = await self._lists.shared_by(
+            person.identity, pod, after=page.query_text("after")
+        )
+        return self._renderer.page(
+            page,
+            "shared/shared.html",
+            views=_views(page, BY_ME),
+            is_complete=is_complete,
+            only_of=None,
+            shared=None,
+            more_of=[],
+            own=[self._own(each) for each in found],
+            more=_more({"view": BY_ME, "pod": pod, "after": after or ""}, after),
+        )
+
+    def _own(self, shared: SharedBy) -> ShownOwn:
+        path = shared.resource
+        shown = shared.entries[:_SHOWN_PEOPLE]
+        people = len({entry.grantee for entry in shown})
+        return ShownOwn(
+            name=shown_name(path),
+            address=files_url(path),
+            share_address=share_url(path),
+            is_container=is_container(path),
+            place=_place(path),
+            sentences=[self._sentence(entry, path) for entry in shown],
+            more=shared.total - people,
+        )
+
+    def _sentence(self, entry: AccessEntry, path: ResourcePath) -> str:
+        clause = self._names.clause(entry)
+        if not is_container(path) or entry.scope is Scope.BOTH:
+            return clause
+        return f"{clause} ({_(SCOPES[entry.scope])})"
+
+
+def _shared(shared: SharedResource) -> ShownShared:
+    path = shared.resource
+    role = shown_role(shared.modes)
+    if shared.here != shared.inside and is_container(path) and shared.modes:
+        scope = Scope.THIS if shared.here else Scope.INSIDE
+        role = f"{role} ({_(SCOPES[scope])})"
+    return ShownShared(
+        name=shown_name(path),
+        address=files_url(path) if Mode.READ in shared.here else None,
+        is_container=is_container(path),
+        place=_place(path),
+        from_whom=shown_name(shared.storage),
+        role=role,
+    )
+
+
+def _place(path: ResourcePath) -> str:
+    """Where a resource is: the names of the folders above it."""
+    return " / ".join(crumb.name for crumb in breadcrumb(path)[:-1])
+
+
+def _views(page: PageRequest, current: str) -> list[tuple[str, str, bool]]:
+    if not page.signed_in().pods:
+        return []
+    return [
+        (SHARED, _("Shared with me"), current == WITH_ME),
+        (_address({"view": BY_ME}), _("Shared by me"), current == BY_ME),
+    ]
+
+
+def _address(fields: dict[str, str]) -> str:
+    return f"{SHARED}?{urlencode({key: value for key, value in fields.items() if value})}"
+
+
+def _more(fields: dict[str, str], after: str | None) -> str | None:
+    return None if after is None else _address(fields)
+
+
+def _storage(text: str) -> ResourcePath | None:
+    """The root container of a storage that the address of the page names, if it can be one."""
+    is_root = text.count("/") == 2 and text.startswith("/") and text.endswith("/")
+    if not is_root or canonical_url(f"http://host{text}") != f"http://host{text}":
+        return None
+    return ResourcePath(text)
