@@ -146,7 +146,7 @@ def build_pod_pages(
             renderer=renderer,
             cookies=cookies,
         ),
-        language=LanguageChoice(cookies),
+        language=LanguageChoice(secure=cookies.secure),
         components=ComponentsPage(renderer),
         organizing=OrganizePages(
             rename=RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),

@@ -52,7 +52,18 @@ class ResourceEndpoint:
         have."""
         if agent is None and is_navigation(request):
             return await self._navigate(request)
-        return await self._carry_out(request, agent)
+        resource_request = ResourceRequest(operation_of(request, agent), agent)
+        try:
+            if request.method in TRANSFERS:
+                resource_request.operation = transfer_of(
+                    resource_request.operation, request, base_url=self._base_url
+                )
+            outcome = await self._service.handle(resource_request)
+        except RequestRefused as error:
+            return self._refused(error, resource_request, request)
+        if outcome.result is Result.DELETED and is_container(request.path):
+            self._container_deleted()
+        return self._responder.outcome(outcome, resource_request)
 
     async def _navigate(self, request: Request) -> Response:
         """The response to a browser without credentials.
@@ -88,20 +99,6 @@ class ResourceEndpoint:
         if stored is None or essence(stored.content_type) != HTML:
             return None
         return self._responder.outcome(outcome, request)
-
-    async def _carry_out(self, request: Request, agent: Identity | None) -> Response:
-        resource_request = ResourceRequest(operation_of(request, agent), agent)
-        try:
-            if request.method in TRANSFERS:
-                resource_request.operation = transfer_of(
-                    resource_request.operation, request, base_url=self._base_url
-                )
-            outcome = await self._service.handle(resource_request)
-        except RequestRefused as error:
-            return self._refused(error, resource_request, request)
-        if outcome.result is Result.DELETED and is_container(request.path):
-            self._container_deleted()
-        return self._responder.outcome(outcome, resource_request)
 
     def _refused(
         self, error: RequestRefused, resource_request: ResourceRequest, request: Request

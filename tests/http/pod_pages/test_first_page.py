@@ -53,6 +53,10 @@ async def test_it_is_in_the_language_of_its_reader(browser: Browser) -> None:
     page = await browser.get("/", Accept_Language="nl")
     assert '<html lang="nl">' in page.text
     assert "Inloggen" in page.text
+    page = await browser.send(page, "/.pages/language", language="es")
+    assert page.path == "/"
+    page = await browser.get("/", Accept_Language="nl")
+    assert '<html lang="es">' in page.text
 
 
 async def test_it_leads_nobody_to_a_closed_registration(settings: Settings) -> None:

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from podstead.storage.records import TokenRevocation, Version, Write
+from podstead.storage.records import PodRemoval, TokenRevocation, Version, Write
 from podstead.storage.sqlite import SqliteStore
+from podstead.web.pod_pages import page_sessions
 from podstead.web.pod_pages.addresses import local_address
 from tests.support.application import Server, Start
 from tests.support.browser import FORM, Browser
@@ -83,6 +84,24 @@ async def test_a_session_ends_after_twelve_hours(start: Start, clock: FakeClock)
     assert (await browser.get(PAGE)).path == PAGE
     clock.advance(1)
     assert (await browser.get(PAGE)).path == "/.pages/sign-in"
+
+
+async def test_a_pod_has_a_limited_number_of_sessions(
+    start: Start, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_sessions, "MAX_SESSIONS", 2)
+    server = await start(clock=clock)
+    browsers = []
+    for _ in range(3):
+        browsers.append(await sign_in_by_token(server, server.alice))
+        clock.advance(1)
+    led_to = [(await browser.get(PAGE)).path for browser in browsers]
+    assert led_to == ["/.pages/sign-in", PAGE, PAGE]
+
+
+async def test_a_session_ends_with_its_pod(alice: Browser, store: SqliteStore) -> None:
+    await store.remove_pod(PodRemoval("alice", Version("0" * 16), 1))
+    assert (await alice.get(PAGE)).path == "/.pages/sign-in"
 
 
 async def test_a_session_ends_by_signing_out(alice: Browser) -> None:

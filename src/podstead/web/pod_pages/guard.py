@@ -81,7 +81,8 @@ class PageGuard:
         return endpoint
 
     async def _page_request(self, request: Request) -> PageRequest:
-        chosen = self._cookies.value(request, LANGUAGE_COOKIE)
+        everywhere = CookieJar(self._cookies.secure)  # the first page has the language, too
+        chosen = everywhere.value(request, LANGUAGE_COOKIE)
         if chosen is None or chosen not in LANGUAGES:
             chosen = preferred_language(request.fields.get(b"accept-language"))
         texts = texts_in(chosen)

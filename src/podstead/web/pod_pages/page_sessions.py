@@ -17,6 +17,7 @@ from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.people import Person, SignedInBy
@@ -24,6 +25,8 @@ from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
 SESSION_S: Final = 12 * 3600
+MAX_SESSIONS: Final = 100
+"""How many sessions a pod has at most; the oldest end. Scripts sign in and never out."""
 SESSION_COOKIE: Final = "podstead-pages"
 _SECRET_BYTES: Final = 32
 
@@ -86,8 +89,17 @@ class PeopleByPodToken:
         kept = PAGE_SESSIONS.put(
             secret_key(secret), session, owner=pod.root, expires_ms=until_s * 1000
         )
-        await self._records.commit([kept])
+        await self._records.commit([kept, *await self._surplus(pod.root)])
         return [self._cookies.set(SESSION_COOKIE, secret, None)]
+
+    async def _surplus(self, owner: str) -> Sequence[Record]:
+        """The oldest sessions of a pod beyond the limit, with one more to come."""
+        listed = await self._records.of_owner(PAGE_SESSIONS, owner)
+        oldest = sorted(listed, key=lambda each: each.value.created_s)
+        return [
+            PAGE_SESSIONS.drop(each.key)
+            for each in oldest[: max(0, len(listed) - MAX_SESSIONS + 1)]
+        ]
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""

@@ -52,6 +52,7 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
     """The routes of all pages, each behind ``guard``."""
     route = guard.route
     return (
+        route(addresses.HOME, GET=pages.files.home),
         route(addresses.FILES + REST, GET=pages.files.get),
         route(addresses.RAW + REST, GET=pages.raw.get),
         route(addresses.UPLOAD + REST, GET=pages.upload.get, POST=pages.upload.post),

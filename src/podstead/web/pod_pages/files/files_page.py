@@ -19,6 +19,10 @@ class FilesPage:
         self._containers = containers
         self._documents = documents
 
+    async def home(self, page: PageRequest) -> Response:
+        """``/.pages/`` leads to the person's pod. Raises NotAuthenticated, NotFound."""
+        return see_other(files_url(_first_pod(page)))
+
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target

@@ -20,8 +20,9 @@ _KEPT_S: Final = 365 * 24 * 3600
 class LanguageChoice:
     """Stores the choice in the browser. It changes nothing else, so it needs no token."""
 
-    def __init__(self, cookies: CookieJar) -> None:
-        self._cookies = cookies
+    def __init__(self, *, secure: bool) -> None:
+        """``secure`` if the server is reached over https."""
+        self._cookies = CookieJar(secure)
 
     async def post(self, page: PageRequest) -> Response:
         """Raises BadRequest."""
@@ -30,4 +31,5 @@ class LanguageChoice:
         if language not in LANGUAGES:
             raise BadRequest("The pages do not exist in this language")
         chosen = self._cookies.set(LANGUAGE_COOKIE, language, _KEPT_S)
-        return see_other(local_address(sent.text("next")) or HOME, chosen)
+        asked = sent.text("next")
+        return see_other("/" if asked == "/" else local_address(asked) or HOME, chosen)
