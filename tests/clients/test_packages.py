@@ -31,7 +31,7 @@ def test_the_page_of_clients_has_each_package_at_its_version(package: str, versi
     assert any(f"`{package}`" in row and version in row for row in rows)
 
 
-@pytest.mark.parametrize("package", ["solid-oidc-client", "SolidClientCredentials"])
+@pytest.mark.parametrize("package", ["solid-oidc-client", "SolidClientCredentials", "webdav4"])
 def test_the_page_of_clients_has_each_python_package_at_its_version(package: str) -> None:
     asked_for = (PYTHON_CLIENTS / "requirements.in").read_text()
     [version] = re.findall(rf"^{package}==(.+)$", asked_for, re.MULTILINE)

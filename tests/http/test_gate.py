@@ -144,7 +144,7 @@ TYPES: list[str | None] = [TURTLE, "text/plain", "text/n3", "application/sparql-
 
 
 def test_the_application_knows_the_methods_that_are_walked() -> None:
-    assert {"GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"} == METHODS
+    assert {"GET", "HEAD", "PUT", "POST", "PATCH", "DELETE", "COPY", "MOVE"} == METHODS
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -178,7 +178,8 @@ def bodies(method: str) -> list[str | None]:
 async def assert_denied(
     client: Client, method: str, target: str, kind: str | None, status: int
 ) -> None:
-    headers = {} if kind is None else {"Content-Type": kind}
+    headers = {"Destination": "/carol/new"}
+    headers |= {} if kind is None else {"Content-Type": kind}
     body = None if kind is None else b"INSERT DATA { <#a> <#b> <#c> }"
     answer = await client.request(method, target, headers=headers, body=body)
     assert answer.status == status, (method, target, kind)
@@ -195,7 +196,6 @@ async def test_with_the_real_gate_the_owner_gets_through(server: Server, method:
     target = "/alice/public/" if method == "POST" else "/alice/public/doc"
     kind = "application/sparql-update" if method == "PATCH" else TURTLE
     content = {"PATCH": b"INSERT DATA { <#a> <#b> <#d> }", "PUT": b"<#a> <#b> <#c>."}
-    answer = await server.alice.request(
-        method, target, headers={"Content-Type": kind}, body=content.get(method)
-    )
+    headers = {"Content-Type": kind, "Destination": "/alice/public/new"}
+    answer = await server.alice.request(method, target, headers=headers, body=content.get(method))
     assert answer.status in (200, 201, 204)

@@ -133,6 +133,20 @@ async def test_a_refusal_tells_nobody_what_exists(server: Server, method: str) -
         assert len({answer.body for answer in answers}) == 1
 
 
+async def test_a_container_is_not_revealed_by_its_name_without_a_slash(server: Server) -> None:
+    bob = f"acl:agent <{server.bob_web_id}>"
+    await put(server.alice, f"{ROOT}hidden/x")
+    await give(server, ROOT, "RW", "RW", bob)
+    await give(server, f"{ROOT}hidden/", "", "", bob)
+    for method in ("COPY", "MOVE"):
+        answers = [
+            await transfer(server.bob, method, ROOT + name, f"{ROOT}new")
+            for name in ("hidden", "none")
+        ]
+        assert [answer.status for answer in answers] == [404, 404]
+        assert len({answer.body for answer in answers}) == 1
+
+
 # --- rules -------------------------------------------------------------------------------------
 
 _ACL = "@prefix acl: <http://www.w3.org/ns/auth/acl#>. @prefix foaf: <http://xmlns.com/foaf/0.1/>."

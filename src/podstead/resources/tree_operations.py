@@ -43,6 +43,7 @@ from podstead.core.identifiers import (
     auxiliary_kind,
     is_container,
     parent_container,
+    slash_variant,
     storage_root,
 )
 from podstead.core.methods import allowed_methods
@@ -81,6 +82,14 @@ MAX_ATTEMPTS: Final = 8
 
 _REQUIREMENTS_AT_ONCE: Final = 256
 """How many requirements the gate checks before other requests have their turn."""
+
+
+class _IsContainer(Exception):
+    """The source is a container whose URL was sent without its slash."""
+
+    def __init__(self, container: ResourcePath) -> None:
+        super().__init__()
+        self.container = container
 
 
 class TreeContents(msgspec.Struct):
@@ -134,12 +143,23 @@ class Trees:
 
         Raises RequestRefused, among others Conflict if the tree keeps changing, and ServerTrouble.
         """
-        transfer = _transfer_of(request)
+        try:
+            return await self._transfer(request, _transfer_of(request))
+        except _IsContainer as of:
+            # RFC 4918 section 5.2: clients of WebDAV leave the slash out.
+            request.operation = replace(request.operation, target=of.container)
+            return await self._transfer(request, _transfer_of(request))
+
+    async def _transfer(self, request: ResourceRequest, transfer: TreeTransfer) -> Outcome:
+        """Raises _IsContainer if there is a container at the slash variant of the source only."""
         destination = transfer.destination
 
         async def attempt() -> PlannedTree:
             found = await self._read(transfer.tree, destination)
             state = TreeState(transfer.tree, found, destination=destination)
+            await self._check_slash(request, TargetState(transfer.source, state))
+            if is_container(destination) and not is_container(transfer.source):
+                raise Conflict("The URL of a document does not end in a slash")
             preconditions = await self._admit_transfer(request, transfer, state)
             planned = await self._planner.plan_transfer(
                 request, transfer, state, self._new_version()
@@ -240,6 +260,17 @@ class Trees:
             preconditions += await self._check_repositories(source, state)
         return preconditions
 
+    async def _check_slash(self, request: ResourceRequest, source: TargetState) -> None:
+        variant = source.slash_variant
+        if source.existing is not None or variant is None or not variant.kind.is_container:
+            return
+        # A decision of its own: to others, the container must not be revealed.
+        snapshot = await self._store.read_metadata(paths_to_read(variant.path))
+        origin = request.operation.origin
+        grant = await self._gate.grant(request.agent, origin, variant.path, snapshot)
+        if grant.allows(Mode.READ):
+            raise _IsContainer(variant.path)
+
     async def _admit_deletion(
         self, request: ResourceRequest, tree: Tree, state: TreeState
     ) -> list[Precondition]:
@@ -327,6 +358,8 @@ def _transfer_of(request: ResourceRequest) -> TreeTransfer:
     source, destination = operation.target, operation.destination
     if destination is None:
         raise BadRequest("The destination is missing")
+    if is_container(source) and not is_container(destination):
+        destination = slash_variant(destination)
     if destination == source:
         raise ForbiddenDestination("The destination is the resource itself")
     if is_container(source) and destination.startswith(source):
@@ -335,11 +368,8 @@ def _transfer_of(request: ResourceRequest) -> TreeTransfer:
         raise ForbiddenDestination(
             "Access rules and descriptions are copied and moved with what they belong to"
         )
-    if is_container(source) != is_container(destination):
-        raise Conflict(
-            "The URL of a container ends in a slash, and that of a document does not: source and "
-            "destination must be alike"
-        )
+    if auxiliary_kind(slash_variant(destination)) is not None:
+        raise Conflict("Without its trailing slash, the URL is that of an auxiliary resource")
     tree = Tree(source, with_members=operation.with_members)
     return TreeTransfer(tree, destination, moves=operation.method == "MOVE")
 

@@ -1,0 +1,124 @@
+"""SIGKILL during the move, copy or deletion of a tree: it happened entirely or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from http.client import HTTPException
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from podstead.storage.layout import RootLayout
+from podstead.storage.sqlite import SqliteStore
+from tests.support.client import Client, Pod, create_pod
+from tests.support.server import DEADLINE_S, ServerProcess
+from tests.support.transfers import tree_at
+from tests.support.workers import kill_everything
+
+ROUNDS = 8
+LONGEST_S = 0.6
+A_DAY_MS = 24 * 60 * 60 * 1000
+LARGE_BYTES = 200_000
+
+Contents = dict[str, bytes]
+"""The bytes of each resource by its path in the tree, but for rules, which name their place."""
+
+
+async def trees_in(root: Path, container: str) -> dict[str, Contents]:
+    """The trees in a container, by name."""
+    store = SqliteStore(root)
+    await store.open()
+    try:
+        found: dict[str, Contents] = {}
+        for path, (_, content) in (await tree_at(store, container)).items():
+            name, _, rest = path.partition("/")
+            if rest != "" or path.endswith("/"):
+                found.setdefault(name, {})[rest] = b"" if rest.endswith(".acl") else content
+        return found
+    finally:
+        await store.close()
+
+
+async def swept(root: Path) -> list[int]:
+    """The sizes of the files of large bodies, after everything unused was removed."""
+    store = SqliteStore(root)
+    await store.open()
+    try:
+        await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)
+    finally:
+        await store.close()
+    files = (path for path in RootLayout(root).blobs.rglob("*") if path.is_file())
+    return [path.stat().st_size for path in files]
+
+
+def plant(client: Client, pod: Pod, container: str) -> None:
+    for number in range(60):
+        body = f"document {number}".encode() * (number + 1)
+        path = f"{container}first/{number % 7}/{number}"
+        assert client.put(path, body, "text/plain").status == 201
+    for number in range(3):
+        path = f"{container}first/large{number}"
+        assert client.put(path, b"x" * (LARGE_BYTES + number), "text/plain").status == 201
+    assert client.put(f"{container}first/0/.acl", pod.acl(f"{container}first/0/"), "text/turtle")
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_server_has_each_tree_whole_or_not_at_all(disk_path: Path) -> None:
+    seed = random.getrandbits(32)
+    print(f"seed {seed}")  # noqa: T201 - shown if the test fails
+    chance = random.Random(seed)
+    server = ServerProcess(root=disk_path / "root", options=("--workers", "1"))
+    acknowledged = 0
+    try:
+        server.start()
+        pod = create_pod(server)
+        container = f"{pod.root}trees/"
+        with pod.owner() as client:
+            plant(client, pod, container)
+        whole = asyncio.run(trees_in(server.root, container))["first"]
+        assert len(whole) > 63
+        present, number = {"first"}, 0
+        for _ in range(ROUNDS):
+            pending: set[str] = present
+            timer = Timer(chance.uniform(0, LONGEST_S), kill_everything, (server, chance))
+            with pod.owner() as client:
+                timer.start()
+                try:
+                    while True:
+                        number += 1
+                        source = chance.choice(sorted(present))
+                        method, pending = _step(chance, present, source, f"t{number}")
+                        headers = (
+                            {"Depth": "infinity"}
+                            if method == "DELETE"
+                            else {"Destination": f"{container}t{number}/"}
+                        )
+                        answer = client.request(method, f"{container}{source}/", headers=headers)
+                        assert answer.status == (204 if method == "DELETE" else 201)
+                        present, acknowledged = pending, acknowledged + 1
+                except (OSError, HTTPException):
+                    pass
+            timer.join(DEADLINE_S)
+            found = asyncio.run(trees_in(server.root, container))
+            assert set(found) in (present, pending)
+            assert all(contents == whole for contents in found.values())
+            present = set(found)
+            server.start()
+        assert server.stop() == 0
+    finally:
+        server.close()
+    assert acknowledged > ROUNDS
+    sizes = asyncio.run(swept(server.root))
+    assert sorted(sizes) == sorted([LARGE_BYTES + n for n in range(3)] * len(present))
+
+
+def _step(chance: random.Random, present: set[str], source: str, new: str) -> tuple[str, set[str]]:
+    """A request, and the trees that are there once it is answered."""
+    if len(present) > 1 and chance.random() < 0.4:
+        return "DELETE", present - {source}
+    if chance.random() < 0.5:
+        return "COPY", present | {new}
+    return "MOVE", present - {source} | {new}
