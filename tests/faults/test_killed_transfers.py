@@ -62,7 +62,8 @@ def plant(client: Client, pod: Pod, container: str) -> None:
     for number in range(3):
         path = f"{container}first/large{number}"
         assert client.put(path, b"x" * (LARGE_BYTES + number), "text/plain").status == 201
-    assert client.put(f"{container}first/0/.acl", pod.acl(f"{container}first/0/"), "text/turtle")
+    rules = pod.acl(f"{container}first/0/")
+    assert client.put(f"{container}first/0/.acl", rules, "text/turtle").status == 201
 
 
 @pytest.mark.timeout(300)
