@@ -30,6 +30,7 @@ from bench.exercises import (
     Replace,
 )
 from bench.messages import JSON_LD, OCTETS, TURTLE
+from bench.pages import ReadContainerPage
 from bench.patches import N3_INSERT, SPARQL_INSERT, SPARQL_REPLACE, Patch
 from bench.servers import Feature
 from bench.signatures import ReadSigned
@@ -39,8 +40,8 @@ from bench.signatures import ReadSigned
 class Case:
     """One line of the table. `goals`: least podstead/peer ratio, by the peer's column.
 
-    `own_goals` is the least ratio to another case of ours, by its key. `connections` is for a
-    case that asks for a number of its own.
+    `own_goals` is the least ratio to another case of ours, by its key, and `least_per_s` the least
+    rate of ours. `connections` is for a case that asks for a number of its own.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Case:
     goals: Mapping[str, float] = field(default_factory=dict)
     connections: int | None = None
     own_goals: Mapping[str, float] = field(default_factory=dict)
+    least_per_s: float | None = None
 
 
 _READ_GOAL: Final = {"jss": 8.0}
@@ -126,6 +128,20 @@ CASES: Final = (
         Read(HUNDRED, JSON_LD),
         frozenset({Feature.CONTAINERS}),
         _READ_GOAL,
+    ),
+    Case(
+        "container-turtle",
+        "GET, container with 100 members, Turtle",
+        Read(HUNDRED, TURTLE),
+        frozenset({Feature.CONTAINERS, Feature.CONVERSION}),
+        _READ_GOAL,
+    ),
+    Case(
+        "container-page",
+        "GET, page about a container with 100 members",
+        ReadContainerPage(HUNDRED),
+        frozenset({Feature.PAGES}),
+        least_per_s=2000,
     ),
     Case(
         "turtle",

@@ -42,9 +42,11 @@ class Feature(Enum):
     CHANNELS = "the Solid Notifications Protocol"
     TLS = "TLS"
     CERTIFICATES = "client certificates"
+    PAGES = "pages for people"
 
 
-WITHOUT_TLS: Final = frozenset(Feature) - {Feature.TLS, Feature.CERTIFICATES}
+OF_PODSTEAD: Final = frozenset(Feature) - {Feature.TLS, Feature.CERTIFICATES}
+WITHOUT_TLS: Final = OF_PODSTEAD - {Feature.PAGES}
 
 
 class Server(ABC):
@@ -122,7 +124,7 @@ class Podstead(Server):
     """This server, with one worker and otherwise as `podstead start` runs it by default."""
 
     column = "podstead"
-    features = WITHOUT_TLS
+    features = OF_PODSTEAD
     scheme = "http"
 
     def command(self) -> tuple[list[str], Headers]:

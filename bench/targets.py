@@ -46,6 +46,7 @@ def targets(entries: Sequence[Entry], watched: Sequence[Watched]) -> list[Target
         if OURS in cells:
             found.extend(_rates(cells))
             found.extend(_rates_among_ours(cells[OURS], cases))
+            found.extend(_own_rates(cells[OURS]))
             found.extend(_processor_time(cells))
     found.extend(_sockets(watched))
     return found
@@ -74,6 +75,13 @@ def _rates_among_ours(ours: Entry, cases: Mapping[str, Cells]) -> Iterator[Targe
             title = f"{ours.case.title}, processor time to '{other.case.title}'"
             ratio = mine.median_cpu_us / base.median_cpu_us
             yield Target(title, f"at most {1 / goal:.2f}", f"{ratio:.2f}", ratio <= 1 / goal)
+
+
+def _own_rates(ours: Entry) -> Iterator[Target]:
+    least_per_s, mine = ours.case.least_per_s, ours.figure.median_per_s
+    if least_per_s is not None and mine is not None:
+        title = f"{ours.case.title}, answers/s"
+        yield Target(title, f"at least {least_per_s:,.0f}", f"{mine:,.0f}", mine >= least_per_s)
 
 
 def _processor_time(cells: Cells) -> Iterator[Target]:

@@ -14,9 +14,10 @@ from typing import Final
 
 from bench import load
 from bench.cases import CASES, Case
-from bench.documents import Container
+from bench.documents import HUNDRED, Container
 from bench.load import Intensity, Outcome
 from bench.messages import JSON_LD, TURTLE, WrongAnswer
+from bench.pages import ReadContainerPage
 from bench.rounds import FAILURES, progress
 from bench.servers import Podstead
 from bench.site import Site
@@ -74,6 +75,19 @@ def list_large_container(site: Site) -> Verdict:
     return Verdict(f"{text} (goal: under {LISTED_WITHIN_S} s)", reached)
 
 
+def weigh_page(site: Site) -> Verdict:
+    """What a browser loads for the page about a container."""
+    page = ReadContainerPage(HUNDRED)
+    page.furnish(site)
+    weight = page.weight(site)
+    listing = len(site.get(HUNDRED.path, TURTLE).require(200).body)
+    text = (
+        f"page about a container of {HUNDRED.size} members: {weight}; "
+        f"the listing as Turtle has {listing / 1000:.0f} kB"
+    )
+    return Verdict(text, reached=True)
+
+
 def crowd(site: Site) -> Verdict:
     """Do all cases of a server without TLS at the same time over `CONNECTIONS` together, each with
     its own checks."""
@@ -119,5 +133,6 @@ def _listing_s(site: Site, container: Container, media_type: str) -> float:
 
 TRIALS: Final = (
     Trial("container-10000", list_large_container),
+    Trial("page-weight", weigh_page),
     Trial("connections-64", crowd),
 )

@@ -47,6 +47,11 @@ def test_tls_is_compared_with_plain_http() -> None:
     assert _missed([plain, _entry("tls-get", "podstead", 850, 50)]) == []
 
 
+def test_a_page_has_a_rate_of_its_own_to_reach() -> None:
+    assert len(_missed([_entry("container-page", "podstead", 1999, 500)])) == 1
+    assert _missed([_entry("container-page", "podstead", 2000, 500)]) == []
+
+
 def test_void_figures_meet_no_target_and_miss_none() -> None:
     void = Entry(_case("put-replace"), "jss", None, Figure([1000], [500], void="500"))
     assert targets([_entry("put-replace", "podstead", 1, 900), void], []) == []
