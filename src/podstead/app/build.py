@@ -258,6 +258,7 @@ def build_application(
             reach=MemberReach(store=store, gate=gate),
             authors=ChangeAuthors(store),
             streams=live_updates.streams,
+            data_version=store.data_version,
         ),
         sharing=SharingParts(
             documents=documents,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -27,6 +28,7 @@ from podstead.web.pod_pages.files.document_page import DocumentPage
 from podstead.web.pod_pages.files.events import ChangeStreams, PageEvents
 from podstead.web.pod_pages.files.files_page import FilesPage
 from podstead.web.pod_pages.files.members import MemberLists
+from podstead.web.pod_pages.files.page_cache import PageCache
 from podstead.web.pod_pages.files.raw import RawContent
 from podstead.web.pod_pages.files.saving import Saving
 from podstead.web.pod_pages.files.search import Search
@@ -68,6 +70,7 @@ class FileParts:
     reach: MemberReach
     authors: ChangeAuthors
     streams: ChangeStreams
+    data_version: Callable[[], int | None]
 
 
 def build_pod_pages(
@@ -106,6 +109,7 @@ def build_pod_pages(
     )
     containers = ContainerPage(
         lists=MemberLists(resources),
+        kept=PageCache(files.data_version),
         reach=files.reach,
         authors=files.authors,
         renderer=renderer,

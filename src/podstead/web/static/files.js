@@ -23,7 +23,7 @@ class MemberList {
 
   /** @returns {HTMLInputElement[]} */
   boxes() {
-    return [...this.element.querySelectorAll("input[name=member]")].map(
+    return [...this.element.querySelectorAll("input[name=name]")].map(
       (box) => /** @type {HTMLInputElement} */ (box),
     );
   }
@@ -100,7 +100,6 @@ class MemberList {
     const chosen = new Set(this.boxes().filter((box) => box.checked).map((box) => box.value));
     const focused = document.activeElement?.closest("[data-name]")?.getAttribute("data-name");
     this.element.replaceChildren(...fresh.childNodes);
-    this.element.dataset.state = fresh.dataset.state;
     const count = document.getElementById("count");
     const freshCount = page.getElementById("count");
     if (count && freshCount && count.textContent !== freshCount.textContent) {
@@ -126,6 +125,8 @@ class MemberList {
     this.element.addEventListener("keydown", (event) => this.pressed(event));
     const clear = this.selection.querySelector("[data-clear]");
     clear?.removeAttribute("hidden");
+    const rename = this.selection.querySelector("[data-rename]");
+    rename?.addEventListener("click", () => this.rename(/** @type {HTMLElement} */ (rename)));
     clear?.addEventListener("click", () => this.choose(() => false));
     this.showCount();
   }
@@ -133,7 +134,7 @@ class MemberList {
   /** A click on a box with Shift selects everything between it and the last one. @param {MouseEvent} event */
   clicked(event) {
     const box = event.target;
-    if (!(box instanceof HTMLInputElement) || box.name !== "member") return;
+    if (!(box instanceof HTMLInputElement) || box.name !== "name") return;
     if (event.shiftKey && this.last) {
       const all = this.boxes();
       const [from, to] = [all.indexOf(this.last), all.indexOf(box)].sort((a, b) => a - b);
@@ -154,13 +155,13 @@ class MemberList {
     } else if (row && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       const next = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
       const isBox = event.target instanceof HTMLInputElement;
-      const goal = next?.querySelector(isBox ? "input[name=member]" : "a");
+      const goal = next?.querySelector(isBox ? "input[name=name]" : "a");
       if (goal instanceof HTMLElement) {
         event.preventDefault();
         goal.focus();
         if (event.shiftKey && next) {
           for (const each of [row, next]) {
-            const box = each.querySelector("input[name=member]");
+            const box = each.querySelector("input[name=name]");
             if (box instanceof HTMLInputElement) box.checked = true;
           }
           this.showCount();
@@ -182,9 +183,14 @@ class MemberList {
     const count = this.boxes().filter((box) => box.checked).length;
     const output = document.getElementById("selected");
     if (output) output.textContent = (output.dataset.text ?? "").replace("{number}", String(count));
-    for (const button of this.selection.querySelectorAll("[data-single]")) {
-      /** @type {HTMLButtonElement} */ (button).disabled = count !== 1;
-    }
+    const rename = this.selection.querySelector("[data-rename]");
+    if (rename) /** @type {HTMLElement} */ (rename).hidden = count !== 1;
+  }
+
+  /** Open the page for renaming the one that is selected. @param {HTMLElement} button */
+  rename(button) {
+    const box = this.boxes().find((each) => each.checked);
+    if (box) location.assign((button.dataset.rename ?? "") + box.value);
   }
 
   // --- live changes --------------------------------------------------------------------------

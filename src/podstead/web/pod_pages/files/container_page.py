@@ -13,11 +13,13 @@ from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest
+from podstead.storage.records import ResourceKind
 from podstead.wac.audience import Reach
 from podstead.wac.modes import Mode
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
+from podstead.web.pod_pages.files.page_cache import PageCache
 from podstead.web.pod_pages.files.thumbnails import has_thumbnail, thumbnail_url
 from podstead.web.pod_pages.files.words import kind_name, reach_name, shown_agent
 from podstead.web.pod_pages.page_request import PageRequest
@@ -103,8 +105,10 @@ class ContainerPage:
         reach: MemberReach,
         authors: ChangeAuthors,
         renderer: PageRenderer,
+        kept: PageCache,
         base_url: str,
     ) -> None:
+        self._kept = kept
         self._lists = lists
         self._reach = reach
         self._authors = authors
@@ -114,6 +118,10 @@ class ContainerPage:
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
         NotFound, BadRequest."""
+        kept = self._kept.get(page)
+        if kept is not None:
+            return kept
+        begun = self._kept.begin()
         shown = Shown.of(page)
         members, request = await self._lists.read(page, target)
         sorted_members = (
@@ -127,7 +135,7 @@ class ContainerPage:
         following = shown.start + ROWS
         more = shown.query(start=following) if following < len(sorted_members) else None
         only_rows = page.query_text("part") == "rows"
-        return self._renderer.page(
+        response = self._renderer.page(
             page,
             "files/rows.html" if only_rows else "files/container.html",
             target=target,
@@ -141,6 +149,9 @@ class ContainerPage:
             columns=_columns(shown),
             **_may(request, members),
         )
+        if request.lasting:
+            self._kept.put(page, response, begun=begun)
+        return response
 
     async def _rows(self, page: PageRequest, members: Sequence[Member]) -> list[MemberRow]:
         stored = [member.metadata for member in members]
@@ -218,5 +229,5 @@ def _may(request: ResourceRequest, members: Members) -> dict[str, Any]:
         "may_append": grant is not None and grant.allows(Mode.APPEND),
         "may_write": grant is not None and grant.allows(Mode.WRITE),
         "may_control": grant is not None and grant.allows(Mode.CONTROL),
-        "state": members.container.members_version or "",
+        "is_storage": members.container.kind is ResourceKind.STORAGE,
     }
