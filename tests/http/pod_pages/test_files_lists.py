@@ -6,6 +6,7 @@ import re
 
 from tests.support.application import Server
 from tests.support.browser import Browser, Page
+from tests.support.pod_pages import csrf_token_of, sign_in_by_token
 
 LIST = "/.pages/files/alice/private/"
 RULES = """
@@ -158,3 +159,37 @@ async def test_search_finds_names_below_and_nothing_that_is_hidden(
     assert (await bob.get("/.pages/search?q=x&in=/alice/private/")).status == 403
     for place in ("/.pages/", "alice", "/alice/private/x", "%2F..%2F", "/alice//"):
         assert (await bob.get(f"/.pages/search?q=x&in={place}")).status in {400, 404}
+
+
+async def test_a_kept_page_is_not_shown_after_access_is_taken_away(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    rules = RULES.format(name="./", who="acl:agent </bob/#me>")
+    await put(server, "x.txt")
+    await put(server, ".acl", rules, "text/turtle")
+    for _ in range(2):
+        assert names(await bob.get(LIST)) == ["x.txt"]
+    await put(server, ".acl", rules.replace("/bob/#me", "/nobody/#me"), "text/turtle")
+    assert (await bob.get(LIST)).status == 403
+    assert names(await alice.get(LIST)) == ["x.txt"]
+
+
+async def test_a_kept_page_is_that_of_one_session(server: Server, alice: Browser) -> None:
+    await put(server, "x.txt")
+    first = await alice.get(LIST)
+    assert (await alice.get(LIST)).text == first.text
+    other = await sign_in_by_token(server, server.alice)
+    assert csrf_token_of(await other.get(LIST)) != csrf_token_of(first)
+    await alice.send(first, "/.pages/sign-out")
+    assert (await alice.get(LIST)).path == "/.pages/sign-in"
+
+
+async def test_a_notice_is_shown_once_although_pages_are_kept(
+    server: Server, alice: Browser
+) -> None:
+    await alice.get(LIST)
+    page = await alice.get("/.pages/new/alice/private/?kind=folder")
+    page = await alice.send(page, "/.pages/new/alice/private/", name="made")
+    assert "The folder made was created." in page.text
+    assert "was created" not in (await alice.get(LIST)).text
+    assert "was created" not in (await alice.get(LIST)).text
