@@ -31,6 +31,9 @@ class BreakingProxy:
     ``breaks`` in all, the connection that carries them is reset."""
 
     breaks: list[int] = field(default_factory=list)
+    stays_down: bool = False
+    """Whether it accepts no connections after it broke one, until ``is_down`` is set to false."""
+    is_down: bool = False
     broken: int = 0
     target_port: int = 0
     sent: int = 0
@@ -67,6 +70,8 @@ class BreakingProxy:
 
     def _serve(self, client: socket.socket) -> None:
         try:
+            if self.is_down:
+                raise ConnectionRefusedError
             server = socket.create_connection(("127.0.0.1", self.target_port))
         except OSError:
             _reset(client)
@@ -93,6 +98,7 @@ class BreakingProxy:
                 return False
             del self.breaks[0]
             self.broken += 1
+            self.is_down = self.stays_down
             return True
 
     @staticmethod

@@ -16,42 +16,22 @@ const MEMORY = "podstead-upload ";
 /** @typedef {"waiting" | "sending" | "pausing" | "done" | "skipped" | "failed" | "cancelled"} State */
 /** @typedef {"replace" | "keep" | "skip"} Choice */
 
-/** The server's answer to one request. */
-class Answer {
-  /** @param {XMLHttpRequest} request */
-  constructor(request) {
-    this.status = request.status;
-    this.text = request.responseText;
-    /** @param {string} name */
-    this.header = (name) => request.getResponseHeader(name);
-  }
-
-  get offset() {
-    return Number(this.header("Upload-Offset"));
-  }
-
-  /** What the server says about a refusal. */
-  get message() {
-    try {
-      return String(JSON.parse(this.text).message);
-    } catch {
-      return "";
-    }
-  }
-}
-
-/** The request, or the whole upload, was cancelled. */
+/** The person cancelled the upload. */
 class Cancelled extends Error {}
 /** The connection broke, or the server is busy: try again. */
 class Interrupted extends Error {}
 /** The server refused. */
 class Refused extends Error {
-  /** @param {Answer} answer */
-  constructor(answer) {
-    super(answer.message);
-    this.status = answer.status;
+  /** @param {XMLHttpRequest} answer */
+  constructor({ status, responseText }) {
+    super(/"message": ?("(?:[^"\\]|\\.)*")/.exec(responseText)?.[1] ?? '""');
+    this.message = JSON.parse(this.message);
+    this.status = status;
   }
 }
+
+/** @param {XMLHttpRequest} answer */
+const offsetOf = (answer) => Number(answer.getResponseHeader("Upload-Offset"));
 
 /** One file on its way. */
 class Upload {
@@ -127,7 +107,7 @@ class Upload {
       if (answer.status === 404) this.restart();
       if (answer.status === 409) throw new Interrupted(); // another offset: ask
       if (answer.status !== 204) throw new Refused(answer);
-      this.progress(answer.offset);
+      this.progress(offsetOf(answer));
     }
   }
 
@@ -148,10 +128,9 @@ class Upload {
     if (small) headers["Content-Type"] = OCTETS;
     const answer = await this.send("POST", PLACE, headers, small ? this.file : null);
     if (answer.status !== 201) throw new Refused(answer);
-    const location = new URL(answer.header("Location") ?? "", window.location.href);
-    this.url = location.pathname;
-    if (answer.offset < this.file.size) remember(this.memory, this.url);
-    return answer.offset;
+    this.url = new URL(answer.getResponseHeader("Location") ?? "", window.location.href).pathname;
+    if (offsetOf(answer) < this.file.size) remember(this.memory, this.url);
+    return offsetOf(answer);
   }
 
   /**
@@ -160,9 +139,8 @@ class Upload {
    */
   async ask(url) {
     const answer = await this.send("HEAD", url, {}, null);
-    if (answer.status === 200 && Number(answer.header("Upload-Length")) === this.file.size) {
-      return answer.offset;
-    }
+    const length = Number(answer.getResponseHeader("Upload-Length"));
+    if (answer.status === 200 && length === this.file.size) return offsetOf(answer);
     if (answer.status === 200 || answer.status === 404) this.restart();
     throw new Refused(answer);
   }
@@ -238,7 +216,7 @@ class Upload {
    * @param {string} url
    * @param {Record<string, string>} headers
    * @param {Blob | null} body
-   * @returns {Promise<Answer>}
+   * @returns {Promise<XMLHttpRequest>}
    */
   send(method, url, headers, body) {
     const request = new XMLHttpRequest();
@@ -258,7 +236,7 @@ class Upload {
         const { status } = request;
         const isBusy = status >= 500 && status !== 507;
         if (isBusy || [408, 423, 425, 429].includes(status)) reject(new Interrupted());
-        else resolve(new Answer(request));
+        else resolve(request);
       };
       request.onerror = () => reject(new Interrupted());
       request.onabort = () => reject(new Cancelled());
@@ -318,12 +296,14 @@ class Uploads {
   constructor(place) {
     this.place = place;
     this.container = place.dataset.target ?? "/";
-    this.list = /** @type {HTMLElement} */ (place.querySelector(".upload-list"));
-    this.panel = /** @type {HTMLElement} */ (place.querySelector(".upload-panel"));
-    this.total = /** @type {HTMLProgressElement} */ (place.querySelector(".upload-total"));
-    this.summary = /** @type {HTMLElement} */ (place.querySelector(".upload-summary"));
-    this.news = /** @type {HTMLElement} */ (place.querySelector("[aria-live]"));
-    this.dialog = /** @type {HTMLDialogElement} */ (place.querySelector("dialog"));
+    /** @param {string} selector @returns {any} */
+    this.find = (selector) => place.querySelector(selector);
+    this.list = this.find(".upload-list");
+    this.panel = this.find(".upload-panel");
+    this.total = this.find(".upload-total");
+    this.summary = this.find(".upload-summary");
+    this.news = this.find("[aria-live]");
+    this.dialog = this.find("dialog");
     /** @type {Upload[]} */
     this.uploads = [];
     /** @type {Choice | null} the choice for all names that are taken */
@@ -339,28 +319,19 @@ class Uploads {
   // --- what the page does --------------------------------------------------------------------
 
   listen() {
-    const form = /** @type {HTMLFormElement} */ (this.place.querySelector("form"));
-    form.hidden = true;
-    const inputs = this.place.querySelectorAll(".upload-buttons input");
-    for (const input of /** @type {NodeListOf<HTMLInputElement>} */ (inputs)) {
+    const buttons = this.find(".upload-buttons");
+    for (const button of buttons.querySelectorAll("button")) {
+      const input = button.nextElementSibling;
+      button.addEventListener("click", () => input.click());
       input.addEventListener("change", () => {
-        this.add(
-          [...(input.files ?? [])].map((file) => ({
-            file,
-            path: file.webkitRelativePath || file.name,
-          })),
-        );
+        const files = /** @type {File[]} */ ([...input.files]);
+        this.add(files.map((file) => ({ file, path: file.webkitRelativePath || file.name })));
         input.value = "";
       });
     }
-    const buttons = /** @type {HTMLElement} */ (this.place.querySelector(".upload-buttons"));
+    this.find("form").hidden = true;
     buttons.hidden = false;
-    for (const button of buttons.querySelectorAll("button")) {
-      button.addEventListener("click", () => {
-        /** @type {HTMLInputElement} */ (button.nextElementSibling).click();
-      });
-    }
-    this.place.querySelector(".upload-cancel-all")?.addEventListener("click", () => {
+    this.find(".upload-cancel-all").addEventListener("click", () => {
       for (const upload of this.uploads) upload.cancel();
     });
     this.listenForDrops();
@@ -469,16 +440,16 @@ class Uploads {
     if (this.choice !== null) return Promise.resolve(this.choice);
     this.asking ??= new Promise((resolve) => {
       const { dialog } = this;
-      const text = /** @type {HTMLElement} */ (dialog.querySelector(".upload-taken"));
-      text.textContent = this.text("taken", { name: upload.path });
+      this.find(".upload-dialog-text").textContent = this.text("taken", { name: upload.path });
       dialog.returnValue = "";
       dialog.addEventListener(
         "close",
         () => {
           this.asking = null;
-          const { returnValue } = dialog;
-          this.choice = returnValue === "replace" || returnValue === "keep" ? returnValue : "skip";
-          resolve(this.choice);
+          const { returnValue } = dialog; // empty if the person pressed Escape
+          const choice = returnValue === "replace" || returnValue === "keep" ? returnValue : "skip";
+          this.choice = choice;
+          resolve(choice);
         },
         { once: true },
       );
@@ -525,9 +496,7 @@ class Uploads {
       parts.push(this.text("left", { time: this.time((size - sent) / speed) }));
     }
     this.summary.textContent = parts.join(" · ");
-    const cancelAll = this.place.querySelector(".upload-cancel-all");
-    cancelAll?.toggleAttribute("hidden", isOver);
-    this.total.hidden = isOver;
+    this.find(".upload-cancel-all").hidden = this.total.hidden = isOver;
   }
 
   /**
@@ -552,9 +521,12 @@ class Uploads {
     return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
   }
 
-  /** @param {number} count */
-  number(count) {
-    return new Intl.NumberFormat(this.language).format(count);
+  /**
+   * @param {number} value
+   * @param {any} options
+   */
+  number(value, options = {}) {
+    return new Intl.NumberFormat(this.language, options).format(value);
   }
 
   /** @param {number} bytes */
@@ -562,21 +534,16 @@ class Uploads {
     const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
     let [value, unit] = [bytes, 0];
     while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
-    const options = { style: "unit", unit: units[unit], maximumFractionDigits: unit ? 1 : 0 };
-    return new Intl.NumberFormat(this.language, /** @type {any} */ (options)).format(value);
+    const digits = { maximumFractionDigits: unit ? 1 : 0 };
+    return this.number(value, { style: "unit", unit: units[unit], ...digits });
   }
 
   /** @param {number} seconds */
   time(seconds) {
-    const [value, unit] =
-      seconds < 60
-        ? [seconds, "second"]
-        : seconds < 3600
-          ? [seconds / 60, "minute"]
-          : [seconds / 3600, "hour"];
-    const options = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 };
-    const format = new Intl.NumberFormat(this.language, /** @type {any} */ (options));
-    return format.format(Math.ceil(value));
+    let [value, unit] = [seconds, "second"];
+    if (value >= 60) [value, unit] = [value / 60, "minute"];
+    if (value >= 60) [value, unit] = [value / 60, "hour"];
+    return this.number(Math.ceil(value), { style: "unit", unit, unitDisplay: "long" });
   }
 
   /**
@@ -650,13 +617,12 @@ function isEditable(target) {
 
 // --- what is remembered when the page is reloaded -----------------------------------------------
 
-/** @param {string} key */
+/**
+ * @param {string} key
+ * @returns {string | null}
+ */
 function recall(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key) ?? "null")?.url ?? null;
-  } catch {
-    return null;
-  }
+  return parsed(localStorage.getItem(key)).url ?? null;
 }
 
 /**
@@ -667,27 +633,27 @@ function remember(key, url) {
   try {
     localStorage.setItem(key, JSON.stringify({ url, at: Date.now() }));
   } catch {
-    // The upload works all the same; it only cannot be continued after a reload.
+    // It is full: the upload works all the same, but cannot be continued after a reload.
   }
 }
 
 /** @param {string} key */
 function forget(key) {
-  try {
-    localStorage.removeItem(key);
-  } catch {
-    // Nothing was stored either.
-  }
+  localStorage.removeItem(key);
 }
 
 function forgetOld() {
+  for (const key of Object.keys(localStorage).filter((each) => each.startsWith(MEMORY))) {
+    if (!(parsed(localStorage.getItem(key)).at > Date.now() - REMEMBERED_MS)) forget(key);
+  }
+}
+
+/** @param {string | null} text */
+function parsed(text) {
   try {
-    for (const key of Object.keys(localStorage).filter((each) => each.startsWith(MEMORY))) {
-      const at = JSON.parse(localStorage.getItem(key) ?? "{}").at;
-      if (!(at > Date.now() - REMEMBERED_MS)) localStorage.removeItem(key);
-    }
+    return JSON.parse(text ?? "{}");
   } catch {
-    // As above.
+    return {};
   }
 }
 
