@@ -38,13 +38,16 @@ PUBLIC_SERVICES = {
     "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
     "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
 }
+PUBLIC_SERVICES["/.uploads/"] = {"POST"}
+PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
 for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
     _service = f"/.notifications/{_type}Channel2023/"
     PUBLIC_SERVICES[_service] = {"GET", "HEAD", "POST"}
     PUBLIC_SERVICES[f"{_service}{{key}}"] = {"GET", "HEAD", "DELETE"}
     PUBLIC_SERVICES[f"{_service}{{key}}/messages"] = {"GET", "HEAD"}
 """All that may be asked without rights, beside the descriptions of storages. Notifications look at
-the right to read what they are about, and channels are for whoever has their unguessable URL."""
+the right to read what they are about, and channels are for whoever has their unguessable URL.
+Uploads ask the gate about the PUT that they will become, and belong to their agent."""
 
 PUBLIC_DESCRIPTION = {"GET", "HEAD"}
 METHODS = set(web_application._KNOWN_METHODS) - {"OPTIONS"}
@@ -82,6 +85,8 @@ async def test_a_service_answers_its_exact_path_and_methods_only(server: Server)
             continue
         for other in (f"{path}/", f"{path}/x", f"{path}x"):
             refused = (400,) if "//" in other else (401, 404)
+            if routes.service(ResourcePath(other)) is not None:  # another route
+                refused += (405,)
             assert (await server.public.get(other)).status in refused
             if routes.service(ResourcePath(other)) is None:
                 answer = await server.public.post(other, "{}", "application/json")

@@ -233,7 +233,10 @@ def build_application(
         randomness=randomness,
     )
     uploads = UploadService(
-        resources=service, records=RecordStore(store, clock, randomness), capacity=capacity
+        resources=service,
+        records=RecordStore(store, clock, randomness),
+        capacity=capacity,
+        max_body_bytes=settings.max_body_bytes,
     )
     upload_routes = UploadsEndpoint(
         service=uploads,

@@ -131,7 +131,12 @@ def build_pod_pages(
         search=Search(resources=resources, renderer=renderer),
         events=PageEvents(files.streams),
         raw=RawContent(resources=resources, responder=Responder(base_url=base_url)),
-        upload=UploadPage(resources=resources, renderer=renderer, see_other=guard.see_other),
+        upload=UploadPage(
+            resources=resources,
+            uploads=uploads,
+            renderer=renderer,
+            see_other=guard.see_other,
+        ),
         uploads=PageUploads(
             UploadsEndpoint(
                 service=uploads,

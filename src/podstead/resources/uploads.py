@@ -11,6 +11,7 @@ finds one byte missing, sends it, and so tries the PUT again.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core.conditional import Conditions
 from podstead.core.errors import (
     Conflict,
     NotFound,
@@ -27,7 +29,7 @@ from podstead.core.errors import (
     RateLimited,
     StorageError,
 )
-from podstead.core.identifiers import auxiliary_kind, is_container, storage_root
+from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import RequestBody
 from podstead.core.requester import requester
@@ -78,12 +80,18 @@ class UploadService:
     """The resumable uploads of one worker."""
 
     def __init__(
-        self, *, resources: ResourceService, records: RecordStore, capacity: StorageCapacity
+        self,
+        *,
+        resources: ResourceService,
+        records: RecordStore,
+        capacity: StorageCapacity,
+        max_body_bytes: int,
     ) -> None:
         self._resources = resources
         self._records = records
         self._drafts = records.store
         self._capacity = capacity
+        self._max_body_bytes = max_body_bytes
 
     async def create(
         self, record: UploadRecord, agent: Identity | None, origin: str | None
@@ -164,6 +172,54 @@ class UploadService:
                 return await self._finish(upload, progress, draft, agent, origin)
             await progress.checkpoint()
             return UploadState(upload, progress.kept.value, progress.kept.expires_ms)
+
+    async def hold(
+        self, record: UploadRecord, body: RequestBody, agent: Identity | None
+    ) -> UploadState:
+        """Receive a body of any length at once, and leave open what becomes of it until
+        :meth:`place`. Raises what :meth:`create` and the body raise."""
+        begun = await self.create(replace(record, size_bytes=1), agent, None)
+        try:
+            async with self._held(begun.upload, agent) as (kept, draft):
+                if draft is None:
+                    raise NotFound("There is no such upload")
+                bounded = await self._capacity.limit_body(body, storage_root(record.target))
+                size_bytes = 0
+                async for piece in bounded.chunks(limit_bytes=self._max_body_bytes):
+                    await draft.append(piece)
+                    size_bytes += len(piece)
+                await draft.sync()
+                whole = replace(
+                    kept.value, size_bytes=size_bytes, offset_bytes=max(0, size_bytes - 1)
+                )
+                await self._records.commit([UPLOADS.replace(kept, whole)], [kept.unchanged])
+                return UploadState(begun.upload, whole, kept.expires_ms)
+        except BaseException:
+            await self.cancel(begun.upload, agent)
+            raise
+
+    async def place(
+        self, upload: str, agent: Identity | None, target: ResourcePath, conditions: Conditions
+    ) -> None:
+        """Carry out the PUT of an upload of which everything has arrived, at another target.
+
+        Raises NotFound, and the errors of a PUT.
+        """
+        async with self._held(upload, agent) as (kept, draft):
+            if draft is None:
+                if kept.value.target != target:
+                    raise Conflict("The upload is finished and has become another resource")
+                return
+            await draft.truncate(kept.value.size_bytes)
+            record = replace(
+                kept.value,
+                target=target,
+                if_match=conditions.if_match,
+                if_none_match=conditions.if_none_match,
+            )
+            progress = Progress(dataclasses.replace(kept, value=record), draft, self._records)
+            progress.arrived_bytes = record.size_bytes
+            await self._finish(upload, progress, draft, agent, None)
 
     async def cancel(self, upload: str, agent: Identity | None) -> None:
         """Give an upload up. Raises NotFound."""

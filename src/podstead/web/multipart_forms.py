@@ -69,6 +69,12 @@ class FormPart:
             raise BadRequest("The form is not UTF-8") from error
 
 
+def is_multipart(request: Request) -> bool:
+    """Whether the request has a form that may contain files."""
+    media_type, _ = parse_options_header(request.fields.get(b"content-type") or "")
+    return bool(media_type == MEDIA_TYPE)
+
+
 async def read_parts(request: Request) -> AsyncIterator[FormPart]:
     """The parts of a form, in order. What the caller leaves of a part is skipped.
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -113,6 +114,98 @@ async def test_what_happens_to_names_that_are_taken_is_chosen_once(
         assert page.path == f"/.pages/files{FOLDER}"
     else:
         assert results(page) == [("a.txt", said), ("b.txt", "Uploaded")]
+
+
+@pytest.mark.parametrize(
+    ("choice", "stored", "beside", "said"),
+    [
+        ("keep", b"old", LARGE, "Uploaded as “a (2).txt”, because the name is taken"),
+        ("skip", b"old", None, "Skipped: the name is taken"),
+        ("replace", LARGE, None, None),
+    ],
+)
+async def test_a_page_asks_once_about_names_that_are_taken(
+    server: Server,
+    alice: Browser,
+    settings: Settings,
+    choice: str,
+    stored: bytes,
+    beside: bytes | None,
+    said: str | None,
+) -> None:
+    """The files have been sent then, and need not be sent again."""
+    for name in ("a.txt", "b.txt", "empty"):
+        await server.alice.put(FOLDER + name, b"old", TEXT)
+    page = await upload(
+        alice,
+        [
+            ("a.txt", LARGE, TEXT),
+            ("b.txt", b"2", TEXT),
+            ("c.txt", b"3", TEXT),
+            ("empty", b"", TEXT),
+        ],
+        taken="ask",
+    )
+    waiting = "Waits for your choice"
+    assert [each for _, each in results(page)] == [waiting, waiting, "Uploaded", waiting]
+    assert await content(server, f"{FOLDER}a.txt") == b"old"
+    asked = next(form for form in page.forms if "held-1" in form.fields)
+    page = await alice.post(asked.action, {**asked.fields, "taken": choice})
+    assert await content(server, f"{FOLDER}a.txt") == stored
+    answer = await server.alice.get(f"{FOLDER}a%20(2).txt")
+    assert (answer.status == 200) == (beside is not None)
+    if beside is not None:
+        assert await content(server, f"{FOLDER}a%20(2).txt") == beside
+        assert await content(server, f"{FOLDER}empty%20(2)") == b""
+    if said is None:
+        assert page.path == f"/.pages/files{FOLDER}"
+        assert await content(server, f"{FOLDER}empty") == b""
+    else:
+        assert results(page)[0] == ("a.txt", said)
+    assert not list((settings.root / "blobs/uploads").iterdir())
+    # Sent again, it changes nothing.
+    page = await alice.post(asked.action, {**asked.fields, "taken": "replace"})
+    assert await content(server, f"{FOLDER}a.txt") == stored
+
+
+async def test_names_that_are_taken_while_the_page_asks_are_numbered_further(
+    server: Server, alice: Browser
+) -> None:
+    await server.alice.put(f"{FOLDER}a.txt", b"old", TEXT)
+    page = await upload(alice, [("a.txt", b"1", TEXT), ("a.txt", b"2", TEXT)], taken="ask")
+    asked = next(form for form in page.forms if "held-1" in form.fields)
+    await alice.post(asked.action, {**asked.fields, "taken": "keep"})
+    assert await content(server, f"{FOLDER}a%20(2).txt") == b"1"
+    assert await content(server, f"{FOLDER}a%20(3).txt") == b"2"
+
+
+async def test_held_files_belong_to_the_person(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    await server.alice.put(f"{FOLDER}a.txt", b"old", TEXT)
+    page = await upload(alice, [("a.txt", b"new", TEXT)], taken="ask")
+    asked = next(form for form in page.forms if "held-1" in form.fields)
+    token = (await bob.get("/.pages/files/bob/")).form("/.pages/sign-out").fields["csrf_token"]
+    stolen = {**asked.fields, "taken": "keep", "csrf_token": token}
+    page = await bob.post("/.pages/upload/bob/private/", stolen)
+    assert "There is no such upload" in results(page)[0][1]
+    page = await alice.post(asked.action, {**asked.fields, "taken": "replace"})
+    assert await content(server, f"{FOLDER}a.txt") == b"new"
+
+
+@pytest.mark.parametrize("evil", ["../../bob/private/x", "x.acl", "/etc/passwd", "a\nb"])
+async def test_a_held_file_cannot_be_placed_elsewhere(
+    server: Server, alice: Browser, evil: str
+) -> None:
+    await server.alice.put(f"{FOLDER}a.txt", b"old", TEXT)
+    page = await upload(alice, [("a.txt", b"new", TEXT)], taken="ask")
+    asked = next(form for form in page.forms if "held-1" in form.fields)
+    held = asked.fields["held-1"].split("&")[0]
+    for choice in ("keep", "replace"):
+        field = f"{held}&{quote(evil, safe='')}&{quote(evil, safe='')}"
+        changed = {**asked.fields, "held-1": field, "taken": choice}
+        page = await alice.post(asked.action, changed)
+        assert "Failed" in results(page)[0][1]
 
 
 async def test_two_files_of_one_name_are_both_kept(server: Server, alice: Browser) -> None:
@@ -242,7 +335,7 @@ async def test_nobody_is_sent_to_the_sign_in(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("content_type", "body", "status"),
     [
-        ("application/x-www-form-urlencoded", b"a=b", 415),
+        ("application/x-www-form-urlencoded", b"a=b", 403),  # without the token
         ("multipart/form-data", b"a=b", 415),
         ("multipart/form-data; boundary=x", b"no boundary at all", 400),
         ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data\r\n\r\n", 400),

@@ -1,7 +1,8 @@
 """``/.pages/upload/<container>``: the form for uploading files, which works without scripts.
 
-Each file becomes a PUT that does not replace anything, unless the person chose that. What happens
-to names that are taken is chosen once for all files of the form.
+Each file becomes a PUT that does not replace anything, unless the person chose that. A file whose
+name is taken is held (:meth:`UploadService.hold`) until the person has chosen what to do, once for
+all of them, on the page that follows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
@@ -26,8 +28,10 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
+from podstead.resources.uploads import UploadService
+from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
-from podstead.web.multipart_forms import FormPart, read_parts
+from podstead.web.multipart_forms import FormPart, is_multipart, read_parts
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
@@ -55,6 +59,7 @@ add_notices(
 class TakenNames(Enum):
     """What happens to a file whose name is taken."""
 
+    ASK = "ask"
     KEEP = "keep"
     """It gets another name, so that both are kept."""
     REPLACE = "replace"
@@ -68,17 +73,25 @@ class Ending(Enum):
     REPLACED = "replaced"
     RENAMED = "renamed"
     SKIPPED = "skipped"
+    HELD = "held"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """One file of a form. ``name`` is the name it got; ``message`` says why it failed."""
+    """One file of a form. ``name`` is the name it got, or gets if both are kept; ``message`` says
+    why it failed. ``held`` is the upload that has it until the person has chosen."""
 
     sent_name: str
     name: str
     ending: Ending
     message: str = ""
+    held: str = ""
+
+    @property
+    def field(self) -> str:
+        """The field of the page that asks; upload, and both names."""
+        return quote_fields(self.held, self.sent_name, self.name)
 
 
 class UploadPage:
@@ -88,10 +101,12 @@ class UploadPage:
         self,
         *,
         resources: ResourceService,
+        uploads: UploadService,
         renderer: PageRenderer,
         see_other: Callable[[str, Notice], Response],
     ) -> None:
         self._resources = resources
+        self._uploads = uploads
         self._renderer = renderer
         self._see_other = see_other
 
@@ -102,10 +117,12 @@ class UploadPage:
         return self._page(page, target, [])
 
     async def post(self, page: PageRequest) -> Response:
-        """Store the files. Raises NotAuthenticated, WrongFormToken, and what reading a form
-        raises."""
+        """Store the files, or what the person chose for those that are held. Raises
+        NotAuthenticated, WrongFormToken, and what reading a form raises."""
         target = _container(page)
-        taken = TakenNames.KEEP
+        if not is_multipart(page.request):
+            return self._finished(page, target, await self._place_all(page, target))
+        taken = TakenNames.ASK
         files: list[UploadedFile] = []
         has_token = False
         async for part in read_parts(page.request):
@@ -122,6 +139,11 @@ class UploadPage:
                 has_token = True
             if part.filename:
                 files.append(await self._store(page, target, part, part.filename, taken))
+        return self._finished(page, target, files)
+
+    def _finished(
+        self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
+    ) -> Response:
         if not files:
             return self._see_other(files_url(target), Notice("nothing-uploaded"))
         if all(each.ending in (Ending.STORED, Ending.REPLACED) for each in files):
@@ -158,12 +180,66 @@ class UploadPage:
                         return UploadedFile(sent_name, name, Ending.SKIPPED)
                     if part.is_read:  # somebody took the name meanwhile
                         raise
+                    if taken is TakenNames.ASK:
+                        return await self._hold(page, container, part, sent_name)
                     name = numbered(name)
                 else:
                     return UploadedFile(sent_name, name, _ending(result, name == sent_name))
             raise Conflict("There are too many files with names like this one")
         except NotAuthenticated:
             raise
+        except RequestRefused as error:
+            return UploadedFile(sent_name, name, Ending.FAILED, str(error))
+
+    async def _hold(
+        self, page: PageRequest, container: ResourcePath, part: FormPart, sent_name: str
+    ) -> UploadedFile:
+        """Receive a file whose name is taken, under the next name that is free."""
+        name = numbered(sent_name)
+        for _ in range(MAX_NUMBER):
+            target = _target(container, name)
+            record = UploadRecord(
+                target=target,
+                size_bytes=0,
+                content_type=tus.type_of(target, part.content_type),
+                if_none_match=_NEW.if_none_match,
+            )
+            try:
+                state = await self._uploads.hold(record, part, page.identity)
+            except PreconditionFailed:
+                name = numbered(name)
+            else:
+                return UploadedFile(sent_name, name, Ending.HELD, held=state.upload)
+        raise Conflict("There are too many files with names like this one")
+
+    async def _place_all(self, page: PageRequest, container: ResourcePath) -> list[UploadedFile]:
+        """What became of the files that were held."""
+        sent = await page.form()
+        taken = _taken(sent.text("taken"))
+        held = [sent.text(name) for name in sent.fields if name.startswith("held-")]
+        return [await self._place(page, container, each, taken) for each in held]
+
+    async def _place(
+        self, page: PageRequest, container: ResourcePath, field: str, taken: TakenNames
+    ) -> UploadedFile:
+        upload, sent_name, name = read_fields(field)
+        try:
+            if taken is TakenNames.REPLACE:
+                target = _target(container, sent_name)
+                await self._uploads.place(upload, page.identity, target, UNCONDITIONAL)
+                return UploadedFile(sent_name, sent_name, Ending.REPLACED)
+            if taken is TakenNames.SKIP:
+                await self._uploads.cancel(upload, page.identity)
+                return UploadedFile(sent_name, sent_name, Ending.SKIPPED)
+            for _ in range(MAX_NUMBER):
+                try:
+                    target = _target(container, name)
+                    await self._uploads.place(upload, page.identity, target, _NEW)
+                except PreconditionFailed:  # the name has been taken since
+                    name = numbered(name)
+                else:
+                    return UploadedFile(sent_name, name, Ending.RENAMED)
+            raise Conflict("There are too many files with names like this one")
         except RequestRefused as error:
             return UploadedFile(sent_name, name, Ending.FAILED, str(error))
 
@@ -175,9 +251,7 @@ class UploadPage:
         name: str,
         conditions: Conditions,
     ) -> Result:
-        target = tus.member(container, *name.split("/"))
-        if is_of_service(target) or auxiliary_kind(target) is not None:
-            raise Conflict("The server needs this name for itself: rename the file first")
+        target = _target(container, name)
         content_type = tus.type_of(target, part.content_type)
         request = page.operation("PUT", target, body=part, content_type=content_type)
         request.operation = replace(request.operation, conditions=conditions)
@@ -192,6 +266,27 @@ def numbered(name: str) -> str:
         raise BadRequest("The file has no name")
     number = int(matched["number"] or 1) + 1
     return f"{above}{slash}{matched['stem']} ({number}){matched['end'] or ''}"
+
+
+def quote_fields(*values: str) -> str:
+    """Several values in one field."""
+    return "&".join(quote(value, safe="") for value in values)
+
+
+def read_fields(field: str) -> tuple[str, str, str]:
+    """The upload, the name that was sent and the other name. Raises BadRequest."""
+    values = [unquote(value) for value in field.split("&")]
+    if len(values) != 3:
+        raise BadRequest("The form is malformed")
+    return values[0], values[1], values[2]
+
+
+def _target(container: ResourcePath, name: str) -> ResourcePath:
+    """Where a file goes. Raises BadRequest, Conflict."""
+    target = tus.member(container, *name.split("/"))
+    if is_of_service(target) or auxiliary_kind(target) is not None:
+        raise Conflict("The server needs this name for itself: rename the file first")
+    return target
 
 
 def _container(page: PageRequest) -> ResourcePath:
