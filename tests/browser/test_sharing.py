@@ -74,16 +74,21 @@ def sized(
     context.close()
 
 
-def test_a_folder_is_shared_in_a_dialog(sized: BrowserContext, photos: Photos) -> None:
+def test_a_file_is_shared_in_a_dialog(sized: BrowserContext, photos: Photos) -> None:
     page = sized.new_page()
-    page.goto(photos.url("files"))
-    page.get_by_role("link", name="Share", exact=True).click()
+    page.goto(photos.url("files", f"{photos.folder}sea.txt"))
+    share = page.get_by_role("link", name="Share", exact=True)
+    share.click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading", name="Share “photos”")).to_be_focused()
+    expect(dialog.get_by_role("heading", name="Share “sea.txt”")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(share).to_be_focused()
+    expect(page.get_by_text("Only you")).to_be_visible()
+    share.click()
     dialog.get_by_label("Name, e-mail address or WebID").fill(photos.friend.name)
     dialog.get_by_label("Role", exact=True).select_option("edit")
     dialog.get_by_role("button", name="Continue").click()
-    expect(dialog.get_by_role("heading", name="What changes for “photos”")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="What changes for “sea.txt”")).to_be_visible()
     assert photos.seen_by(photos.friend) == 403
     dialog.get_by_role("button", name="Save").click()
     expect(dialog.get_by_text("Saved.", exact=True)).to_be_visible()
@@ -96,13 +101,16 @@ def test_a_folder_is_shared_in_a_dialog(sized: BrowserContext, photos: Photos) -
     dialog.get_by_label(f"Role of {photos.friend.name}").select_option("view")
     expect(dialog.get_by_role("cell", name="Can view")).to_be_visible()
     dialog.get_by_role("link", name="Cancel").click()
+    # The page below says who can see the file now.
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Certain people")).to_be_visible()
+    share.click()
     dialog.get_by_role("button", name=f"Remove {photos.friend.name}").click()
     dialog.get_by_role("button", name="Save").click()
     expect(dialog.get_by_text("Saved.", exact=True)).to_be_visible()
     assert photos.seen_by(photos.friend) == 403
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("link", name="Share", exact=True)).to_be_focused()
-    assert page.url == photos.url("files")
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.get_by_text("Only you")).to_be_visible()
 
 
 def test_all_of_it_works_without_scripts(chromium: Browser, photos: Photos) -> None:

@@ -36,9 +36,16 @@ function newDialog() {
  */
 async function show(dialog, address, options) {
   dialog.setAttribute("aria-busy", "true");
-  const headers = { Accept: "text/html" };
-  const response = await fetch(address, { ...options, headers });
-  const found = await fragmentOf(response);
+  dialog.inert = true;
+  let response, found;
+  try {
+    response = await fetch(address, { ...options, headers: { Accept: "text/html" } });
+    found = await fragmentOf(response);
+  } catch {
+    window.location.assign(address); // the browser says what is wrong with the connection
+    return;
+  }
+  dialog.inert = false;
   dialog.removeAttribute("aria-busy");
   if (found === null) {
     window.location.assign(options === undefined ? address : response.url);
@@ -56,6 +63,7 @@ async function show(dialog, address, options) {
   close.addEventListener("click", () => dialog.close());
   dialog.replaceChildren(close, heading, document.importNode(found.content, true));
   enhance(dialog);
+  if (found.content.querySelector("[data-sharing-notice]") !== null) dialog.dataset.saved = "yes";
   if (!dialog.open) dialog.showModal();
   heading.focus();
 }
@@ -126,7 +134,10 @@ function openDialog(event) {
   event.preventDefault();
   const dialog = newDialog();
   dialog.dataset.close = link.dataset.close ?? "";
-  dialog.addEventListener("close", () => link.focus());
+  dialog.addEventListener("close", () => {
+    link.focus();
+    if (dialog.dataset.saved) window.location.reload(); // the page says who can see what
+  });
   void show(dialog, link.href);
 }
 

@@ -17,12 +17,11 @@ from podstead.web.pod_pages.addresses import SHARED, files_url, share_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.shared.shared_tabs import BY_ME, WITH_ME, shared_tabs
 from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, shown_role
 from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
 
-WITH_ME: Final = "with-me"
-BY_ME: Final = "by-me"
 _SHOWN_PEOPLE: Final = 4
 
 
@@ -73,7 +72,7 @@ class SharedPage:
         return self._renderer.page(
             page,
             "shared/shared.html",
-            views=_views(page, WITH_ME),
+            views=shared_tabs(page, WITH_ME),
             is_complete=is_complete,
             only_of=None if storage is None else shown_name(storage),
             shared=[_shared(each) for each in found.resources],
@@ -93,7 +92,7 @@ class SharedPage:
         return self._renderer.page(
             page,
             "shared/shared.html",
-            views=_views(page, BY_ME),
+            views=shared_tabs(page, BY_ME),
             is_complete=is_complete,
             only_of=None,
             shared=None,
@@ -142,15 +141,6 @@ def _shared(shared: SharedResource) -> ShownShared:
 def _place(path: ResourcePath) -> str:
     """Where a resource is: the names of the folders above it."""
     return " / ".join(crumb.name for crumb in breadcrumb(path)[:-1])
-
-
-def _views(page: PageRequest, current: str) -> list[tuple[str, str, bool]]:
-    if not page.signed_in().pods:
-        return []
-    return [
-        (SHARED, _("Shared with me"), current == WITH_ME),
-        (_address({"view": BY_ME}), _("Shared by me"), current == BY_ME),
-    ]
 
 
 def _address(fields: dict[str, str]) -> str:

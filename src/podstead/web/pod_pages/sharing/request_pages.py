@@ -22,6 +22,7 @@ from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.shared.shared_tabs import ASKED, shared_tabs
 from podstead.web.pod_pages.sharing.sentences import Names, shown_role
 from podstead.web.pod_pages.sharing.views import offered_role
 from podstead.web.pod_pages.texts import N_
@@ -117,6 +118,7 @@ class RequestsPage:
         return self._renderer.page(
             page,
             "sharing/requests.html",
+            views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
         )
 
