@@ -18,6 +18,7 @@ from podstead.app.documents import build_documents
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
+from podstead.app.pod_account_pages import AccountPageParts
 from podstead.app.pod_pages import FileParts, build_pod_pages
 from podstead.app.resources import Owners, build_resources
 from podstead.app.sharing_pages import SharingParts
@@ -272,6 +273,7 @@ def build_application(
             clock=clock,
             randomness=randomness,
         ),
+        account=AccountPageParts(store=store, gate=gate, clock=clock, parse=parse_rules),
         registration_open=registration.is_open,
     )
     root = RootEndpoint(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from podstead import __version__
+from podstead.app.pod_account_pages import AccountPageParts, build_account_pages
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages
 from podstead.config import Settings
 from podstead.previews.rendering import ContentRenderer
@@ -87,6 +88,7 @@ def build_pod_pages(
     links: IncomingLinks,
     files: FileParts,
     sharing: SharingParts,
+    account: AccountPageParts,
     registration_open: bool,
 ) -> BuiltPages:
     """All pages of one worker. ``accounts`` finds people by the sessions of the provider, if it is
@@ -182,7 +184,12 @@ def build_pod_pages(
             sharing, base_url=base_url, resources=resources, guard=guard, renderer=renderer
         ),
     )
-    routes = pod_page_routes(guard, pages)
+    routes = (
+        *pod_page_routes(guard, pages),
+        *build_account_pages(
+            settings, account, resources=resources, guard=guard, renderer=renderer
+        ),
+    )
     renderer.link_to(route.path for route in routes)
     first = FirstPage(
         renderer,

@@ -21,6 +21,7 @@ RDF_NIL: Final = RDF + "nil"
 
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 RDFS_COMMENT: Final = RDFS + "comment"
+RDFS_SEE_ALSO: Final = RDFS + "seeAlso"
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 XSD_STRING: Final = XSD + "string"
@@ -114,8 +115,15 @@ AS_TARGET: Final = AS + "target"
 # Friend of a Friend 0.99; vCard Ontology.
 FOAF: Final = "http://xmlns.com/foaf/0.1/"
 FOAF_AGENT: Final = FOAF + "Agent"
+FOAF_HOMEPAGE: Final = FOAF + "homepage"
+FOAF_IMG: Final = FOAF + "img"
+FOAF_NAME: Final = FOAF + "name"
 
 VCARD: Final = "http://www.w3.org/2006/vcard/ns#"
+VCARD_FN: Final = VCARD + "fn"
+VCARD_HAS_PHOTO: Final = VCARD + "hasPhoto"
+VCARD_NOTE: Final = VCARD + "note"
+VCARD_URL: Final = VCARD + "url"
 VCARD_HAS_MEMBER: Final = VCARD + "hasMember"
 
 # DCMI Metadata Terms; POSIX stat vocabulary (C-24).

@@ -170,6 +170,15 @@ class ResourceStore(DocumentSource, Protocol):
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         """The rows of the change log after this sequence number, in order. Raises StorageError."""
 
+    async def changes_before(
+        self, sequence: int, *, first: int, below: ResourcePath, limit: int
+    ) -> Sequence[LoggedChange]:
+        """The rows of the change log about a container and everything below it, the newest first.
+
+        Their sequence numbers are less than ``sequence`` and at least ``first``: every row between
+        is read, since the log has no order by path. Raises StorageError.
+        """
+
     async def newest_sequence(self) -> int:
         """The sequence number of the newest row ever added to the change log, 0 if there was none.
 

@@ -302,6 +302,25 @@ class ContractSuite:
         assert [row.sequence for row in log] == sorted({row.sequence for row in log})
         assert outcomes == [Committed(log[1].sequence), Committed(log[2].sequence)]
 
+    async def test_the_change_log_of_a_container_is_read_backwards(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        names = ["/alice/c/", "/alice/c0", "/alice/c/a", "/alice/", "/alice/c/a/b", "/alice/b"]
+        for name in names:
+            await store.commit(write(changes=[Change(path(name), ChangeType.UPDATE)]))
+        whole = await store.changes_after(0, limit=100)
+        inside = [each for each in whole if each.change.path.startswith("/alice/c/")]
+        assert len(inside) == 3
+        newest, below = await store.newest_sequence() + 1, path("/alice/c/")
+        read = await store.changes_before(newest, first=0, below=below, limit=10)
+        assert list(read) == inside[::-1]
+        read = await store.changes_before(newest, first=0, below=below, limit=2)
+        assert list(read) == inside[:0:-1]
+        read = await store.changes_before(
+            inside[2].sequence, first=inside[1].sequence, below=below, limit=10
+        )
+        assert list(read) == [inside[1]]
+
     async def test_the_change_log_is_read_in_pieces(self, engine: Engine) -> None:
         store = await engine.open_store()
         await plant(store)

@@ -63,6 +63,9 @@ _CALLS: Mapping[str, _Call] = {
     "discard": lambda store, _present, blob: store.discard(blob),
     "commit": lambda store, _present, _blob: store.commit(write(put("/alice/c/x"))),
     "changes_after": lambda store, _present, _blob: store.changes_after(0, limit=1),
+    "changes_before": lambda store, _present, _blob: store.changes_before(
+        9, first=0, below=STORAGE, limit=1
+    ),
     "newest_sequence": lambda store, _present, _blob: store.newest_sequence(),
     "deleted_acls": lambda store, _present, _blob: store.deleted_acls(new_version(), [STORAGE]),
     "registries_version": lambda store, _present, _blob: _registries_version(store),

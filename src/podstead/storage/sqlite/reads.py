@@ -75,6 +75,11 @@ _SELECT_CHANGES = (
     "SELECT sequence, path, activity, agent, version, at_ms FROM changes"
     " WHERE sequence > ? ORDER BY sequence LIMIT ?"
 )
+_SELECT_CHANGES_BEFORE = (
+    "SELECT sequence, path, activity, agent, version, at_ms FROM changes"
+    " WHERE sequence < ? AND sequence >= ? AND path >= ? AND path < ?"
+    " ORDER BY sequence DESC LIMIT ?"
+)
 _SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
 _SELECT_DELETED_ACLS = (
     "SELECT path, version, content_type, content, at_ms FROM deleted_acls WHERE write_version = ?"
@@ -150,9 +155,8 @@ class ReadConnection:
 
         Raises StorageError.
         """
-        # "0" follows "/", so these are the paths that begin with that of a container.
         start = root if after is None else max(root, f"{after}\0")
-        end = f"{root[:-1]}0" if root.endswith("/") else f"{root}\0"
+        end = _end_of(root) if root.endswith("/") else f"{root}\0"
 
         def read() -> dict[ResourcePath, Metadata | None]:
             rows = self._connection.execute(_SELECT_TREE, (start, end, limit)).fetchall()
@@ -317,6 +321,13 @@ class ReadConnection:
         """ACLs in the byte order of their paths. Raises StorageError."""
         return self._all(_SELECT_ACLS, (after or "", limit), _metadata)
 
+    def changes_before(
+        self, sequence: int, first: int, below: ResourcePath, limit: int
+    ) -> list[LoggedChange]:
+        """Rows of the change log about a part of the tree, backwards. Raises StorageError."""
+        values = (sequence, first, below, _end_of(below), limit)
+        return self._all(_SELECT_CHANGES_BEFORE, values, _logged_change)
+
     def changes_after(self, sequence: int, limit: int) -> list[LoggedChange]:
         """Rows of the change log with a greater sequence number. Raises StorageError."""
         return self._all(_SELECT_CHANGES, (sequence, limit), _logged_change)
@@ -425,6 +436,11 @@ def _cache_rows(
         cached.clear()
     cached.update((key, value) for key, value in read.items() if len(key) <= MAX_CACHED_KEY_CHARS)
     return read
+
+
+def _end_of(container: ResourcePath) -> str:
+    """What follows all paths that begin with that of the container: "0" follows "/"."""
+    return f"{container[:-1]}0"
 
 
 def _read_error() -> StorageError:

@@ -289,6 +289,11 @@ class SqliteStore:
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         return self._use().reader.changes_after(sequence, limit)
 
+    async def changes_before(
+        self, sequence: int, *, first: int, below: ResourcePath, limit: int
+    ) -> Sequence[LoggedChange]:
+        return self._use().reader.changes_before(sequence, first, below, limit)
+
     async def newest_sequence(self) -> int:
         return self._use().reader.newest_sequence()
 

@@ -1,0 +1,72 @@
+"""How are the pages about the person built?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.config import Settings
+from podstead.core.clock import Clock
+from podstead.rdf.parser import RdfParser
+from podstead.resources.activity import PodActivity
+from podstead.resources.service import ResourceService
+from podstead.resources.storage_usage import PodUsage
+from podstead.storage.protocol import Store
+from podstead.wac.gate import Gate
+from podstead.web.pod_pages.account.activity_page import ActivityPage
+from podstead.web.pod_pages.account.home_page import HomePage
+from podstead.web.pod_pages.account.profile_page import ProfilePage
+from podstead.web.pod_pages.account.profiles import Profiles
+from podstead.web.pod_pages.account.routes import AccountPages, account_page_routes
+from podstead.web.pod_pages.account.storage_page import StoragePage
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.routes import Route
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPageParts:
+    """What the pages about the person use of the rest of the server."""
+
+    store: Store
+    gate: Gate
+    clock: Clock
+    parse: RdfParser
+
+
+def build_account_pages(
+    settings: Settings,
+    parts: AccountPageParts,
+    *,
+    resources: ResourceService,
+    guard: PageGuard,
+    renderer: PageRenderer,
+) -> tuple[Route, ...]:
+    """The routes of these pages."""
+    activity = PodActivity(store=parts.store, gate=parts.gate)
+    usage = PodUsage(
+        store=parts.store,
+        gate=parts.gate,
+        clock=parts.clock,
+        quota_bytes=settings.quota_bytes,
+    )
+    return account_page_routes(
+        guard,
+        AccountPages(
+            home=HomePage(
+                activity=activity,
+                usage=usage,
+                renderer=renderer,
+                base_url=settings.base_url,
+                issuer=settings.issuer if settings.idp else None,
+            ),
+            activity=ActivityPage(activity=activity, renderer=renderer, base_url=settings.base_url),
+            storage=StoragePage(usage=usage, renderer=renderer),
+            profile=ProfilePage(
+                profiles=Profiles(
+                    resources=resources, parse=parts.parse, base_url=settings.base_url
+                ),
+                renderer=renderer,
+                guard=guard,
+            ),
+        ),
+    )

@@ -1,0 +1,214 @@
+"""What has happened in a pod? Its part of the change log, the newest first, for its owner.
+
+The log has no order by path. A request reads it backwards in steps, between which other requests
+run, and examines a bounded number of rows: the caller continues from where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    storage_root,
+    subject_of,
+)
+from podstead.core.identity import Identity
+from podstead.storage.protocol import DocumentSource
+from podstead.storage.records import ChangeType, LoggedChange, Version
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode, Requirement
+
+STEP_ROWS: Final = 2_000
+"""How many rows of the whole log are examined in one step; other requests wait for it."""
+MAX_ROWS: Final = 200_000
+"""How many rows of the whole log are examined for one page."""
+
+
+class ChangeKind(Enum):
+    """What a person calls a change."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    ACCESS = "access"
+    """The access rules were created, changed or deleted."""
+
+
+_KINDS: Final = {
+    ChangeType.CREATE: ChangeKind.CREATED,
+    ChangeType.UPDATE: ChangeKind.CHANGED,
+    ChangeType.DELETE: ChangeKind.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """Which changes are wanted; ``None`` for all. Times are Unix milliseconds."""
+
+    below: ResourcePath
+    """The container that they are about, with everything below it."""
+    kind: ChangeKind | None = None
+    agent: str | None = None
+    """The IRI of the agent; empty for changes of the public and of the server."""
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def admits(self, change: PastChange) -> bool:
+        """Whether a change is wanted."""
+        if self.kind is not None and change.kind is not self.kind:
+            return False
+        if self.agent is not None and (change.agent or "") != self.agent:
+            return False
+        return self.until_ms is None or change.at_ms < self.until_ms
+
+
+@dataclass(frozen=True, slots=True)
+class PastChange:
+    """One change. For a change of access rules, ``path`` is the resource that they are about."""
+
+    sequence: int
+    path: ResourcePath
+    kind: ChangeKind
+    agent: str | None
+    at_ms: int
+    exists: bool = False
+    """Whether there is a resource at the path now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityPage:
+    """Some changes, the newest first; ``before`` is where to continue, ``None`` at the end."""
+
+    changes: Sequence[PastChange]
+    before: int | None
+
+
+class ActivityStore(DocumentSource, Protocol):
+    """The resources of a store and its change log."""
+
+    async def newest_sequence(self) -> int: ...
+
+    async def changes_before(
+        self, sequence: int, *, first: int, below: ResourcePath, limit: int
+    ) -> Sequence[LoggedChange]: ...
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
+
+
+class PodActivity:
+    """Reads what has happened in a pod."""
+
+    def __init__(self, *, store: ActivityStore, gate: Gate, max_rows: int = MAX_ROWS) -> None:
+        self._store = store
+        self._gate = gate
+        self._max_rows = max_rows
+
+    async def page(
+        self,
+        agent: Identity | None,
+        wanted: ChangeFilter,
+        *,
+        before: int | None = None,
+        limit: int,
+    ) -> ActivityPage:
+        """Up to ``limit`` changes with sequence numbers less than ``before``, for an agent with
+        Control of the storage.
+
+        Of these, the agent sees changes of what it may read or control now. Raises
+        NotAuthenticated, AccessDenied, StorageError, Overloaded.
+        """
+        await self._authorize(agent, wanted.below)
+        newest = await self._store.newest_sequence()
+        position = newest + 1 if before is None else min(before, newest + 1)
+        oldest = await self._oldest()
+        last = max(oldest, position - self._max_rows)
+        found: list[PastChange] = []
+        seen: dict[ResourcePath, tuple[bool, bool, bool]] = {}
+        while position > last:
+            first = max(last, position - STEP_ROWS)
+            rows = await self._store.changes_before(
+                position, first=first, below=wanted.below, limit=STEP_ROWS
+            )
+            for change in changes_of(rows):
+                if wanted.since_ms is not None and change.at_ms < wanted.since_ms:
+                    return ActivityPage(found, None)
+                if not wanted.admits(change):
+                    continue
+                shown = await self._shown(agent, change, seen)
+                if shown is None:
+                    continue
+                if len(found) == limit:
+                    return ActivityPage(found, found[-1].sequence)
+                found.append(shown)
+            position = first
+            await asyncio.sleep(0)  # requests come first
+        return ActivityPage(found, position if position > oldest else None)
+
+    async def _oldest(self) -> int:
+        rows = await self._store.changes_after(0, limit=1)
+        return rows[0].sequence if rows else 0
+
+    async def _authorize(self, agent: Identity | None, below: ResourcePath) -> None:
+        root = storage_root(below) or below
+        snapshot = await self._store.read_metadata(paths_to_read(root))
+        await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
+
+    async def _shown(
+        self,
+        agent: Identity | None,
+        change: PastChange,
+        seen: dict[ResourcePath, tuple[bool, bool, bool]],
+    ) -> PastChange | None:
+        """The change, if the agent may know of it.
+
+        The rules of a deleted resource are gone with it, so only Control of its place shows that it
+        was there.
+        """
+        known = seen.get(change.path)
+        if known is None:
+            snapshot = await self._store.read_metadata(paths_to_read(change.path))
+            grant = await self._gate.grant(agent, None, change.path, snapshot)
+            known = seen[change.path] = (
+                snapshot[change.path] is not None,
+                grant.allows(Mode.READ),
+                grant.allows(Mode.CONTROL),
+            )
+        exists, may_read, may_control = known
+        if not may_control and not (may_read and exists and change.kind is not ChangeKind.ACCESS):
+            return None
+        return PastChange(
+            change.sequence, change.path, change.kind, change.agent, change.at_ms, exists=exists
+        )
+
+
+def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
+    """What rows of the log mean to people, in the same order.
+
+    Rules that are created or deleted together with their resource are no change of their own, and
+    neither is a description beside its document.
+    """
+    own: set[tuple[Version, ResourcePath]] = {
+        (row.version, row.change.path)
+        for row in rows
+        if auxiliary_kind(row.change.path) is None
+        and row.change.activity in (ChangeType.CREATE, ChangeType.DELETE)
+    }
+    changes = []
+    for row in rows:
+        kind = _KINDS.get(row.change.activity)
+        auxiliary = auxiliary_kind(row.change.path)
+        path = row.change.path if auxiliary is None else subject_of(row.change.path)
+        if kind is None or (auxiliary is not None and (row.version, path) in own):
+            continue
+        if auxiliary is not None:
+            kind = ChangeKind.ACCESS if auxiliary is Auxiliary.ACL else ChangeKind.CHANGED
+        changes.append(PastChange(row.sequence, path, kind, row.change.agent, row.at_ms))
+    return changes

@@ -1,0 +1,207 @@
+"""What takes the space of a pod? Its folders, kinds of content and largest files, for its owner.
+
+Counting reads every resource of the pod, up to a bound, in steps between which other requests run.
+The result of a large pod is cached for a minute even while it changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, Protocol
+
+from podstead.core.clock import Clock
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.core.media_types import RDF_TYPES, essence
+from podstead.storage.protocol import DocumentSource, Snapshot
+from podstead.storage.records import Metadata
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode, Requirement
+
+STEP_RESOURCES: Final = 1_000
+MAX_RESOURCES: Final = 200_000
+"""How many resources are counted; of a larger pod, the page shows a part."""
+LARGEST: Final = 20
+_KEPT_MS: Final = 60_000
+_LARGE_POD: Final = 5_000
+"""Counting fewer resources takes some milliseconds, so their count is always current."""
+_CACHED_PODS: Final = 256
+
+
+class Family(Enum):
+    """The kinds of content that people distinguish."""
+
+    IMAGE = "image"
+    VIDEO = "video"
+    AUDIO = "audio"
+    DOCUMENT = "document"
+    """Text, PDF and office documents."""
+    DATA = "data"
+    """Linked data, with access rules and the descriptions of containers."""
+    OTHER = "other"
+
+
+_DOCUMENT_TYPES: Final = frozenset(
+    {"application/pdf", "application/rtf", "application/msword", "application/epub+zip"}
+)
+_DOCUMENT_PREFIXES: Final = (
+    "text/",
+    "application/vnd.oasis.opendocument",
+    "application/vnd.openxmlformats",
+    "application/vnd.ms-",
+)
+
+
+def family_of(media_type: str) -> Family:
+    """The kind of a media type without parameters."""
+    if media_type in RDF_TYPES:
+        return Family.DATA
+    top = media_type.partition("/")[0]
+    if top in ("image", "video", "audio"):
+        return Family(top)
+    if media_type in _DOCUMENT_TYPES or media_type.startswith(_DOCUMENT_PREFIXES):
+        return Family.DOCUMENT
+    return Family.OTHER
+
+
+@dataclass(slots=True)
+class Share:
+    """How much some of the resources take."""
+
+    size_bytes: int = 0
+    resources: int = 0
+
+
+@dataclass(slots=True)
+class Breakdown:
+    """What takes the space below a container, as of a time."""
+
+    at_ms: int
+    folders: dict[ResourcePath, Share] = field(default_factory=lambda: defaultdict(Share))
+    """By the container directly below; what is in none is below the path of the container."""
+    families: dict[Family, Share] = field(default_factory=lambda: defaultdict(Share))
+    largest: Sequence[Metadata] = ()
+    counted: int = 0
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUsage:
+    """How much of a pod is used. ``quota_bytes`` is 0 without a quota."""
+
+    used_bytes: int
+    quota_bytes: int
+    charges: Mapping[str, int]
+    """What is charged besides resources, such as the repositories of git."""
+    breakdown: Breakdown
+
+
+class UsageStore(DocumentSource, Protocol):
+    """The resources of a store and what its pods are charged for."""
+
+    def data_version(self) -> int | None: ...
+
+    async def read_tree(
+        self, root: ResourcePath, *, after: ResourcePath | None = None, limit: int
+    ) -> Snapshot: ...
+
+    async def used_bytes(self, name: str) -> int: ...
+
+    async def list_charges(self, root: ResourcePath) -> Mapping[str, int]: ...
+
+
+class PodUsage:
+    """Counts what takes the space of a pod."""
+
+    def __init__(
+        self,
+        *,
+        store: UsageStore,
+        gate: Gate,
+        clock: Clock,
+        quota_bytes: int,
+        max_resources: int = MAX_RESOURCES,
+    ) -> None:
+        self._store = store
+        self._gate = gate
+        self._clock = clock
+        self._quota_bytes = quota_bytes
+        self._max_resources = max_resources
+        self._cached: dict[ResourcePath, tuple[int | None, Breakdown]] = {}
+        self._counting: dict[ResourcePath, asyncio.Task[Breakdown]] = {}
+
+    async def total(self, agent: Identity | None, root: ResourcePath) -> tuple[int, int]:
+        """The used bytes and the quota of a storage, for an agent with Control of it. Raises
+        NotAuthenticated, AccessDenied, StorageError, Overloaded."""
+        snapshot = await self._store.read_metadata(paths_to_read(root))
+        await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
+        return await self._store.used_bytes(root.strip("/")), self._quota_bytes
+
+    async def of(self, agent: Identity | None, root: ResourcePath) -> StorageUsage:
+        """What takes the space of a storage, for an agent with Control of it. Raises
+        NotAuthenticated, AccessDenied, StorageError, Overloaded."""
+        used_bytes, quota_bytes = await self.total(agent, root)
+        charges = await self._store.list_charges(root)
+        return StorageUsage(used_bytes, quota_bytes, charges, await self._breakdown(root))
+
+    async def _breakdown(self, root: ResourcePath) -> Breakdown:
+        state, now_ms = self._store.data_version(), self._clock.now_ms()
+        if root in self._cached:
+            counted_at, cached = self._cached[root]
+            is_recent = cached.counted > _LARGE_POD and now_ms - cached.at_ms < _KEPT_MS
+            if is_recent or (state is not None and state == counted_at):
+                return cached
+        running = self._counting.get(root)
+        if running is None:
+            # Whoever asks meanwhile waits for the same count.
+            running = asyncio.create_task(self._count(root, now_ms))
+            self._counting[root] = running
+            running.add_done_callback(lambda _: self._counting.pop(root, None))
+        breakdown = await asyncio.shield(running)
+        if len(self._cached) >= _CACHED_PODS:
+            self._cached.clear()
+        self._cached[root] = (state, breakdown)
+        return breakdown
+
+    async def _count(self, root: ResourcePath, now_ms: int) -> Breakdown:
+        breakdown = Breakdown(now_ms)
+        largest: list[tuple[int, ResourcePath, Metadata]] = []
+        after = None
+        while resources := await self._part(root, after):
+            for resource in resources:
+                _add(breakdown, resource, root)
+                if not resource.kind.is_container and resource.kind.is_member:
+                    entry = (resource.size_bytes, resource.path, resource)
+                    if len(largest) < LARGEST:
+                        heapq.heappush(largest, entry)
+                    elif entry > largest[0]:
+                        heapq.heapreplace(largest, entry)
+            after = resources[-1].path
+            if breakdown.counted >= self._max_resources:
+                breakdown.is_complete = False
+                break
+            await asyncio.sleep(0)  # requests come first
+        breakdown.largest = [each for _, _, each in sorted(largest, reverse=True)]
+        return breakdown
+
+    async def _part(self, root: ResourcePath, after: ResourcePath | None) -> Sequence[Metadata]:
+        tree = await self._store.read_tree(root, after=after, limit=STEP_RESOURCES)
+        return [each for each in tree.values() if each is not None]
+
+
+def _add(breakdown: Breakdown, resource: Metadata, root: ResourcePath) -> None:
+    folder, slash, _ = resource.path[len(root) :].partition("/")
+    place = ResourcePath(root + folder + slash) if slash else root
+    for share in (
+        breakdown.folders[place],
+        breakdown.families[family_of(essence(resource.content_type))],
+    ):
+        share.size_bytes += resource.size_bytes
+        share.resources += 1
+    breakdown.counted += 1

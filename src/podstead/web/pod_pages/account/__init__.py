@@ -1,0 +1,1 @@
+"""Pages about the person: their profile, activity, storage and security."""

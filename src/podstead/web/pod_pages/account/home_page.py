@@ -1,0 +1,68 @@
+"""``/.pages/``: an overview of what the person has here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.resources.activity import ChangeFilter, PodActivity
+from podstead.resources.storage_usage import PodUsage
+from podstead.web.pod_pages.account.activity_page import shown_change
+from podstead.web.pod_pages.account.storage_page import percent_used
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+
+RECENT_CHANGES: Final = 6
+
+
+class HomePage:
+    """Shows pods with their used space, addresses to copy, and what happened last."""
+
+    def __init__(
+        self,
+        *,
+        activity: PodActivity,
+        usage: PodUsage,
+        renderer: PageRenderer,
+        base_url: str,
+        issuer: str | None,
+    ) -> None:
+        """``issuer`` is the provider's URL, if this server has one."""
+        self._activity = activity
+        self._usage = usage
+        self._renderer = renderer
+        self._base_url = base_url
+        self._issuer = issuer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, StorageError."""
+        person = page.signed_in()
+        pods = []
+        changes = []
+        for root in person.pods:
+            used_bytes, quota_bytes = await self._usage.total(page.identity, root)
+            pods.append(
+                {
+                    "name": root.strip("/"),
+                    "root": root,
+                    "url": self._base_url + root,
+                    "used_bytes": used_bytes,
+                    "quota_bytes": quota_bytes,
+                    "percent": percent_used(used_bytes, quota_bytes),
+                }
+            )
+            found = await self._activity.page(
+                page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES
+            )
+            changes += [
+                shown_change(change, person, root, self._base_url) for change in found.changes
+            ]
+        changes.sort(key=lambda each: -each.at_ms)
+        return self._renderer.page(
+            page,
+            "account/home.html",
+            pods=pods,
+            changes=changes[:RECENT_CHANGES],
+            issuer=self._issuer,
+            issuer_of_person=self._issuer if person.account_id else None,
+        )

@@ -1,0 +1,112 @@
+"""``/.pages/storage``: what takes the space of the person's pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from podstead.core.identifiers import ResourcePath, parent_container
+from podstead.core.media_types import essence
+from podstead.resources.storage_usage import Family, PodUsage, Share, StorageUsage
+from podstead.web.pod_pages.account.pods import chosen_pod
+from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.names import shown_name
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import N_, _
+from podstead.web.response import Response
+
+SHOWN_FOLDERS: Final = 30
+
+_FAMILIES: Final = {
+    Family.IMAGE: N_("Pictures"),
+    Family.VIDEO: N_("Videos"),
+    Family.AUDIO: N_("Music and audio"),
+    Family.DOCUMENT: N_("Texts and documents"),
+    Family.DATA: N_("Linked data"),
+    Family.OTHER: N_("Other files"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One row of a chart that is a table, too."""
+
+    name: str
+    size_bytes: int
+    resources: int | None
+    address: str | None = None
+
+
+class StoragePage:
+    """Shows how much of the quota is used, and by what."""
+
+    def __init__(self, *, usage: PodUsage, renderer: PageRenderer) -> None:
+        self._usage = usage
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """Raises NotAuthenticated, AccessDenied, NotFound."""
+        pod = chosen_pod(page, page.signed_in())
+        usage = await self._usage.of(page.identity, pod.root)
+        breakdown = usage.breakdown
+        return self._renderer.page(
+            page,
+            "account/storage.html",
+            pod=pod,
+            usage=usage,
+            percent=percent_used(usage.used_bytes, usage.quota_bytes),
+            is_complete=breakdown.is_complete,
+            counted=breakdown.counted,
+            counted_ms=breakdown.at_ms,
+            families=_by_size(
+                Bar(_(_FAMILIES[family]), share.size_bytes, share.resources)
+                for family, share in breakdown.families.items()
+            ),
+            folders=_folders(pod.root, usage),
+            largest=[
+                {
+                    "name": shown_name(each.path),
+                    "folder": unquote(parent_container(each.path) or ""),
+                    "address": files_url(each.path),
+                    "media_type": essence(each.content_type),
+                    "size_bytes": each.size_bytes,
+                }
+                for each in breakdown.largest
+            ],
+        )
+
+
+def percent_used(used_bytes: int, quota_bytes: int) -> int | None:
+    """The used part of a quota in percent; ``None`` without a quota."""
+    return None if not quota_bytes else min(100, round(100 * used_bytes / quota_bytes))
+
+
+def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
+    """The folders by size, and what is charged besides resources."""
+    breakdown = usage.breakdown
+    bars = _by_size(_folder_bar(root, path, share) for path, share in breakdown.folders.items())
+    further = bars[SHOWN_FOLDERS:]
+    shown = bars[:SHOWN_FOLDERS]
+    if further:
+        sizes = sum(each.size_bytes for each in further)
+        resources = sum(each.resources or 0 for each in further)
+        shown.append(Bar(_("All other folders"), sizes, resources))
+    charged = sum(usage.charges.values())
+    if charged:
+        shown.append(Bar(_("Versions of git repositories"), charged, None))
+    rest = usage.used_bytes - charged - sum(each.size_bytes for each in bars)
+    if rest > 0 and breakdown.is_complete:
+        shown.append(Bar(_("Names of all items, and what was deleted a moment ago"), rest, None))
+    return shown
+
+
+def _folder_bar(root: ResourcePath, path: ResourcePath, share: Share) -> Bar:
+    name = _("In no folder") if path == root else shown_name(path)
+    return Bar(name, share.size_bytes, share.resources, files_url(path))
+
+
+def _by_size(bars: Iterable[Bar]) -> list[Bar]:
+    return sorted(bars, key=lambda each: (-each.size_bytes, each.name))
