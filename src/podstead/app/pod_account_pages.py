@@ -16,7 +16,7 @@ from podstead.web.pod_pages.account.activity_page import ActivityPage
 from podstead.web.pod_pages.account.home_page import HomePage
 from podstead.web.pod_pages.account.profile_page import ProfilePage
 from podstead.web.pod_pages.account.profiles import Profiles
-from podstead.web.pod_pages.account.routes import AccountPages, account_page_routes
+from podstead.web.pod_pages.account.routes import PersonPages, account_page_routes
 from podstead.web.pod_pages.account.storage_page import StoragePage
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -51,7 +51,7 @@ def build_account_pages(
     )
     return account_page_routes(
         guard,
-        AccountPages(
+        PersonPages(
             home=HomePage(
                 activity=activity,
                 usage=usage,

@@ -69,7 +69,7 @@ def names_further_document(graph: Graph, web_id: str, document: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ProfileChange:
     """The statements to remove from a document and to add to it."""
 
     deletes: tuple[Triple, ...]
@@ -92,7 +92,7 @@ class Difference:
 
 def difference(
     graph: Graph, web_id: str, wanted: ProfileDetails, *, further: Sequence[tuple[str, bool]] = ()
-) -> Difference:
+) -> ProfileChange:
     """How a document has to change to state these details and no others.
 
     ``further`` are documents that the profile has to name, or must not name. What is stated already
@@ -135,4 +135,4 @@ def difference(
             inserts.append(triple)
         if not is_named and triple in graph:
             deletes.append(triple)
-    return Difference(tuple(deletes), tuple(inserts))
+    return ProfileChange(tuple(deletes), tuple(inserts))

@@ -84,7 +84,7 @@ class PastChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ActivityPage:
+class PastChanges:
     """Some changes, the newest first; ``before`` is where to continue, ``None`` at the end."""
 
     changes: Sequence[PastChange]
@@ -118,7 +118,7 @@ class PodActivity:
         *,
         before: int | None = None,
         limit: int,
-    ) -> ActivityPage:
+    ) -> PastChanges:
         """Up to ``limit`` changes with sequence numbers less than ``before``, for an agent with
         Control of the storage.
 
@@ -139,18 +139,18 @@ class PodActivity:
             )
             for change in changes_of(rows):
                 if wanted.since_ms is not None and change.at_ms < wanted.since_ms:
-                    return ActivityPage(found, None)
+                    return PastChanges(found, None)
                 if not wanted.admits(change):
                     continue
                 shown = await self._shown(agent, change, seen)
                 if shown is None:
                     continue
                 if len(found) == limit:
-                    return ActivityPage(found, found[-1].sequence)
+                    return PastChanges(found, found[-1].sequence)
                 found.append(shown)
             position = first
             await asyncio.sleep(0)  # requests come first
-        return ActivityPage(found, position if position > oldest else None)
+        return PastChanges(found, position if position > oldest else None)
 
     async def _oldest(self) -> int:
         rows = await self._store.changes_after(0, limit=1)

@@ -71,7 +71,7 @@ def family_of(media_type: str) -> Family:
 
 
 @dataclass(slots=True)
-class Share:
+class UsedSpace:
     """How much some of the resources take."""
 
     size_bytes: int = 0
@@ -83,9 +83,9 @@ class Breakdown:
     """What takes the space below a container, as of a time."""
 
     at_ms: int
-    folders: dict[ResourcePath, Share] = field(default_factory=lambda: defaultdict(Share))
+    folders: dict[ResourcePath, UsedSpace] = field(default_factory=lambda: defaultdict(UsedSpace))
     """By the container directly below; what is in none is below the path of the container."""
-    families: dict[Family, Share] = field(default_factory=lambda: defaultdict(Share))
+    families: dict[Family, UsedSpace] = field(default_factory=lambda: defaultdict(UsedSpace))
     largest: Sequence[Metadata] = ()
     counted: int = 0
     is_complete: bool = True

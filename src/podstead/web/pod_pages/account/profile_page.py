@@ -63,7 +63,7 @@ class TypedProfile:
     @property
     def details(self) -> ProfileDetails:
         """The details without the picture."""
-        return ProfileDetails(self.name, "", self.note, tuple(read_links(self.links)))
+        return ProfileDetails(self.name, "", self.note, tuple(typed_links(self.links)))
 
 
 class ProfilePage:
@@ -173,13 +173,13 @@ def read_typed(*, name: str, note: str, links: str, is_public: bool) -> TypedPro
     if len(note) > MAX_NOTE_CHARACTERS:
         errors["note"] = _("This text is too long.")
     try:
-        read_links(links)
+        typed_links(links)
     except BadRequest as error:
         errors["links"] = str(error)
     return TypedProfile(name, note, links, is_public, errors)
 
 
-def read_links(typed: str) -> list[str]:
+def typed_links(typed: str) -> list[str]:
     """The links, one in each line. Raises BadRequest."""
     links = [_link(line.strip()) for line in typed.splitlines() if line.strip()]
     if len(links) > MAX_LINKS:

@@ -14,7 +14,7 @@ from podstead.web.routes import Route
 
 
 @dataclass(frozen=True, slots=True)
-class AccountPages:
+class PersonPages:
     """Who answers."""
 
     home: HomePage
@@ -23,7 +23,7 @@ class AccountPages:
     profile: ProfilePage
 
 
-def account_page_routes(guard: PageGuard, pages: AccountPages) -> tuple[Route, ...]:
+def account_page_routes(guard: PageGuard, pages: PersonPages) -> tuple[Route, ...]:
     """The routes of these pages, each behind ``guard``."""
     route = guard.route
     return (

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.core.media_types import essence
-from podstead.resources.storage_usage import Family, PodUsage, Share, StorageUsage
+from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
 from podstead.web.pod_pages.account.pods import chosen_pod
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
@@ -103,7 +103,7 @@ def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
     return shown
 
 
-def _folder_bar(root: ResourcePath, path: ResourcePath, share: Share) -> Bar:
+def _folder_bar(root: ResourcePath, path: ResourcePath, share: UsedSpace) -> Bar:
     name = _("In no folder") if path == root else shown_name(path)
     return Bar(name, share.size_bytes, share.resources, files_url(path))
 
