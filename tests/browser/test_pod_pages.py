@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -173,6 +174,29 @@ def test_the_keyboard_reaches_everything(page: Page, home: Home) -> None:
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.textContent.trim()"))
     assert {"note.txt", "card.ttl", "empty"} <= reached
+
+
+def test_a_stored_page_loads_nothing_of_what_the_person_sees(page: Page, home: Home) -> None:
+    """Whether a picture loads would tell that it is there."""
+    picture = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    with Client(home.server, token=home.token) as owner:
+        owner.put("/alice/private/dot.png", picture, "image/png")
+        content = "<title>Stored</title><p>A page of somebody."
+        assert owner.put("/alice/public/page", content, "text/html").status == 201
+    load = """url => new Promise(resolve => {
+        const image = new Image();
+        image.onload = () => resolve("loaded");
+        image.onerror = () => resolve("refused");
+        image.src = url;
+    })"""
+    _sign_in_by_token(page, home)
+    picture_url = home.url("/.pages/raw/alice/private/dot.png")
+    assert page.evaluate(load, picture_url) == "loaded"
+    page.goto(home.url("/alice/public/page"))
+    assert page.title() == "Stored"
+    assert page.evaluate(load, picture_url) == "refused"
 
 
 def test_a_session_of_an_account_opens_the_pages(

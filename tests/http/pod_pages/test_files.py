@@ -103,6 +103,7 @@ async def test_raw_content_never_runs_with_the_rights_of_the_origin(
     assert answer.header("x-content-type-options") == "nosniff"
     assert answer.header("content-disposition") == f"{disposition}; filename*=UTF-8''x%22y"
     assert answer.header("access-control-allow-origin") is None
+    assert answer.header("cross-origin-resource-policy") == "same-origin"
     asked = await alice.ask("GET", f"{RAW}/alice/private/x%22y?download=yes")
     assert (asked.header("content-disposition") or "").startswith("attachment")
 

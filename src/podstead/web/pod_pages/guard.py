@@ -32,6 +32,12 @@ from podstead.web.response import HeaderField, Response
 from podstead.web.routes import Access, Endpoint, Route
 
 LANGUAGE_COOKIE: Final = "podstead-language"
+_ISOLATION: Final = (
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+"""No other origin, and no stored page, which has an origin of its own, may load what a person sees
+or hold on to the window: whether something loads would tell that it exists."""
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
 Handler = Callable[[PageRequest], Awaitable[Response]]
@@ -74,8 +80,9 @@ class PageGuard:
                 response = await handler(page)
             except RequestRefused as error:
                 response = self._refused(error, page)
+            response.headers = [*response.headers, *_ISOLATION]
             if page.notice is not None and response.status == 200:
-                response.headers = [*response.headers, clear_notice(self._cookies)]
+                response.headers.append(clear_notice(self._cookies))
             return response if request.method != "HEAD" else replace(response, body=b"")
 
         return endpoint
