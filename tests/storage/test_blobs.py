@@ -297,3 +297,40 @@ async def test_a_blob_that_is_gone_already_does_not_stop_the_sweep(
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EXDEV, errno.EMLINK])
+async def test_a_file_system_without_hard_links_gets_copies(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    await commit(store, write(put("/alice/c/a", await store.stage_body(stream(b"x" * MIB)))))
+    original = await read_present(store, "/alice/c/a")
+    copies = await store.stage_copies([original])
+    await commit(store, write(put("/alice/c/b", copies[original.path]), deletes=["/alice/c/a"]))
+    await store.sweep(now_ms=time.time_ns() // 1_000_000 + HOUR_MS)
+    assert await content_of(store, "/alice/c/b") == b"x" * MIB
+
+
+async def test_a_copy_that_fails_leaves_nothing_behind(
+    store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["/alice/c/a", "/alice/c/b"]
+    for name in names:
+        await commit(store, write(put(name, await store.stage_body(stream(b"x" * MIB)))))
+    originals = [await read_present(store, name) for name in names]
+    link, calls = Path.hardlink_to, iter([True, False])
+
+    def fail_once(self: Path, target: Path) -> None:
+        if not next(calls):
+            raise OSError(errno.EIO, "broken")
+        link(self, target)
+
+    monkeypatch.setattr(Path, "hardlink_to", fail_once)
+    with pytest.raises(StorageError):
+        await store.stage_copies(originals)
+    assert len(files_of(layout)) == 2
+    assert rows_of(layout, "staged") == 0

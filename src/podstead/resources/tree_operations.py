@@ -73,9 +73,8 @@ from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, Requirements
 
 MAX_RESOURCES: Final = 10_000
-"""How many resources one operation may concern, auxiliary ones included. They are one
-transaction, during which nothing else is written: about a second on the machine of the benchmarks.
-"""
+"""How many resources one operation may concern, auxiliary ones included. They are one transaction,
+during which nothing else is written; with that many, it takes about a second."""
 
 MAX_ATTEMPTS: Final = 8
 """How often an operation starts again because something in the tree has changed."""

@@ -56,6 +56,20 @@ async def test_each_message_is_a_frame(server: Server) -> None:
         assert await told(socket, 2) == ["Update", "Delete"]
 
 
+async def test_a_move_is_a_deletion_here_and_a_creation_there(server: Server) -> None:
+    """Also of what is in a container, at both of its addresses."""
+    old, new = "/alice/private/old/", "/alice/private/new/"
+    assert (await server.alice.put(f"{old}note", "x", "text/plain")).status == 201
+    there = await channel(server.alice, TYPE, f"{old}note")
+    here = await channel(server.alice, TYPE, f"{new}note")
+    async with listening_to(server, there) as gone, listening_to(server, here) as came:
+        headers = {"Destination": new}
+        assert (await server.alice.request("MOVE", old, headers=headers)).status == 201
+        assert await told(gone, 1) == ["Delete"]
+        message = json.loads(await came.receive())
+        assert (message["type"], message["object"]) == ("Create", f"{BASE}{new}note")
+
+
 async def test_subprotocols_are_neither_needed_nor_echoed(server: Server) -> None:
     """N-20: the draft's example names the type, which no browser would send."""
     made = await channel(server.alice, TYPE, NOTES)

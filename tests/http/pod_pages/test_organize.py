@@ -68,6 +68,48 @@ async def test_a_name_that_cannot_be_is_explained_beside_the_field(
     assert await names_in(store) == before
 
 
+async def test_one_selected_file_is_renamed_and_not_its_folder(
+    server: Server, store: SqliteStore, alice: Browser
+) -> None:
+    await put(server.alice, f"{ROOT}folder/a")
+    page = await alice.get(f"/.pages/rename{ROOT}folder/?selection=yes&name=a")
+    assert "Rename “a”" in page.text
+    page = await alice.send(page, f"/.pages/rename{ROOT}folder/a", new_name="b")
+    assert page.path == f"{FILES}{ROOT}folder/"
+    assert await names_in(store, f"{ROOT}folder/") == {"b"}
+    page = await alice.get(f"/.pages/rename{ROOT}folder/?selection=yes&name=a&name=b")
+    assert page.status == 400
+
+
+async def test_a_storage_is_not_renamed(server: Server, alice: Browser) -> None:
+    page = await alice.get("/.pages/rename/alice/")
+    page = await alice.send(page, "/.pages/rename/alice/", new_name="carol")
+    assert page.status == 409
+    assert "A storage cannot be renamed." in page.text
+    assert (await server.alice.get("/alice/")).status == 200
+
+
+async def test_what_is_shared_is_listed_where_it_was_moved(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    """The index over access rules is changed in the same write."""
+    await put(server.alice, f"{ROOT}photos/2025/a")
+    await server.put_acl(f"{ROOT}photos/2025/", (f"acl:agent <{server.bob_web_id}>", "+Read"))
+    shared = f'href="{FILES}{ROOT}photos/2025/"'
+    assert shared in (await bob.get("/.pages/shared")).text
+    page = await alice.get(f"/.pages/rename{ROOT}photos/")
+    await alice.send(page, f"/.pages/rename{ROOT}photos/", new_name="pictures")
+    text = (await bob.get("/.pages/shared")).text
+    assert shared not in text
+    assert f'href="{FILES}{ROOT}pictures/2025/"' in text
+    page = await alice.get(f"/.pages/copy{ROOT}pictures/")
+    await alice.send(page, f"/.pages/copy{ROOT}pictures/", go="yes")
+    assert f'href="{FILES}{ROOT}pictures%20(2)/2025/"' in (await bob.get("/.pages/shared")).text
+    page = await alice.get(f"/.pages/delete{ROOT}pictures/")
+    await alice.send(page, f"/.pages/delete{ROOT}pictures/", confirm="yes")
+    assert f'href="{FILES}{ROOT}pictures/2025/"' not in (await bob.get("/.pages/shared")).text
+
+
 async def test_links_that_lead_there_are_listed(server: Server, alice: Browser) -> None:
     await put(server.alice, f"{ROOT}photos/a.jpg")
     await put(server.alice, f"{ROOT}photos/inside.ttl", "<#x> <#p> <a.jpg>.", TURTLE)

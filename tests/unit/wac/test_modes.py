@@ -300,3 +300,55 @@ def test_write_entails_append_and_nothing_else_entails_anything() -> None:
 def test_a_container_whose_name_ends_like_an_auxiliary_is_a_container() -> None:
     assert governed(ResourcePath("/pod/x.acl/")).subject == "/pod/x.acl/"
     assert not governed(ResourcePath("/pod/x.acl/")).is_acl
+
+
+def _transfer_snapshot(*existing: str) -> dict[ResourcePath, Metadata | None]:
+    return {
+        **snapshot("/pod/c/doc.ttl", "/pod/", "/pod/c/", DOCUMENT, *existing),
+        **snapshot("/pod/d/new", "/pod/", "/pod/d/", *existing),
+    }
+
+
+def test_a_copy_requires_read_and_what_put_requires_at_the_destination() -> None:
+    new = ResourcePath("/pod/d/new")
+    assert told(modes.for_copy([DOCUMENT], new, _transfer_snapshot())) == {
+        (DOCUMENT, "read"),
+        ("/pod/d/", "append"),
+        (new, "write"),
+    }
+
+
+def test_replacing_a_document_requires_what_deleting_it_requires() -> None:
+    new = ResourcePath("/pod/d/new")
+    assert told(modes.for_copy([DOCUMENT], new, _transfer_snapshot(new))) == {
+        (DOCUMENT, "read"),
+        (new, "write"),
+        ("/pod/d/", "write"),
+    }
+
+
+def test_a_move_requires_what_deleting_each_resource_requires() -> None:
+    new, inner = ResourcePath("/pod/d/new/"), ResourcePath("/pod/c/x")
+    state = {
+        **snapshot("/pod/c/", "/pod/", "/pod/c/"),
+        **snapshot("/pod/d/new/", "/pod/", "/pod/d/"),
+    }
+    required = told(modes.for_move([CONTAINER, inner], [], new, state))
+    assert required == {
+        ("/pod/", "write"),
+        (CONTAINER, "read"),
+        (CONTAINER, "write"),
+        (inner, "read"),
+        (inner, "write"),
+        ("/pod/d/", "append"),
+        (new, "write"),
+    }
+    ruled = told(modes.for_move([CONTAINER, inner], [inner], new, state))
+    assert ruled - required == {(inner, "control"), (new, "control")}
+    deleted = told(modes.for_tree_deletion([CONTAINER, inner]))
+    assert deleted == {
+        ("/pod/", "write"),
+        (CONTAINER, "read"),
+        (CONTAINER, "write"),
+        (inner, "write"),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from podstead.core.errors import RequestRefused
+from podstead.core.errors import Conflict, RequestRefused
 from podstead.core.identifiers import is_container, parent_container, storage_root
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
@@ -46,17 +46,17 @@ class RenamePage:
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         selection = await read_selection(page)
-        await self._organizer.resources.contents(page.operation("GET", selection.place))
-        return await self._form(page, selection, shown_name(selection.place))
+        await self._organizer.resources.contents(page.operation("GET", selection.only.path))
+        return await self._form(page, selection, selection.only.name)
 
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, BadRequest."""
         selection = await read_selection(page)
-        source, name = selection.place, selection.text("new_name").strip()
+        source, name = selection.only.path, selection.text("new_name").strip()
         folder = parent_container(source)
         try:
             if folder is None or storage_root(source) == source:
-                raise RequestRefused(_("A storage cannot be renamed."))
+                raise Conflict(_("A storage cannot be renamed."))
             destination = member_path(folder, name, container=is_container(source))
             if destination != source:
                 request = page.operation("MOVE", source)
@@ -68,9 +68,7 @@ class RenamePage:
             if not page.wants_page:
                 raise
             status, _reason = status_of(error)
-            return await self._form(
-                page, selection, name, error=problem_text(error), status=max(status, 400)
-            )
+            return await self._form(page, selection, name, error=problem_text(error), status=status)
         if not page.wants_page:
             return json_response(200, {"path": destination})
         notice = set_notice(self._organizer.cookies, Notice("renamed", name))
@@ -85,7 +83,7 @@ class RenamePage:
         error: str | None = None,
         status: int = 200,
     ) -> Response:
-        target = selection.place
+        target = selection.only.path
         return self._renderer.page(
             page,
             "organize/rename.html",

@@ -79,6 +79,13 @@ class Selection:
         """The container that the selected resources are in."""
         return self.place if self.names else parent_container(self.place) or ROOT
 
+    @property
+    def only(self) -> Item:
+        """The resource, if it is only one. Raises BadRequest."""
+        if len(self.items) != 1:
+            raise BadRequest("Select one file or folder only")
+        return self.items[0]
+
     def text(self, name: str) -> str:
         """A field, empty if it is missing. Raises BadRequest."""
         return only(self.fields, name) or ""
