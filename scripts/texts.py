@@ -40,6 +40,8 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
     pages, templates = WEB / "pod_pages", WEB / "templates"
     for path in sorted(pages.rglob("*.py")):
         yield path, pages, extract_python
+    for path in sorted((WEB / "idp/console").rglob("*.py")):
+        yield path, WEB / "idp", extract_python
     for path in sorted(templates.rglob("*.html")):
         if path.relative_to(templates).parts[0] != "idp":
             yield path, templates / "pods", babel_extract

@@ -10,6 +10,7 @@ from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.accounts import Accounts
+from podstead.idp.administration.service import Administration
 from podstead.idp.attempts import Attempts, FailureLimits
 from podstead.idp.audit import Audit
 from podstead.idp.credentials import ClientCredentials
@@ -31,6 +32,7 @@ class AccountServices:
     credentials: ClientCredentials
     audit: Audit
     records: RecordStore
+    administration: Administration
 
 
 def build_accounts(
@@ -85,4 +87,5 @@ def build_accounts(
         credentials=ClientCredentials(records=records, audit=audit),
         audit=audit,
         records=records,
+        administration=Administration(records=records, accounts=accounts, audit=audit),
     )

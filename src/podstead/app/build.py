@@ -365,14 +365,17 @@ def _provider(
     if not settings.idp:
         return None
     from podstead.app.accounts import build_accounts
+    from podstead.app.adapters.stored_audit import StoredAudit
     from podstead.app.idp import Provider  # a tenth of a second that others need not wait
 
+    audit = StoredAudit(RecordStore(store, clock, randomness))
     accounts = build_accounts(
         settings,
         store=store,
         clock=clock,
         randomness=randomness,
         passwords=passwords,
+        audit=audit,
         signing_keys=[bytes(key) for key in signing_keys],
     )
-    return Provider(settings, accounts=accounts, foreign=foreign, parse=parse)
+    return Provider(settings, accounts=accounts, audit=audit, foreign=foreign, parse=parse)

@@ -8,6 +8,8 @@ from podstead.app.accounts import AccountServices
 from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.profile_patches import AccountProfiles
 from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.app.adapters.stored_audit import StoredAudit
+from podstead.app.console import build_console
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
 from podstead.authn.event_uses import EventUses
@@ -59,12 +61,14 @@ class Provider:
         settings: Settings,
         *,
         accounts: AccountServices,
+        audit: StoredAudit,
         foreign: DocumentFetcher,
         parse: RdfParser,
     ) -> None:
         store, clock = accounts.records.store, accounts.records.clock
         self.issuer = settings.issuer
         self.accounts = accounts
+        self.audit = audit
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
         self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
         local = LocalWebIds(settings.base_url, accounts.accounts)
@@ -182,7 +186,11 @@ class Provider:
                 ),
             ),
         )
-        routes = (*protocol_routes(protocol, userinfo, credentials), *pages)
+        routes = (
+            *protocol_routes(protocol, userinfo, credentials),
+            *pages,
+            *build_console(settings, accounts=self.accounts, people=self.people()),
+        )
         if nostr is None:
             return routes
         documents = DidDocumentEndpoint(links=nostr.links, accounts=self.accounts.accounts)

@@ -60,6 +60,9 @@ class Life:
             self._sweeping.append(asyncio.create_task(build_index(self.rules_index)))
         logging_acts = log_acts_regularly(RecordStore(self.store, self.clock, SystemRandomness()))
         self._sweeping.append(asyncio.create_task(logging_acts))
+        if self.provider is not None:
+            storing = self.provider.audit.store_regularly()
+            self._sweeping.append(asyncio.create_task(storing))
 
     async def _stop(self) -> None:
         for task in self._sweeping:

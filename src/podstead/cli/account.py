@@ -25,8 +25,9 @@ T = TypeVar("T")
 def account() -> None:
     """Create, list, change and delete accounts of the identity provider.
 
-    To name an account, use the name of its pod or its e-mail address. Changes take effect in a
-    running server with its next request. The server offers accounts only if started with --idp.
+    To name an account, use the name of its pod, its e-mail address or its id. Changes take effect
+    in a running server with its next request. The server offers accounts only if started with
+    --idp.
     """
 
 
@@ -100,6 +101,48 @@ def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each se
     """Enable the disabled account NAME. Its owner must sign in again."""
     _administered(options, lambda administration: administration.enable(name))
     click.echo(f"Enabled the account {name}.")
+
+
+@account.command(short_help="Let an account use the operator's console.")
+@click.argument("name")
+@root_options
+def promote(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Make the account NAME an operator's: it may use the console at /.pages/console/, where it can
+    change and delete all accounts."""
+    _administered(options, lambda administration: administration.promote(name))
+    click.echo(f"The account {name} is an operator's now.")
+
+
+@account.command(short_help="Let an account use the operator's console no longer.")
+@click.argument("name")
+@root_options
+def demote(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Make the account NAME, which is an operator's, an ordinary one."""
+    _administered(options, lambda administration: administration.demote(name))
+    click.echo(f"The account {name} is no longer an operator's.")
+
+
+@account.command("sign-out", short_help="Sign an account out everywhere.")
+@click.argument("name")
+@root_options
+def sign_out(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Sign the account NAME out in every browser. Its applications stay connected."""
+    _administered(options, lambda administration: administration.sign_out_everywhere(name))
+    click.echo(f"Signed the account {name} out everywhere.")
+
+
+@account.command("sign-in-link", short_help="Create a one-time link for a lost password.")
+@click.argument("name")
+@root_options
+def sign_in_link(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Print a link with which the owner of the account NAME chooses a new password and signs in.
+
+    The link works once, within an hour, and replaces an earlier one. Whoever has it can take over
+    the account, so send it to nobody else.
+    """
+    click.echo(
+        _administered(options, lambda administration: administration.create_sign_in_link(name))
+    )
 
 
 @account.command("delete", short_help="Delete an account and its pod.")
@@ -216,8 +259,14 @@ def _print_table(accounts: Sequence[Account]) -> None:
             each.pod,
             each.email or "-",
             time_text(each.created_s),
-            "disabled" if each.disabled else "in use",
+            _state(each),
         )
         for each in accounts
     ]
     print_table(("POD", "E-MAIL", "CREATED", "STATE"), rows)
+
+
+def _state(account: Account) -> str:
+    if account.disabled:
+        return "disabled"
+    return "operator" if account.operator else "in use"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -13,6 +14,7 @@ from podstead.app.process.loading import without_collection
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.config import Settings
 from podstead.core.counting import counted
+from podstead.core.errors import PodsteadError
 
 _DAY_S = 24 * 3600
 
@@ -56,6 +58,9 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
         from podstead.app.build import build_application
         from podstead.app.process.run import run_server
 
+        if settings.idp:  # used when all workers have been forked
+            import podstead.app.operator.account_administration  # noqa: F401
+
     end(run_server(settings, factory=build_application, on_ready=announce))
 
 
@@ -69,9 +74,32 @@ def end(ending: ExitReason) -> None:
 
 
 def announce(settings: Settings) -> None:
-    """Print the summary, unless the setting ``quiet`` is on."""
-    if not settings.quiet:
-        click.echo(summary(settings, pid=os.getpid()))
+    """Print the summary, and a link for the first operator if there is none, unless the setting
+    ``quiet`` is on."""
+    if settings.quiet:
+        return
+    click.echo(summary(settings, pid=os.getpid()))
+    if settings.idp:
+        _print_first_link(settings)
+
+
+def _print_first_link(settings: Settings) -> None:
+    from podstead.app.operator.account_administration import open_account_administration
+
+    async def create() -> str | None:
+        async with open_account_administration(settings) as administration:
+            return await administration.create_first_link()
+
+    try:
+        link = asyncio.run(create())
+    except PodsteadError as error:
+        click.echo(f"The link for the operator's account could not be created: {error}", err=True)
+        return
+    if link is not None:
+        click.echo(
+            "No account is an operator's yet. This link creates one; it works once, within 24 "
+            f"hours:\n  {link}"
+        )
 
 
 def summary(settings: Settings, *, pid: int) -> str:

@@ -28,10 +28,12 @@ from podstead.idp.records import (
     CODES,
     EMAILS,
     GRANTS,
+    ONE_TIME_LINKS,
     REFRESH_TOKENS,
     SESSIONS,
     Account,
     AccountName,
+    OneTimeLink,
 )
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
@@ -87,8 +89,10 @@ class Accounts:
         needs_email: bool = True,
         source: RequestSource = OPERATOR,
         joined: Callable[[Account], Joined] | None = None,
+        operator: bool = False,
     ) -> NewAccount:
-        """Create an account and its pod, whole or not at all (A-90, A-94).
+        """Create an account and its pod, whole or not at all (A-90, A-94). An ``operator`` may use
+        the console.
 
         Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
         UnusablePassword, the planner's Conflict for a taken name, EmailTaken, and the refusal of
@@ -101,6 +105,7 @@ class Accounts:
         password_hash = await self._passwords.hash(chosen, network=source.network)
         pod = self._pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
+        account = msgspec.structs.replace(account, operator=operator)
         records, preconditions = records_of_new(account)
         further = NOTHING_JOINED if joined is None else joined(account)
         write = msgspec.structs.replace(
@@ -162,19 +167,30 @@ class Accounts:
     # --- changing -----------------------------------------------------------------------------
 
     async def set_password(
-        self, account_id: str, password: object, *, source: RequestSource = OPERATOR
+        self,
+        account_id: str,
+        password: object,
+        *,
+        source: RequestSource = OPERATOR,
+        permission: Versioned[OneTimeLink] | None = None,
     ) -> Account:
         """Change the password, and end everything that began before: sessions, grants and the
         tokens of both. The caller has checked that the change is allowed.
 
-        Raises UnusablePassword, NotFound, Overloaded, StorageError.
+        The write uses up the ``permission``. Raises UnusablePassword, NotFound, Overloaded, also if
+        the permission is gone, and StorageError.
         """
         chosen = check_password(password)
         password_hash = await self._passwords.hash(chosen, network=source.network)
+        used_up = () if permission is None else (ONE_TIME_LINKS.drop(permission.key),)
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
-            await noting(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
+            [
+                *await noting(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
+                *used_up,
+            ],
+            () if permission is None else (permission.unchanged,),
         )
         self._audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
         return account
@@ -210,26 +226,37 @@ class Accounts:
         self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
         return account
 
-    async def disable(self, account_id: str) -> Account:
-        """Disable the account, end its sessions and grants, and revoke the tokens of its pod.
-        Raises NotFound, Overloaded, StorageError."""
+    async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
+        """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
+        ``joined`` records are part of the write. Raises NotFound, Overloaded, StorageError."""
         pod = (await self._existing(account_id)).value.pod
         tokens = await self._records.store.list_tokens(pod=pod)
-        revoked = revocations(tokens, now_s=self._records.now_s())
         account = await self._end_all(
-            account_id, lambda account: msgspec.structs.replace(account, disabled=True), revoked
+            account_id,
+            lambda account: msgspec.structs.replace(account, disabled=True),
+            [*revocations(tokens, now_s=self._records.now_s()), *joined],
         )
         self._audit.note(AuditEvent.ACCOUNT_DISABLED, account_id=account_id)
         return account
 
-    async def enable(self, account_id: str) -> Account:
+    async def enable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
         """Enable the account again. Raises NotFound, Overloaded, StorageError."""
-        account = await self._records.update(
-            ACCOUNTS, account_id, lambda account: msgspec.structs.replace(account, disabled=False)
+        account = await self._change(
+            account_id, lambda account: msgspec.structs.replace(account, disabled=False), joined
         )
-        if account is None:
-            raise NotFound(_NO_ACCOUNT)
         self._audit.note(AuditEvent.ACCOUNT_ENABLED, account_id=account_id)
+        return account
+
+    async def set_operator(
+        self, account_id: str, *, operator: bool, joined: Sequence[Record] = ()
+    ) -> Account:
+        """Let a person use the console, or no longer. Raises NotFound, Overloaded,
+        StorageError."""
+        account = await self._change(
+            account_id, lambda account: msgspec.structs.replace(account, operator=operator), joined
+        )
+        event = AuditEvent.OPERATOR_PROMOTED if operator else AuditEvent.OPERATOR_DEMOTED
+        self._audit.note(event, account_id=account_id)
         return account
 
     async def rehash(self, kept: Versioned[Account], password: str, *, network: str) -> None:
@@ -319,13 +346,28 @@ class Accounts:
             raise NotFound(_NO_ACCOUNT)
         return kept
 
+    async def _change(
+        self,
+        account_id: str,
+        change: Callable[[Account], Account],
+        joined: Sequence[Record] = (),
+    ) -> Account:
+        async def compute() -> Changes[Account]:
+            kept = await self._existing(account_id)
+            changed = change(kept.value)
+            return Changes(changed, [ACCOUNTS.replace(kept, changed), *joined], [kept.unchanged])
+
+        return await self._records.transact(compute)
+
     async def _end_all(
         self,
         account_id: str,
         change: Callable[[Account], Account],
         further: Sequence[Record] = (),
+        preconditions: Sequence[Precondition] = (),
     ) -> Account:
-        """Change an account and end what began before; ``further`` records join the write.
+        """Change an account and end what began before; ``further`` records and ``preconditions``
+        join the write.
 
         Times are whole seconds. Whatever was created earlier in the current second must become
         invalid, so the account accepts only what is dated to the next second or later, and what is
@@ -344,7 +386,9 @@ class Accounts:
                 for each in await self._records.of_owner(kind, account_id)
             ]
             return Changes(
-                changed, [ACCOUNTS.replace(kept, changed), *ended, *further], [kept.unchanged]
+                changed,
+                [ACCOUNTS.replace(kept, changed), *ended, *further],
+                [kept.unchanged, *preconditions],
             )
 
         return await self._records.transact(compute)

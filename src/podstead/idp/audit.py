@@ -15,6 +15,13 @@ class AuditEvent(Enum):
     NAME_FREED = "name of a former pod freed"
     ACCOUNT_DISABLED = "account disabled"
     ACCOUNT_ENABLED = "account enabled"
+    OPERATOR_PROMOTED = "account made an operator's"
+    OPERATOR_DEMOTED = "account no longer an operator's"
+    SIGN_IN_LINK_CREATED = "one-time sign-in link created"
+    SIGN_IN_LINK_USED = "one-time sign-in link used"
+    QUOTA_SET = "quota of a pod set"
+    INVITATION_CREATED = "invitation created"
+    INVITATION_REVOKED = "invitation revoked"
     EMAIL_CHANGED = "e-mail address changed"
     PASSWORD_CHANGED = "password changed"  # noqa: S105 - the name of what happened
     SIGNED_IN = "signed in"

@@ -30,6 +30,8 @@ class Account(msgspec.Struct, frozen=True):
     created_s: int
     disabled: bool = False
     valid_after_s: int = 0
+    operator: bool = False
+    """Whether the person may use the console (:mod:`podstead.idp.administration`)."""
 
 
 class AccountName(msgspec.Struct, frozen=True):
@@ -37,6 +39,26 @@ class AccountName(msgspec.Struct, frozen=True):
     folded."""
 
     account_id: str
+
+
+class LastSignIn(msgspec.Struct, frozen=True):
+    """When a browser last signed in to an account, and with which factor; the key is the account
+    id."""
+
+    at_s: int
+    factor: str
+
+
+class OneTimeLink(msgspec.Struct, frozen=True):
+    """A link that works once (:mod:`podstead.idp.administration.one_time_links`); the key is the
+    hash of its secret.
+
+    With an ``account_id`` it lets a person sign in to that account with a new password. Without
+    one it creates the first operator's account.
+    """
+
+    account_id: str | None
+    created_s: int
 
 
 class BrowserSession(msgspec.Struct, frozen=True):
@@ -326,6 +348,8 @@ class RevokedToken(msgspec.Struct, frozen=True):
 ACCOUNTS: Final = RecordKind("account", Account)
 EMAILS: Final = RecordKind("email", AccountName)
 USERNAMES: Final = RecordKind("username", AccountName)
+LAST_SIGN_INS: Final = RecordKind("last-sign-in", LastSignIn)
+ONE_TIME_LINKS: Final = RecordKind("one-time-link", OneTimeLink)
 SESSIONS: Final = RecordKind("session", BrowserSession)
 INTERACTIONS: Final = RecordKind("interaction", Interaction)
 CLIENTS: Final = RecordKind("client", Client)

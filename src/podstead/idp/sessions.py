@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.idp.accounts import issue_time_s
-from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
+from podstead.idp.records import (
+    ACCOUNTS,
+    LAST_SIGN_INS,
+    SESSIONS,
+    Account,
+    BrowserSession,
+    LastSignIn,
+)
 from podstead.idp.sign_in_methods import precondition_on
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
@@ -113,7 +120,11 @@ class Sessions:
             common_password=common_password,
         )
         method_exists = await precondition_on(self._records, sign_in_method, account_id=account_id)
-        records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
+        records = [
+            self._put(secret_key(secret), session, now_s),
+            LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id),
+            *await self._surplus(account),
+        ]
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
         await self._records.commit(
@@ -160,10 +171,11 @@ class Sessions:
         """Sign a browser out. Raises Overloaded, StorageError."""
         await self._records.commit([SESSIONS.drop(kept.key)])
 
-    async def end_all(self, account: Account) -> None:
-        """Sign every browser of an account out. Raises Overloaded, StorageError."""
+    async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
+        """Sign every browser of an account out; the ``joined`` records are part of the write.
+        Raises Overloaded, StorageError."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
-        await self._records.commit([SESSIONS.drop(each.key) for each in listed])
+        await self._records.commit([*(SESSIONS.drop(each.key) for each in listed), *joined])
 
     # --- parts --------------------------------------------------------------------------------
 

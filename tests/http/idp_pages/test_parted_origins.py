@@ -94,11 +94,21 @@ async def test_nothing_of_the_provider_is_at_the_origin_of_the_pods(
 
 
 async def test_every_route_is_at_one_of_both_origins(server: Server, provider: Client) -> None:
-    """But for the page that says what the server is, the icon and the style."""
+    """But for the page that says what the server is, the icon, the style, and what the header and
+    the footer of pages lead to."""
     pods = {route.path for route in server.application.routes.services}
     parted = server.application.provider_routes[PROVIDER_HOST]
     own = {route.path for route in parted.services}
-    assert pods & own == {"/", "/favicon.ico", "/.pages/assets/{hash}/{file}"}
+    assert pods & own == {
+        "/",
+        "/favicon.ico",
+        "/.pages/assets/{hash}/{file}",
+        "/.pages/sign-in",
+        "/.pages/sign-out",
+        "/.pages/language",
+    }
+    console = {path for path in pods | own if path.startswith(("/.pages/console", "/.pages/link"))}
+    assert console <= own - pods
     assert not {path for path in pods if path.startswith(("/idp", "/.well-known/jwks"))}
     assert set(server.application.provider_routes) == {PROVIDER_HOST}
     options = await provider.request("OPTIONS", "/alice/")

@@ -1,8 +1,8 @@
 """How are the operator's commands recorded in the log of the server? (A-184)
 
 A command is a separate process whose output nobody keeps. So it stores its events as records, and
-the server writes them to its log, now or when it next runs, and removes them. Each is logged by one
-worker: the one whose removal succeeds.
+the server moves them to its log and to the log that operators read in the console, now or when it
+next runs. Each is moved by one worker: the one whose removal succeeds.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
+from podstead.idp.administration.audit_log import AuditLog, CausedBy, LoggedEvent
 from podstead.idp.audit import AuditEvent
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import RecordKind
@@ -90,11 +91,13 @@ async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
 
 
 async def log_acts(records: RecordStore) -> None:
-    """Write the events of commands to the log, and remove them. Raises StorageError."""
+    """Move the events of commands to the logs. Raises StorageError."""
+    log = AuditLog(records)
     while kept := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
         for each in kept:
-            if await records.try_commit([OPERATOR_ACTS.drop(each.key)], [each.unchanged]):
-                act = each.value
+            act = each.value
+            logged = log.logging(CausedBy.OPERATOR, _logged(act))
+            if await records.try_commit([OPERATOR_ACTS.drop(each.key), logged], [each.unchanged]):
                 extra = {**act.facts, "at": _time_text(act.at_ms)}
                 logger.info("%s", act.what, extra=extra)
 
@@ -113,6 +116,12 @@ async def log_acts_regularly(records: RecordStore) -> None:
             logger.exception("What the operator did could not be logged; it is tried again")
             wait_s = AGAIN_S
         await asyncio.sleep(wait_s)
+
+
+def _logged(act: OperatorAct) -> LoggedEvent:
+    facts = dict(act.facts)
+    account, operator = facts.pop("account", ""), facts.pop("operator", "")
+    return LoggedEvent(act.at_ms, act.what, account, f"{operator} (command)", facts=facts)
 
 
 def _login() -> str:

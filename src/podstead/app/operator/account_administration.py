@@ -24,14 +24,15 @@ from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned
+from podstead.web.pod_pages.addresses import link_url
 
 _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class AccountAdministration:
-    """Creates, lists, changes and deletes accounts; the name is that of the pod, or the e-mail
-    address."""
+    """Creates, lists, changes and deletes accounts; the name is that of the pod, the e-mail address
+    or the id."""
 
     issuer: str
     layout: RootLayout
@@ -69,15 +70,41 @@ class AccountAdministration:
 
     async def disable(self, name: str) -> None:
         """Disable the account. Raises NotFound, StorageError, Overloaded."""
-        await self.services.accounts.disable((await self.find(name)).account_id)
+        await self.services.administration.disable((await self.find(name)).account_id)
 
     async def enable(self, name: str) -> None:
         """Enable the account again. Raises NotFound, StorageError, Overloaded."""
-        await self.services.accounts.enable((await self.find(name)).account_id)
+        await self.services.administration.enable((await self.find(name)).account_id)
 
     async def delete(self, name: str) -> None:
         """Delete the account and its pod. Raises NotFound, StorageError, Overloaded."""
-        await self.services.accounts.delete((await self.find(name)).account_id)
+        await self.services.administration.delete((await self.find(name)).account_id)
+
+    async def promote(self, name: str) -> None:
+        """Make the account an operator's. Raises NotFound, StorageError, Overloaded."""
+        await self.services.administration.promote((await self.find(name)).account_id)
+
+    async def demote(self, name: str) -> None:
+        """Make the account an ordinary one again. Raises NotFound, StorageError, Overloaded."""
+        await self.services.administration.demote((await self.find(name)).account_id)
+
+    async def sign_out_everywhere(self, name: str) -> None:
+        """End every session of the account. Raises NotFound, StorageError, Overloaded."""
+        account_id = (await self.find(name)).account_id
+        await self.services.administration.sign_out_everywhere(account_id)
+
+    async def create_sign_in_link(self, name: str) -> str:
+        """The URL of a one-time link with which the person chooses a new password. Raises NotFound,
+        StorageError, Overloaded."""
+        account_id = (await self.find(name)).account_id
+        secret = await self.services.administration.create_sign_in_link(account_id)
+        return self.issuer + link_url(secret)
+
+    async def create_first_link(self) -> str | None:
+        """The URL of a link that creates an operator's account, ``None`` if there is one. Raises
+        StorageError, Overloaded."""
+        secret = await self.services.administration.create_first_link()
+        return None if secret is None else self.issuer + link_url(secret)
 
     async def free_name(self, name: str) -> None:
         """Release the name of a deleted pod. Raises NotFound, StorageError, Overloaded."""
@@ -95,7 +122,7 @@ class AccountAdministration:
         return await self.services.credentials.create(await self._find(name), name=label)
 
     async def _find(self, name: str) -> Versioned[Account]:
-        kept = await self.services.accounts.find(name)
+        kept = await self.services.accounts.find(name) or await self.services.accounts.read(name)
         if kept is None:
             raise NotFound(f"There is no account '{name}'.")
         return kept

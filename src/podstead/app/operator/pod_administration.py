@@ -11,11 +11,11 @@ from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings
 from podstead.core.errors import Conflict, NotFound
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.administration.pods import PodActions
 from podstead.idp.names import name_key
 from podstead.idp.records import USERNAMES
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import PodRecord, PodRemoval
+from podstead.storage.records import PodRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class PodAdministration:
     """Lists and deletes pods."""
 
     records: RecordStore
-    audit: Audit
+    administration: PodActions
 
     async def list(self) -> Sequence[ListedPod]:
         """All pods, by name. Raises StorageError."""
@@ -54,14 +54,7 @@ class PodAdministration:
         """Delete a pod that has no account. Its name stays reserved until the operator releases it.
         Raises NotFound, Conflict, StorageError."""
         pod = await self.find(name)
-        removal = PodRemoval(
-            name=pod.name,
-            version=self.records.new_version(),
-            at_ms=self.records.now_ms(),
-        )
-        if not await self.records.store.remove_pod(removal):
-            raise NotFound(f"There is no pod '{name}'.")
-        self.audit.note(AuditEvent.POD_DELETED, pod=pod.name)
+        await self.administration.delete(pod.name)
 
     async def _has_account(self, pod: PodRecord) -> bool:
         return await self.records.read(USERNAMES, name_key(pod.name)) is not None
@@ -71,4 +64,4 @@ class PodAdministration:
 async def open_pod_administration(settings: Settings) -> AsyncIterator[PodAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
-        yield PodAdministration(records, audit)
+        yield PodAdministration(records, PodActions(records, audit))

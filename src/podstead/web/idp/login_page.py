@@ -11,7 +11,7 @@ from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
-from podstead.web.pod_pages.addresses import local_address
+from podstead.web.pod_pages.addresses import CONSOLE, local_address
 from podstead.web.response import Response
 from podstead.web.submissions import read_submission
 
@@ -22,13 +22,16 @@ AGAIN: Final = {
     "nostr": f"{ACCOUNT_PATH}#nostr-keys",
     "certificates": f"{ACCOUNT_PATH}#certificates",
     "issuer": f"{ACCOUNT_PATH}#you",
+    "console": CONSOLE,
 }
 """The paths that signing in again leads to, by its purpose."""
 
 
-def again_path(purpose: str) -> str:
-    """The URL for signing in again for a purpose in ``AGAIN``."""
-    return f"{LOGIN_PATH}?again={purpose}"
+def again_path(purpose: str, afterwards: str | None = None) -> str:
+    """The URL for signing in again for a purpose in ``AGAIN``; it may lead to another page of pods
+    or of the console ``afterwards``."""
+    path = f"{LOGIN_PATH}?again={purpose}"
+    return path if afterwards is None else f"{path}&next={quote(afterwards, safe='/')}"
 
 
 class LoginPage:
@@ -71,7 +74,7 @@ class LoginPage:
             passkeys=self._passkeys,
             nostr=self._nostr,
             nostr_address=None,
-            afterwards=page if purpose is None else AGAIN[purpose],
+            afterwards=page if purpose is None else page or AGAIN[purpose],
         )
 
     async def post(self, browser_request: BrowserRequest) -> Response:
@@ -83,14 +86,14 @@ class LoginPage:
         except SignInFailed as error:
             back = _path(purpose, page)
             return self._sign_in.failed(browser_request, sent, error, path=back)
-        path = (page or ACCOUNT_PATH) if purpose is None else AGAIN[purpose]
+        path = page or (ACCOUNT_PATH if purpose is None else AGAIN[purpose])
         return self._sign_in.succeeded(browser_request, signed_in, path=path)
 
 
 def _path(purpose: str | None, page: str | None) -> str:
     """The address of this form."""
     if purpose is not None:
-        return again_path(purpose)
+        return again_path(purpose, page)
     return LOGIN_PATH if page is None else f"{LOGIN_PATH}?next={quote(page, safe='/')}"
 
 

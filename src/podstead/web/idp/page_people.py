@@ -41,6 +41,8 @@ class PeopleByAccount:
             signed_in_by=SignedInBy.ACCOUNT,
             pods=(ResourcePath(f"/{found.account.pod}/"),),
             account_id=found.account.account_id,
+            is_operator=found.account.operator and not found.session.restricted,
+            signed_in_recently=self._sessions.is_recent(found),
         )
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:

@@ -40,6 +40,8 @@ WHY: Final = f"{PREFIX}/why"
 ASK: Final = f"{PREFIX}/ask"
 REQUESTS: Final = f"{PREFIX}/requests"
 SHARED: Final = f"{PREFIX}/shared"
+CONSOLE: Final = f"{PREFIX}/console/"
+LINK: Final = f"{PREFIX}/link"
 ASSETS: Final = f"{PREFIX}/assets"
 
 
@@ -91,6 +93,11 @@ def why_url(path: ResourcePath) -> str:
 def ask_url(path: ResourcePath) -> str:
     """The page on which people ask the owner of a resource for access."""
     return ASK + path
+
+
+def link_url(secret: str) -> str:
+    """The page that a one-time link leads to."""
+    return f"{LINK}/{secret}"
 
 
 def sign_in_url(afterwards: str) -> str:

@@ -9,7 +9,10 @@ from typing import Final
 from podstead.web.pod_pages.addresses import FILES, PREFIX
 from podstead.web.pod_pages.texts import N_, _
 
-_ENTRIES: Final = (
+NavigationRow = tuple[str, str, str]
+"""An address, an icon and a title."""
+
+ENTRIES: Final[Sequence[NavigationRow]] = (
     (f"{FILES}/", "folder", N_("Files")),
     (f"{PREFIX}/shared", "people", N_("Shared")),
     (f"{PREFIX}/apps", "apps", N_("Apps")),
@@ -30,9 +33,11 @@ class NavigationEntry:
     is_current: bool
 
 
-def entries(paths: frozenset[str]) -> Callable[[str], Sequence[NavigationEntry]]:
+def entries(
+    paths: frozenset[str], among: Sequence[NavigationRow] = ENTRIES
+) -> Callable[[str], Sequence[NavigationEntry]]:
     """The entries whose pages are among ``paths``, for each page that shows them."""
-    existing = [entry for entry in _ENTRIES if entry[0] in paths or entry[0] + "{path...}" in paths]
+    existing = [entry for entry in among if entry[0] in paths or entry[0] + "{path...}" in paths]
 
     def on(path: str) -> Sequence[NavigationEntry]:
         return [

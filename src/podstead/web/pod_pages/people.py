@@ -35,6 +35,10 @@ class Person:
     pods: Sequence[ResourcePath] = ()
     """The root containers of the person's own pods on this server."""
     account_id: str | None = None
+    is_operator: bool = False
+    """Whether the person may use the operator's console."""
+    signed_in_recently: bool = False
+    """Whether the person has signed in to the account within the last minutes."""
 
     @property
     def web_id(self) -> str:

@@ -14,7 +14,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages import addresses, formats
-from podstead.web.pod_pages.navigation import NavigationEntry, entries
+from podstead.web.pod_pages.navigation import ENTRIES, NavigationEntry, NavigationRow, entries
 from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
@@ -51,10 +51,10 @@ class PageRenderer:
         self._entries: Callable[[str], Sequence[NavigationEntry]] = entries(frozenset())
         self._actions: frozenset[str] = frozenset()
 
-    def link_to(self, paths: Iterable[str]) -> None:
+    def link_to(self, paths: Iterable[str], among: Sequence[NavigationRow] = ENTRIES) -> None:
         """Let the navigation link to those of its pages that are among ``paths``."""
         existing = frozenset(paths)
-        self._entries = entries(existing)
+        self._entries = entries(existing, among)
         below = [path.removeprefix(f"{addresses.PREFIX}/") for path in existing]
         self._actions = frozenset(path.partition("/")[0] for path in below)
 

@@ -1,0 +1,112 @@
+"""How is the operator's console built? It is a part of the identity provider."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from podstead.app.accounts import AccountServices
+from podstead.config import Settings
+from podstead.idp.administration.audit_log import AuditLog
+from podstead.idp.administration.directory import Directory
+from podstead.idp.administration.one_time_links import OneTimeLinks
+from podstead.idp.administration.pods import PodActions
+from podstead.idp.sessions import Sessions
+from podstead.web.cookies import CookieJar
+from podstead.web.idp.console.access import ConsoleGuard
+from podstead.web.idp.console.account_page import AccountPage
+from podstead.web.idp.console.accounts_page import AccountsPage
+from podstead.web.idp.console.link_page import LinkPage
+from podstead.web.idp.console.log_page import LogPage
+from podstead.web.idp.console.routes import NAVIGATION, ConsolePages, console_routes
+from podstead.web.idp.cookies import Cookies
+from podstead.web.idp.session_guard import LOGIN_PATH
+from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.pod_pages import addresses
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sign_in.language import LanguageChoice
+from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.routes import Route
+
+
+def build_console(
+    settings: Settings, *, accounts: AccountServices, people: People
+) -> tuple[Route, ...]:
+    """All routes of the console and of one-time links, at the origin of the provider."""
+    issuer, records = settings.issuer, accounts.records
+    url = urlsplit(issuer)
+    secure = url.scheme == "https"
+    cookies = CookieJar(secure=secure, path=addresses.PREFIX)
+    renderer = PageRenderer(server_name=url.netloc, base_url=issuer)
+    guard = PageGuard(origin=issuer, people=people, cookies=cookies, renderer=renderer)
+    directory = Directory(records, accounts.accounts)
+    log = AuditLog(records)
+    routes = console_routes(
+        ConsoleGuard(guard),
+        guard,
+        ConsolePages(
+            accounts=AccountsPage(directory=directory, renderer=renderer),
+            account=AccountPage(
+                directory=directory,
+                administration=accounts.administration,
+                pods=PodActions(records, accounts.audit),
+                guard=guard,
+                renderer=renderer,
+                base_url=issuer,
+                pods_url=settings.base_url,
+            ),
+            log=LogPage(log=log, accounts=accounts.accounts, renderer=renderer),
+            link=LinkPage(
+                accounts=accounts.accounts,
+                links=OneTimeLinks(records),
+                sessions=Sessions(records),
+                cookies=Cookies(secure=secure),
+                audit=accounts.audit,
+                renderer=renderer,
+                pods_url=settings.base_url,
+            ),
+        ),
+    )
+    own: set[str] = {route.path for route in routes}
+    if settings.idp_base_url:
+        routes += _beside_pods(
+            settings, accounts, guard=guard, people=people, renderer=renderer, cookies=cookies
+        )
+    else:
+        own.add(f"{addresses.FILES}/")
+    renderer.link_to(own, NAVIGATION)
+    return routes
+
+
+def _beside_pods(
+    settings: Settings,
+    accounts: AccountServices,
+    *,
+    guard: PageGuard,
+    people: People,
+    renderer: PageRenderer,
+    cookies: CookieJar,
+) -> tuple[Route, ...]:
+    """What the header and the footer of pages lead to, for a provider whose origin has no pages of
+    pods."""
+    sign_in = SignInPage(
+        by_token=None,
+        account_sign_in=LOGIN_PATH,
+        people=people,
+        invalid_credentials=InvalidCredentialLimit(
+            counters=accounts.records.store,
+            clock=accounts.records.clock,
+            per_minute=settings.invalid_credentials_per_minute,
+        ),
+        renderer=renderer,
+        cookies=cookies,
+    )
+    return (
+        guard.route(addresses.SIGN_IN, GET=sign_in.get),
+        guard.route(addresses.SIGN_OUT, POST=sign_in.sign_out),
+        guard.route(
+            addresses.LANGUAGE,
+            POST=LanguageChoice(secure=settings.issuer.startswith("https:")).post,
+        ),
+    )

@@ -1,0 +1,97 @@
+"""Which accounts and pods are there? Found by name, e-mail address or WebID, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import NotFound
+from podstead.idp.accounts import Accounts
+from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import PodRecord
+
+PAGE_SIZE: Final = 50
+_BATCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A pod with the account that it belongs to, if it has one."""
+
+    pod: PodRecord
+    account: Account | None
+    used_bytes: int
+    last_sign_in: LastSignIn | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountListing:
+    """One page; ``next_after`` is the name to continue after, empty on the last page."""
+
+    rows: Sequence[Listed]
+    next_after: str
+    total: int
+    """The number of pods that were found."""
+
+
+class Directory:
+    """Lists pods and accounts. Every method raises StorageError."""
+
+    def __init__(self, records: RecordStore, accounts: Accounts) -> None:
+        self._records = records
+        self._accounts = accounts
+
+    async def search(self, text: str, *, after: str = "", limit: int = PAGE_SIZE) -> AccountListing:
+        """The pods whose name, e-mail address or WebID contains ``text``, ignoring case, by
+        name."""
+        wanted = text.strip().casefold()
+        pods = await self._records.store.list_pods()
+        if wanted:
+            by_email = await self._accounts_by_email(wanted)
+            pods = [
+                pod
+                for pod in pods
+                if wanted in pod.name.casefold()
+                or wanted in pod.owner.casefold()
+                or pod.name.casefold() in by_email
+            ]
+        start = after.casefold()
+        page = [pod for pod in pods if pod.name.casefold() > start][: limit + 1]
+        rows = [await self._listed(pod) for pod in page[:limit]]
+        return AccountListing(rows, page[limit - 1].name if len(page) > limit else "", len(pods))
+
+    async def find(self, name: str) -> Listed:
+        """The pod of that name. Raises NotFound."""
+        pod = await self._records.store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'.")
+        return await self._listed(pod)
+
+    async def _listed(self, pod: PodRecord) -> Listed:
+        kept = await self._accounts.find(pod.name)
+        last = None
+        if kept is not None:
+            last = await self._records.read(LAST_SIGN_INS, kept.value.account_id)
+        return Listed(
+            pod=pod,
+            account=None if kept is None else kept.value,
+            used_bytes=await self._records.store.used_bytes(pod.name),
+            last_sign_in=None if last is None else last.value,
+        )
+
+    async def _accounts_by_email(self, wanted: str) -> frozenset[str]:
+        """The folded names of the pods whose accounts have a matching address."""
+        found: set[str] = set()
+        after = ""
+        while page := await EMAILS.page(
+            self._records.store, after=after, now_ms=self._records.now_ms(), limit=_BATCH
+        ):
+            for each in page:
+                if wanted in each.key:
+                    kept = await self._accounts.read(each.value.account_id)
+                    if kept is not None:
+                        found.add(kept.value.pod.casefold())
+            after = page[-1].key
+        return frozenset(found)

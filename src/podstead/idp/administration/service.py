@@ -1,0 +1,144 @@
+"""What do operators do with accounts? One service for the console and the commands.
+
+``by`` is the operator who acts in the console; the action is logged in the write that carries it
+out. A command passes ``None``, and its events reach the log in another way
+(``app/adapters/operator_audit.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import Conflict, NotFound
+from podstead.idp.accounts import Accounts
+from podstead.idp.administration.acting import Operator, acting_as
+from podstead.idp.administration.audit_log import AuditLog
+from podstead.idp.administration.one_time_links import OneTimeLinks
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.records import Account
+from podstead.idp.security_events import noting
+from podstead.idp.sessions import Sessions
+from podstead.idp.source import OPERATOR
+from podstead.storage.record_store import RecordStore
+
+_PAGE: Final = 1000
+
+
+class OwnAccount(Conflict):
+    """Operators cannot lock themselves out of the console."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This is your own account: another operator, or the command 'podstead account', "
+            "can do this"
+        )
+
+
+class Administration:
+    """Changes accounts and pods for an operator. Every method raises Overloaded and
+    StorageError."""
+
+    def __init__(self, *, records: RecordStore, accounts: Accounts, audit: Audit) -> None:
+        self._records = records
+        self._accounts = accounts
+        self._audit = audit
+        self._sessions = Sessions(records)
+        self._links = OneTimeLinks(records)
+        self.log = AuditLog(records)
+
+    async def disable(self, account_id: str, by: Operator | None = None) -> Account:
+        """Disable an account. Raises NotFound, OwnAccount."""
+        _check_other(account_id, by)
+        acted = self.log.action(AuditEvent.ACCOUNT_DISABLED, by, account=account_id)
+        with acting_as(by):
+            return await self._accounts.disable(account_id, acted)
+
+    async def enable(self, account_id: str, by: Operator | None = None) -> Account:
+        """Enable an account again. Raises NotFound."""
+        acted = self.log.action(AuditEvent.ACCOUNT_ENABLED, by, account=account_id)
+        with acting_as(by):
+            return await self._accounts.enable(account_id, acted)
+
+    async def promote(self, account_id: str, by: Operator | None = None) -> Account:
+        """Make an account an operator's; a link for the first operator is no longer valid. Raises
+        NotFound."""
+        acted = self.log.action(AuditEvent.OPERATOR_PROMOTED, by, account=account_id)
+        joined = [*acted, *await self._links.without_first()]
+        with acting_as(by):
+            return await self._accounts.set_operator(account_id, operator=True, joined=joined)
+
+    async def demote(self, account_id: str, by: Operator | None = None) -> Account:
+        """Make an account an ordinary one again. Raises NotFound, OwnAccount."""
+        _check_other(account_id, by)
+        acted = self.log.action(AuditEvent.OPERATOR_DEMOTED, by, account=account_id)
+        with acting_as(by):
+            return await self._accounts.set_operator(account_id, operator=False, joined=acted)
+
+    async def sign_out_everywhere(self, account_id: str, by: Operator | None = None) -> None:
+        """End every session of an account in a browser. Raises NotFound."""
+        account = await self._account(account_id)
+        event = AuditEvent.SIGNED_OUT_EVERYWHERE
+        acted = self.log.action(event, by, account=account_id)
+        await self._sessions.end_all(account, acted)
+        self._note(event, by, account_id)
+
+    async def delete(self, account_id: str, by: Operator | None = None) -> None:
+        """Delete an account and its pod. Raises NotFound, OwnAccount.
+
+        This is logged before it is done, because the deletion consists of several writes.
+        """
+        _check_other(account_id, by)
+        account = await self._account(account_id)
+        event = AuditEvent.ACCOUNT_DELETED
+        acted = self.log.action(event, by, account=account_id, pod=account.pod)
+        await self._records.commit(acted)
+        with acting_as(by):
+            await self._accounts.delete(account_id)
+
+    async def create_sign_in_link(self, account_id: str, by: Operator | None = None) -> str:
+        """The secret of a link with which the person chooses a new password; the person sees in
+        the account that there was one. Raises NotFound."""
+        account = await self._account(account_id)
+        event = AuditEvent.SIGN_IN_LINK_CREATED
+        secret, records = await self._links.for_account(account)
+        await self._records.commit(
+            [
+                *records,
+                *await noting(self._records, account_id, event, OPERATOR),
+                *self.log.action(event, by, account=account_id),
+            ]
+        )
+        self._note(event, by, account_id)
+        return secret
+
+    async def create_first_link(self) -> str | None:
+        """The secret of a link that creates an operator's account, in place of earlier links;
+        ``None`` if there is an operator."""
+        if await self._has_operator():
+            return None
+        secret, records = await self._links.for_first_operator()
+        await self._records.commit(records)
+        return secret
+
+    async def _has_operator(self) -> bool:
+        page = await self._accounts.page(limit=_PAGE)
+        while page:
+            if any(account.operator and not account.disabled for account in page):
+                return True
+            page = await self._accounts.page(after=page[-1].account_id, limit=_PAGE)
+        return False
+
+    async def _account(self, account_id: str) -> Account:
+        kept = await self._accounts.read(account_id)
+        if kept is None:
+            raise NotFound("There is no such account")
+        return kept.value
+
+    def _note(self, event: AuditEvent, by: Operator | None, account_id: str) -> None:
+        with acting_as(by):
+            self._audit.note(event, account_id=account_id)
+
+
+def _check_other(account_id: str, by: Operator | None) -> None:
+    if by is not None and by.account_id == account_id:
+        raise OwnAccount

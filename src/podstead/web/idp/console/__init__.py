@@ -1,0 +1,1 @@
+"""The operator's console, and the pages that one-time links lead to."""

@@ -1,0 +1,259 @@
+"""``/.pages/console/accounts/<pod>``: one pod and its account, and what operators do with them.
+
+What cannot be undone, and what gives somebody power over an account, is confirmed on a page of its
+own and requires a recent sign-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import BadRequest, NotFound
+from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.directory import Directory, Listed
+from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S
+from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.service import Administration, OwnAccount
+from podstead.idp.records import Account
+from podstead.web.idp.console.access import again, segment
+from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
+from podstead.web.pod_pages.addresses import link_url
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.notices import Notice, Tone, add_notices
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import N_, _
+from podstead.web.response import Response
+
+add_notices(
+    Tone.DONE,
+    account_disabled=N_("The account %(subject)s is disabled, and signed out everywhere."),
+    account_enabled=N_("The account %(subject)s is enabled again."),
+    account_signed_out=N_("%(subject)s is signed out everywhere."),
+    account_promoted=N_("%(subject)s is an operator now."),
+    account_demoted=N_("%(subject)s is no longer an operator."),
+    account_deleted=N_("%(subject)s is deleted, with everything in the pod."),
+)
+add_notices(
+    Tone.PROBLEM,
+    own_account=N_("You cannot do this with your own account. Another operator can."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action that is confirmed on its own page."""
+
+    title: str
+    """With the name of the pod."""
+    consequence: str
+    button: str
+    is_danger: bool
+    done: str
+    """The notice afterwards."""
+    typed: bool = False
+    """Whether the name of the pod must be typed."""
+    allowed: Callable[[Listed], bool] = lambda listed: listed.account is not None
+
+
+def _is_in_use(listed: Listed) -> bool:
+    return listed.account is not None and not listed.account.disabled
+
+
+def _may_promote(listed: Listed) -> bool:
+    return listed.account is not None and not listed.account.operator
+
+
+def _may_demote(listed: Listed) -> bool:
+    return listed.account is not None and listed.account.operator
+
+
+ACTIONS: Final = {
+    "link": Action(
+        N_("Create a one-time sign-in link for %(name)s?"),
+        N_(
+            "With the link, the owner chooses a new password and is signed in. It works once, "
+            "within an hour. Whoever has it can take over the account: give it to nobody else, and "
+            "only after you have made sure who asks. The owner sees in the account that the link "
+            "was created."
+        ),
+        N_("Create the link"),
+        is_danger=False,
+        done="",
+        allowed=_is_in_use,
+    ),
+    "disable": Action(
+        N_("Disable the account %(name)s?"),
+        N_(
+            "The owner is signed out everywhere and cannot sign in. Applications are disconnected, "
+            "and the tokens of the pod are revoked; these stay so when the account is enabled "
+            "again. The pod and what it shares do not change."
+        ),
+        N_("Disable the account"),
+        is_danger=True,
+        done="account-disabled",
+        allowed=_is_in_use,
+    ),
+    "promote": Action(
+        N_("Make %(name)s an operator?"),
+        N_("Operators use this console: they can change and delete every account, also yours."),
+        N_("Make an operator"),
+        is_danger=True,
+        done="account-promoted",
+        allowed=_may_promote,
+    ),
+    "demote": Action(
+        N_("Take the console away from %(name)s?"),
+        N_("The account itself does not change."),
+        N_("No longer an operator"),
+        is_danger=True,
+        done="account-demoted",
+        allowed=_may_demote,
+    ),
+    "delete": Action(
+        N_("Delete %(name)s and everything in the pod?"),
+        N_(
+            "The account, the pod and all its files are deleted. This cannot be undone. The name "
+            "stays reserved, because a new owner would have access wherever the old one did."
+        ),
+        N_("Delete for good"),
+        is_danger=True,
+        done="account-deleted",
+        typed=True,
+        allowed=lambda _listed: True,
+    ),
+}
+"""The actions by the last segment of their addresses."""
+
+_UNCONFIRMED: Final = {"enable": "account-enabled", "sign-out": "account-signed-out"}
+"""The actions that need no confirmation, with their notices."""
+
+
+class AccountPage:
+    """Shows a pod and its account, and carries out actions."""
+
+    def __init__(
+        self,
+        *,
+        directory: Directory,
+        administration: Administration,
+        pods: PodActions,
+        guard: PageGuard,
+        renderer: PageRenderer,
+        base_url: str,
+        pods_url: str,
+    ) -> None:
+        self._directory = directory
+        self._administration = administration
+        self._pods = pods
+        self._guard = guard
+        self._renderer = renderer
+        self._base_url = base_url
+        self._pods_url = pods_url
+
+    async def get(self, page: PageRequest, operator: Operator) -> Response:
+        """The page. Raises NotFound."""
+        listed = await self._directory.find(segment(page, 4))
+        account = listed.account
+        own = account is not None and account.account_id == operator.account_id
+        return self._renderer.page(
+            page,
+            "console/account.html",
+            listed=listed,
+            own=own,
+            pod_url=self._pods_url + listed.pod.root,
+            url=account_url(listed.pod.name),
+        )
+
+    async def confirm(self, page: PageRequest, _operator: Operator) -> Response:
+        """The page of an action that must be confirmed. Raises NotFound."""
+        listed, name = await self._directory.find(segment(page, 4)), segment(page, 5)
+        action = _action(name, listed)
+        return again(page, action_url(listed.pod.name, name)) or self._confirmation(
+            page, action, listed
+        )
+
+    async def act(self, page: PageRequest, operator: Operator) -> Response:
+        """Carry out an action. Raises NotFound, BadRequest, WrongFormToken."""
+        sent = await page.form()
+        listed, name = await self._directory.find(segment(page, 4)), segment(page, 5)
+        pod, account = listed.pod.name, listed.account
+        if name in _UNCONFIRMED and account is not None:
+            await self._carry_out(name, listed, operator)
+            return self._done(pod, _UNCONFIRMED[name])
+        action = _action(name, listed)
+        signing_in = again(page, action_url(pod, name))
+        if signing_in is not None:
+            return signing_in
+        if action.typed and sent.text("name") != pod:
+            return self._confirmation(page, action, listed, mistyped=True)
+        if name == "link" and account is not None:
+            return await self._link(page, account, operator)
+        try:
+            await self._carry_out(name, listed, operator)
+        except OwnAccount:
+            return self._guard.see_other(account_url(pod), Notice("own-account"))
+        return self._done(pod, action.done)
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _carry_out(self, name: str, listed: Listed, operator: Operator) -> None:
+        account = listed.account
+        if account is None:
+            await self._pods.delete(listed.pod.name, operator)
+            return
+        administration = self._administration
+        acts: Mapping[str, Callable[[str, Operator], Awaitable[object]]] = {
+            "enable": administration.enable,
+            "sign-out": administration.sign_out_everywhere,
+            "disable": administration.disable,
+            "promote": administration.promote,
+            "demote": administration.demote,
+            "delete": administration.delete,
+        }
+        await acts[name](account.account_id, operator)
+
+    async def _link(self, page: PageRequest, account: Account, operator: Operator) -> Response:
+        secret = await self._administration.create_sign_in_link(account.account_id, operator)
+        return self._renderer.page(
+            page,
+            "console/link_created.html",
+            name=account.pod,
+            link=self._base_url + link_url(secret),
+            minutes=SIGN_IN_LINK_S // 60,
+            url=account_url(account.pod),
+        )
+
+    def _confirmation(
+        self, page: PageRequest, action: Action, listed: Listed, *, mistyped: bool = False
+    ) -> Response:
+        name = listed.pod.name
+        return self._renderer.page(
+            page,
+            "console/confirm.html",
+            status=400 if mistyped else 200,
+            name=name,
+            title=_(action.title, name=name),
+            consequence=_(action.consequence),
+            button_text=_(action.button),
+            is_danger=action.is_danger,
+            typed=action.typed,
+            mistyped=mistyped,
+            url=account_url(name),
+        )
+
+    def _done(self, pod: str, notice: str) -> Response:
+        address = ACCOUNTS if notice == "account-deleted" else account_url(pod)
+        return self._guard.see_other(address, Notice(notice, pod))
+
+
+def _action(name: str, listed: Listed) -> Action:
+    """The action that is confirmed. Raises NotFound, BadRequest."""
+    action = ACTIONS.get(name)
+    if action is None:
+        raise NotFound("There is nothing at this address")
+    if not action.allowed(listed):
+        raise BadRequest("This cannot be done with this account as it is now")
+    return action

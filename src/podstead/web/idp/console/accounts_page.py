@@ -1,0 +1,41 @@
+"""``/.pages/console/accounts``: all pods with their accounts."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.directory import Directory
+from podstead.web.browser_responses import see_other
+from podstead.web.idp.console.addresses import ACCOUNTS, account_url
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+
+
+class AccountsPage:
+    """Lists pods and accounts, and finds some of them."""
+
+    def __init__(self, *, directory: Directory, renderer: PageRenderer) -> None:
+        self._directory = directory
+        self._renderer = renderer
+
+    async def home(self, _page: PageRequest, _operator: Operator) -> Response:
+        """What the console begins with."""
+        return see_other(ACCOUNTS)
+
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """One page of the list."""
+        query = page.query_text("q")
+        listing = await self._directory.search(query, after=page.query_text("after"))
+        more = None
+        if listing.next_after:
+            more = f"{ACCOUNTS}?{urlencode({'q': query, 'after': listing.next_after})}"
+        return self._renderer.page(
+            page,
+            "console/accounts.html",
+            query=query,
+            listing=listing,
+            more=more,
+            account_url=account_url,
+        )

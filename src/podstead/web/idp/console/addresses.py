@@ -1,0 +1,23 @@
+"""Which addresses does the console have?"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from podstead.web.pod_pages.addresses import CONSOLE
+
+ACCOUNTS: Final = f"{CONSOLE}accounts"
+ACCOUNT: Final = f"{ACCOUNTS}/{{pod}}"
+ACTION: Final = f"{ACCOUNT}/{{action}}"
+LOG: Final = f"{CONSOLE}log"
+
+
+def account_url(pod: str) -> str:
+    """The page about a pod and its account."""
+    return f"{ACCOUNTS}/{quote(pod, safe='')}"
+
+
+def action_url(pod: str, action: str) -> str:
+    """The page on which an operator confirms an action."""
+    return f"{account_url(pod)}/{action}"

@@ -1,0 +1,177 @@
+"""``/.pages/link/<secret>``: a one-time link, for a lost password or for the first operator.
+
+Opening the page changes nothing, since mail programs and chats open links as well. The secret is in
+the address, so the page leads nowhere that would learn it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from podstead.core.errors import NotFound, PodsteadError
+from podstead.idp import authentication_methods
+from podstead.idp.accounts import Accounts
+from podstead.idp.administration.one_time_links import LinkUsed, OneTimeLinks
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.common_passwords import is_common
+from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.passwords import UnusablePassword, check_password
+from podstead.idp.records import Account, OneTimeLink
+from podstead.idp.sessions import Sessions
+from podstead.pods.names import (
+    MAX_NAME_CHARACTERS,
+    NAME_PATTERN,
+    PodNameTaken,
+    UnusablePodName,
+    check_name,
+)
+from podstead.storage.registry import Versioned
+from podstead.web.browser_responses import see_other
+from podstead.web.errors import status_of
+from podstead.web.idp.browser_sign_in import PASSWORD
+from podstead.web.idp.console.access import segment
+from podstead.web.idp.cookies import Cookies
+from podstead.web.idp.session_guard import ACCOUNT_PATH
+from podstead.web.idp.sources import request_source
+from podstead.web.pod_pages.addresses import CONSOLE, link_url
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission, PasswordsDiffer
+
+_FIELDS: Final[Mapping[type[PodsteadError], str]] = {
+    UnusablePodName: "username",
+    PodNameTaken: "username",
+    UnusableEmail: "email",
+    EmailTaken: "email",
+    UnusablePassword: "password",
+    PasswordsDiffer: "confirm",
+}
+"""The field of the form at which an error is shown."""
+
+
+class LinkPage:
+    """Shows and accepts the form that a link leads to."""
+
+    def __init__(
+        self,
+        *,
+        accounts: Accounts,
+        links: OneTimeLinks,
+        sessions: Sessions,
+        cookies: Cookies,
+        audit: Audit,
+        renderer: PageRenderer,
+        pods_url: str,
+    ) -> None:
+        self._accounts = accounts
+        self._links = links
+        self._sessions = sessions
+        self._cookies = cookies
+        self._audit = audit
+        self._renderer = renderer
+        self._pods_url = pods_url
+
+    async def get(self, page: PageRequest) -> Response:
+        """The form. Raises LinkUsed."""
+        link = await self._links.find(segment(page, 3))
+        return self._form(page, await self._account(link), FormSubmission({}))
+
+    async def post(self, page: PageRequest) -> Response:
+        """Choose a new password, or create the first operator's account, and sign in. Raises
+        LinkUsed, WrongFormToken."""
+        sent = await page.form()
+        link = await self._links.find(segment(page, 3))
+        account = await self._account(link)
+        try:
+            changed = await self._use(page, link, account, sent)
+        except tuple(_FIELDS) as error:
+            field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
+            status, _reason = status_of(error)
+            return self._form(page, account, sent, errors={field: str(error)}, status=status)
+        return await self._signed_in(page, changed, sent.text("password"))
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _account(self, link: Versioned[OneTimeLink]) -> Account | None:
+        """The account that the link lets a person in to, ``None`` if it creates one. Raises
+        LinkUsed if that account is gone or disabled."""
+        if link.value.account_id is None:
+            return None
+        kept = await self._accounts.read(link.value.account_id)
+        if kept is None or kept.value.disabled:
+            raise LinkUsed
+        return kept.value
+
+    async def _use(
+        self,
+        page: PageRequest,
+        link: Versioned[OneTimeLink],
+        account: Account | None,
+        sent: FormSubmission,
+    ) -> Account:
+        """Raises the errors in ``_FIELDS``, and LinkUsedMeanwhile."""
+        source = request_source(page.request)
+        name = None if account is not None else check_name(sent.text("username"))
+        password = check_password(sent.text("password"))
+        if sent.text("confirm") != password:
+            raise PasswordsDiffer
+        if account is not None:
+            account_id = account.account_id
+            changed = await self._accounts.set_password(
+                account_id, password, source=source, permission=link
+            )
+            self._audit.note(AuditEvent.SIGN_IN_LINK_USED, account_id=account_id)
+            return changed
+        created = await self._accounts.create(
+            name=name,
+            email=sent.text("email") or None,
+            password=password,
+            needs_email=False,
+            source=source,
+            joined=self._links.using_up(link),
+            operator=True,
+        )
+        account_id = created.account.account_id
+        self._audit.note(AuditEvent.OPERATOR_PROMOTED, account_id=account_id)
+        return created.account
+
+    async def _signed_in(self, page: PageRequest, account: Account, password: str) -> Response:
+        kept = await self._accounts.read(account.account_id)
+        if kept is None:
+            raise NotFound("The account has been deleted meanwhile")
+        begun = await self._sessions.begin(
+            kept,
+            factor=PASSWORD,
+            lasting=False,
+            user_agent=request_source(page.request).user_agent,
+            amr=authentication_methods.PASSWORD,
+            common_password=is_common(password),
+        )
+        self._audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
+        address = CONSOLE if kept.value.operator else ACCOUNT_PATH
+        return see_other(address, self._cookies.set_session(begun.secret, lasting=False))
+
+    def _form(
+        self,
+        page: PageRequest,
+        account: Account | None,
+        sent: FormSubmission,
+        *,
+        errors: Mapping[str, str] | None = None,
+        status: int = 200,
+    ) -> Response:
+        return self._renderer.page(
+            page,
+            "console/link.html",
+            status=status,
+            name=None if account is None else account.pod,
+            action=link_url(segment(page, 3)),
+            errors=errors or {},
+            username=sent.text("username"),
+            email=sent.text("email"),
+            name_pattern=NAME_PATTERN,
+            max_name_characters=MAX_NAME_CHARACTERS,
+            pods_url=self._pods_url,
+        )

@@ -1,0 +1,232 @@
+"""The operator's console: who gets in, and what operators do with accounts."""
+
+from __future__ import annotations
+
+import pytest
+
+from podstead.config import Settings
+from tests.support.application import Server, Start, password_of
+from tests.support.browser import FORM, Browser
+from tests.support.clock import FakeClock
+from tests.support.console import (
+    ACCOUNTS,
+    CONSOLE,
+    LOG,
+    administering,
+    new_pod_alone,
+    promote,
+    restrict_sessions,
+    sign_in_operator,
+)
+from tests.support.pod_pages import sign_in_to_account
+
+BOB = f"{ACCOUNTS}/bob"
+PAGES = [CONSOLE, ACCOUNTS, LOG, BOB, f"{BOB}/delete", f"{BOB}/link"]
+
+
+@pytest.fixture
+async def server(start: Start) -> Server:
+    return await start(idp=True)
+
+
+@pytest.fixture
+async def operator(server: Server, settings: Settings) -> Browser:
+    """The browser of Alice, who is an operator."""
+    return await sign_in_operator(server, settings)
+
+
+# --- who gets in ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_nobody_else_finds_the_console(server: Server, path: str) -> None:
+    stranger, person = Browser(server.application), await sign_in_to_account(server, "bob")
+    assert (await stranger.get(path)).status == 404
+    assert (await person.get(path)).status == 404
+
+
+@pytest.mark.parametrize("action", ["delete", "disable", "promote", "link", "sign-out", "enable"])
+async def test_nobody_else_does_anything_with_an_account(server: Server, action: str) -> None:
+    for browser in (Browser(server.application), await sign_in_to_account(server, "bob")):
+        page = await browser.post(f"{ACCOUNTS}/alice/{action}", {"name": "alice"})
+        assert page.status == 404
+    await sign_in_to_account(server, "alice")
+
+
+async def test_without_a_provider_there_is_no_console(start: Start) -> None:
+    server = await start()
+    assert (await Browser(server.application).get(CONSOLE)).status == 404
+
+
+async def test_pages_lead_operators_to_the_console(server: Server, operator: Browser) -> None:
+    page = await operator.get("/.pages/files/alice/")
+    assert f'href="{CONSOLE}"' in page.text
+    person = await sign_in_to_account(server, "bob")
+    assert CONSOLE not in (await person.get("/.pages/files/bob/")).text
+
+
+async def test_who_is_demoted_is_out_at_once(
+    server: Server, operator: Browser, settings: Settings
+) -> None:
+    assert (await operator.get(ACCOUNTS)).status == 200
+    async with administering(settings) as services:
+        kept = await services.accounts.find("alice")
+        assert kept is not None
+        await services.administration.demote(kept.value.account_id)
+    assert (await operator.get(ACCOUNTS)).status == 404
+
+
+# --- accounts ---------------------------------------------------------------------------------
+
+
+async def test_accounts_are_listed_and_found(operator: Browser) -> None:
+    page = await operator.get(CONSOLE)
+    page = await operator.get(ACCOUNTS)
+    assert "bob@example.org" in page.text
+    assert "2 pods" in page.text
+    for query in ("BO", "ob@EXAMPLE"):
+        page = await operator.get(f"{ACCOUNTS}?q={query.replace('@', '%40')}")
+        assert "1 pod<" in page.text
+        assert f'href="{BOB}"' in page.text
+    assert "No pod was found" in (await operator.get(f"{ACCOUNTS}?q=carol")).text
+
+
+async def test_the_last_sign_in_is_shown(server: Server, operator: Browser) -> None:
+    assert "never" in (await operator.get(BOB)).text
+    await sign_in_to_account(server, "bob")
+    assert "never" not in (await operator.get(BOB)).text
+
+
+async def test_an_operator_disables_and_enables_an_account(
+    server: Server, operator: Browser
+) -> None:
+    bob = await sign_in_to_account(server, "bob")
+    page = await operator.get(f"{BOB}/disable")
+    page = await operator.send(page, f"{BOB}/disable")
+    assert (page.status, page.path) == (200, BOB)
+    assert "is disabled" in page.text
+    assert (await bob.get("/.pages/files/")).path == "/.pages/sign-in"
+    page = await operator.send(page, f"{BOB}/enable")
+    assert "enabled again" in page.text
+    await sign_in_to_account(server, "bob")
+
+
+async def test_an_operator_signs_somebody_out(server: Server, operator: Browser) -> None:
+    bob = await sign_in_to_account(server, "bob")
+    page = await operator.send(await operator.get(BOB), f"{BOB}/sign-out")
+    assert "signed out everywhere" in page.text
+    assert (await bob.get("/.pages/files/")).path == "/.pages/sign-in"
+
+
+async def test_deletion_requires_the_name(operator: Browser) -> None:
+    page = await operator.get(f"{BOB}/delete")
+    page = await operator.send(page, f"{BOB}/delete", name="alice")
+    assert page.status == 400
+    page = await operator.send(page, f"{BOB}/delete", name="bob")
+    assert (page.status, page.path) == (200, ACCOUNTS)
+    assert (await operator.get(BOB)).status == 404
+    assert (await operator.get("/bob/")).status == 403
+
+
+async def test_operators_cannot_lock_themselves_out(server: Server, operator: Browser) -> None:
+    own = f"{ACCOUNTS}/alice"
+    for action in ("disable", "demote", "delete"):
+        page = await operator.send(
+            await operator.get(f"{own}/{action}"), f"{own}/{action}", name="alice"
+        )
+        assert "with your own account" in page.text
+    assert (await operator.get(own)).status == 200
+
+
+async def test_an_operator_makes_another_one(server: Server, operator: Browser) -> None:
+    bob = await sign_in_to_account(server, "bob")
+    page = await operator.send(await operator.get(f"{BOB}/promote"), f"{BOB}/promote")
+    assert "is an operator now" in page.text
+    assert (await bob.get(ACCOUNTS)).status == 200
+    await operator.send(await operator.get(f"{BOB}/demote"), f"{BOB}/demote")
+    assert (await bob.get(ACCOUNTS)).status == 404
+
+
+async def test_a_pod_without_an_account_is_listed_and_deleted(
+    operator: Browser, settings: Settings
+) -> None:
+    carol = f"{ACCOUNTS}/carol"
+    await new_pod_alone(settings, "carol")
+    assert "no account" in (await operator.get(ACCOUNTS)).text
+    page = await operator.send(
+        await operator.get(f"{carol}/delete"), f"{carol}/delete", name="carol"
+    )
+    assert (page.status, page.path) == (200, ACCOUNTS)
+    assert (await operator.get(carol)).status == 404
+
+
+# --- fresh authentication and forged requests -------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["delete", "disable", "promote", "link"])
+async def test_what_cannot_be_undone_requires_a_recent_sign_in(
+    start: Start, settings: Settings, action: str
+) -> None:
+    clock = FakeClock()
+    server = await start(idp=True, clock=clock)
+    operator = await sign_in_operator(server, settings)
+    page = await operator.get(f"{BOB}/{action}")
+    clock.advance(11 * 60)
+    sent = await operator.send(page, f"{BOB}/{action}", name="bob")
+    assert sent.path == "/idp/login"
+    page = await operator.get(f"{BOB}/{action}")
+    assert page.path == "/idp/login"
+    page = await operator.send(page, "/idp/login", username="alice", password=password_of("alice"))
+    assert (page.status, page.path) == (200, f"{BOB}/{action}")
+    assert "bob" in (await operator.get(ACCOUNTS)).text
+
+
+@pytest.mark.parametrize("action", ["sign-out", "delete", "link", "promote"])
+async def test_a_forged_request_of_an_operator_changes_nothing(
+    server: Server, operator: Browser, action: str
+) -> None:
+    bob = await sign_in_to_account(server, "bob")
+    without_token = await operator.post(f"{BOB}/{action}", {"name": "bob"})
+    assert without_token.status == 403
+    body = b"name=bob"
+    headers = {"Content-Type": FORM, "Sec-Fetch-Site": "cross-site"}
+    assert (await operator.ask("POST", f"{BOB}/{action}", headers=headers, body=body)).status == 403
+    assert (await bob.get("/.pages/files/")).path == "/.pages/files/bob/"
+    assert (await bob.get(ACCOUNTS)).status == 404
+
+
+async def test_a_session_without_an_own_credential_is_no_operators(
+    server: Server, settings: Settings
+) -> None:
+    await promote(settings)
+    operator = await sign_in_to_account(server)
+    async with administering(settings) as services:
+        kept = await services.accounts.find("alice")
+        assert kept is not None
+        await restrict_sessions(services.records, kept.value.account_id)
+    assert (await operator.get(ACCOUNTS)).status == 404
+
+
+# --- the log ----------------------------------------------------------------------------------
+
+
+async def test_every_action_is_in_the_log(server: Server, operator: Browser) -> None:
+    for action in ("disable", "enable", "sign-out", "promote", "demote", "link", "delete"):
+        page = await operator.get(f"{BOB}/{action}" if action not in _DIRECT else BOB)
+        await operator.send(page, f"{BOB}/{action}", name="bob")
+    log = (await operator.get(LOG)).text
+    for text in (
+        "Account disabled",
+        "Account enabled",
+        "Signed out everywhere",
+        "Made an operator",
+        "No longer an operator",
+        "One-time sign-in link created",
+        "Account deleted",
+    ):
+        assert log.count(f"<td>{text}") == 1
+    assert log.count("<td>alice</td>") == 7
+    assert log.count("<code>127.0.0.1</code>") == 7
+
+
+_DIRECT = ("enable", "sign-out")
