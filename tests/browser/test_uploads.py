@@ -113,6 +113,22 @@ def test_the_page_leads_to_the_folder_when_all_is_done(page: Page, pod: Pod) -> 
     expect(page.get_by_role("link", name="a.txt")).to_be_visible()
 
 
+def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path: Path) -> None:
+    """It stays open, with what was selected and sorted on it."""
+    dropped = tmp_path / "dropped.txt"
+    dropped.write_text("one")
+    open_upload(page, pod)
+    page.get_by_role("link", name="Back to the folder").click()
+    page.locator(".upload-buttons").wait_for()
+    page.evaluate("window.isSamePage = true")
+    drop(page, dropped)
+    news(page, "The upload is finished. Files: 1")
+    expect(page.get_by_role("link", name="dropped.txt")).to_be_visible(timeout=DEADLINE_MS)
+    assert page.evaluate("window.isSamePage")
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".upload-panel")).to_be_hidden()
+
+
 def test_a_folder_is_dropped_with_everything_in_it(
     page: Page, pod: Pod, owner: Client, tmp_path: Path
 ) -> None:

@@ -235,10 +235,13 @@ class Upload {
       request.onload = () => {
         const { status } = request;
         const isBusy = status >= 500 && status !== 507;
-        if (isBusy || [408, 423, 425, 429].includes(status)) reject(new Interrupted());
+        if (isBusy || [408, 423, 425, 429].includes(status)) interrupt();
         else resolve(request);
       };
-      request.onerror = () => reject(new Interrupted());
+      const interrupt = (request.onerror = () => {
+        this.sent = before; // what the server has of the rest is asked for
+        reject(new Interrupted());
+      });
       request.onabort = () => reject(new Cancelled());
       request.send(body);
     }).finally(() => {
@@ -302,6 +305,7 @@ class Uploads {
     this.panel = this.find(".upload-panel");
     this.total = this.find(".upload-total");
     this.summary = this.find(".upload-summary");
+    this.end = this.find(".upload-end");
     this.news = this.find("[aria-live]");
     this.dialog = this.find("dialog");
     /** @type {Upload[]} */
@@ -331,7 +335,8 @@ class Uploads {
     }
     this.find("form").hidden = true;
     buttons.hidden = false;
-    this.find(".upload-cancel-all").addEventListener("click", () => {
+    this.end.addEventListener("click", () => {
+      if (this.uploads.every((upload) => upload.isOver)) this.panel.hidden = true;
       for (const upload of this.uploads) upload.cancel();
     });
     this.listenForDrops();
@@ -424,11 +429,11 @@ class Uploads {
     const numbers = { done: this.number(done), failed: this.number(failed) };
     this.news.textContent = this.text(failed ? "some-failed" : "finished", numbers);
     if (!done) return;
-    // The page may show what is new by itself, and prevents the default then.
+    // The page of the container shows what is new by itself; others lead there.
     const event = new CustomEvent("uploads-finished", { cancelable: true, detail: { failed } });
-    if (document.dispatchEvent(event) && !failed) {
-      window.location.assign(this.place.dataset.afterwards ?? window.location.href);
-    }
+    const { afterwards } = this.place.dataset;
+    if (!document.dispatchEvent(event) || failed || !afterwards) return;
+    if (window.location.pathname !== afterwards) window.location.assign(afterwards);
   }
 
   /**
@@ -496,7 +501,8 @@ class Uploads {
       parts.push(this.text("left", { time: this.time((size - sent) / speed) }));
     }
     this.summary.textContent = parts.join(" · ");
-    this.find(".upload-cancel-all").hidden = this.total.hidden = isOver;
+    this.total.hidden = isOver;
+    this.end.textContent = this.text(isOver ? "close" : "cancel-all");
   }
 
   /**
