@@ -78,6 +78,40 @@ async def test_a_small_file_takes_one_request(server: Server) -> None:
     assert await stored(server, "/alice/private/a%20b.txt") == b"hello"
 
 
+@pytest.mark.parametrize("size", [5, 100_000, 2_000_000])
+async def test_what_is_sent_with_the_creation_is_stored_at_once(
+    server: Server, settings: Settings, size: int
+) -> None:
+    content = os.urandom(size)
+    answer = await create(server.alice, TARGET, size, body=content, if_none_match="*")
+    assert (answer.status, answer.header("upload-offset")) == (201, str(size))
+    assert await stored(server, TARGET) == content
+    assert drafts(settings) == []
+    # Who did not get the answer asks, if it knows the URL, or is told that the name is taken.
+    assert await offset(server.alice, location(answer)) == size
+    assert (await inspect(server.bob, location(answer))).status == 404
+    answer = await create(server.alice, TARGET, size, body=content, if_none_match="*")
+    assert answer.status == 412
+
+
+@pytest.mark.parametrize("size", [5, 2_000_000])
+async def test_a_creation_that_breaks_leaves_nothing(
+    server: Server, settings: Settings, size: int
+) -> None:
+    fields = {
+        **tus.VERSION,
+        "Upload-Length": str(size),
+        "Upload-Metadata": tus.metadata(target=TARGET),
+        "Content-Type": tus.OCTETS,
+    }
+    answer = await server.alice.request(
+        "POST", tus.PLACE, headers=fields, body=[b"abc"], content_length=size, disconnect=True
+    )
+    assert answer.status == 400
+    assert drafts(settings) == []
+    assert (await server.alice.get(TARGET)).status == 404
+
+
 async def test_what_arrived_before_the_connection_broke_is_kept(server: Server) -> None:
     upload = await created(server.alice, TARGET, len(FILM))
     answer = await append(

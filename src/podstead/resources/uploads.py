@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Final
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import replace
 
 from podstead.core.conditional import Conditions
@@ -31,7 +32,7 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container, storage_root
 from podstead.core.identity import Identity
-from podstead.core.operation import RequestBody
+from podstead.core.operation import Operation, RequestBody
 from podstead.core.requester import requester
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.received import UploadedOperation
@@ -102,10 +103,7 @@ class UploadService:
         uploads in progress, and Conflict for a target that is no ordinary document.
         """
         record = replace(record, agent=None if agent is None else agent.iri, offset_bytes=0)
-        # Access rules and descriptions are small, and a file that happens to have such a name must
-        # not become one.
-        if is_container(record.target) or auxiliary_kind(record.target) is not None:
-            raise Conflict("Only documents can be uploaded in parts; use PUT")
+        _check_target(record)
         own = await self._own(agent)
         request = _put(record, AnnouncedBody(record.size_bytes), agent, origin)
         root = storage_root(record.target)
@@ -117,7 +115,7 @@ class UploadService:
             record.size_bytes + sum(each.value.size_bytes - each.value.offset_bytes for each in own)
         )
         await self._check_number(len(own))
-        upload = _agent_key(agent) + self._records.randomness.token_hex(_RANDOM_BYTES)
+        upload = self._new_name(agent)
         key = _key(upload)
         expires_ms = self._records.now_ms() + LIFETIME_MS
         put = UPLOADS.put(key, record, owner=root, expires_ms=expires_ms)
@@ -135,6 +133,28 @@ class UploadService:
         except PodsteadError:
             await self.cancel(upload, agent)
             raise
+
+    async def store(
+        self, record: UploadRecord, body: RequestBody, agent: Identity | None, origin: str | None
+    ) -> UploadState:
+        """An upload that is complete with its first request needs no draft. Raises what
+        :meth:`create` and a PUT raise."""
+        iri = None if agent is None else agent.iri
+        record = replace(record, agent=iri, offset_bytes=record.size_bytes, description=None)
+        _check_target(record)
+        upload = self._new_name(agent)
+        expires_ms = self._records.now_ms() + FINISHED_LIFETIME_MS
+        request = _put(record, body, agent, origin)
+        request.records = (
+            FINISHED_UPLOADS.put(
+                _key(upload), record, owner=storage_root(record.target), expires_ms=expires_ms
+            ),
+        )
+        outcome = await self._resources.handle(request)
+        return UploadState(upload, record, expires_ms, outcome)
+
+    def _new_name(self, agent: Identity | None) -> str:
+        return _agent_key(agent) + self._records.randomness.token_hex(_RANDOM_BYTES)
 
     async def inspect(self, upload: str, agent: Identity | None) -> UploadState:
         """How far an upload is. Ends a request that is still sending to it. Raises NotFound."""
@@ -236,7 +256,7 @@ class UploadService:
         origin: str | None,
     ) -> UploadState:
         kept = progress.kept
-        record = replace(kept.value, offset_bytes=kept.value.size_bytes)
+        record = replace(kept.value, offset_bytes=kept.value.size_bytes, description=None)
         expires_ms = self._records.now_ms() + FINISHED_LIFETIME_MS
         request = _put(
             record, DraftBody(draft.open(record.size_bytes)), agent, origin, draft=kept.key
@@ -309,23 +329,32 @@ class UploadService:
             )
 
 
+def _check_target(record: UploadRecord) -> None:
+    """Raise Conflict for a target that is no ordinary document."""
+    # Access rules and descriptions are small, and a file that happens to have such a name must not
+    # become one.
+    if is_container(record.target) or auxiliary_kind(record.target) is not None:
+        raise Conflict("Only documents can be uploaded in parts; use PUT")
+
+
 def _put(
     record: UploadRecord,
     body: RequestBody,
     agent: Identity | None,
     origin: str | None,
     *,
-    draft: str = "",
+    draft: str | None = None,
 ) -> ResourceRequest:
-    operation = UploadedOperation(
+    operation = Operation(
         method="PUT",
         target=record.target,
         body=body,
         conditions=record.conditions,
         content_type=record.content_type,
         origin=origin,
-        draft=draft,
     )
+    if draft is not None:
+        operation = UploadedOperation(**structs.asdict(operation), draft=draft)
     return ResourceRequest(operation, agent)
 
 

@@ -23,7 +23,7 @@ class UploadRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``agent`` is the IRI of the agent that may continue it, ``None`` for anybody who knows its URL.
     ``offset_bytes`` is how much is durable. As long as the upload is in progress that is less than
-    ``size_bytes``, unless it is empty. ``description`` is for the client.
+    ``size_bytes``, unless it is empty. ``description`` is for the client until then.
     """
 
     target: ResourcePath

@@ -15,6 +15,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.resources.uploads import UploadService, UploadState
+from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.cors import Sharing
@@ -25,6 +26,11 @@ from podstead.web.routes import Access, Endpoint, Route, is_of_service
 
 PLACE: Final = "/.uploads/"
 """Where uploads are created, each with a URL below it."""
+
+
+MAX_WHOLE_BYTES: Final = 1024 * 1024
+"""An upload of at most this size that is sent with its creation is stored like any PUT: if the
+connection breaks, it is sent again."""
 
 
 class UploadsEndpoint:
@@ -111,10 +117,15 @@ class UploadsEndpoint:
         )
         if is_of_service(record.target):
             raise NotFound("There can be no resource at the target")
-        state = await self._service.create(record, agent, self._origin(request))
+        origin = self._origin(request)
+        if _is_whole(request, record):
+            _check_type(request)
+            state = await self._service.store(record, request.body, agent, origin)
+        else:
+            state = await self._service.create(record, agent, origin)
+            if request.body.announced and record.size_bytes:
+                state = await self._append_first(state, request, agent)
         location = f"{self._base_url}{self._place}{state.upload}"
-        if request.body.announced and record.size_bytes:
-            state = await self._append_first(state, request, agent)
         return _described(201, state, (b"location", location.encode("ascii")))
 
     async def _append_first(
@@ -145,9 +156,7 @@ class UploadsEndpoint:
         self, upload: str, offset_bytes: int, request: Request, agent: Identity | None
     ) -> UploadState:
         get = request.fields.get
-        stated = get(b"content-type")
-        if stated is None or essence(stated) != tus.CONTENT_TYPE:
-            raise UnsupportedMediaType(f"The Content-Type must be {tus.CONTENT_TYPE}")
+        _check_type(request)
         checksum = tus.read_checksum(get(b"upload-checksum"))
         return await self._service.append(
             upload, offset_bytes, request.body, agent, self._origin(request), checksum=checksum
@@ -173,6 +182,21 @@ class UploadsEndpoint:
 
 def _upload(request: Request) -> str:
     return request.path.rpartition("/")[2]
+
+
+def _check_type(request: Request) -> None:
+    stated = request.fields.get(b"content-type")
+    if stated is None or essence(stated) != tus.CONTENT_TYPE:
+        raise UnsupportedMediaType(f"The Content-Type must be {tus.CONTENT_TYPE}")
+
+
+def _is_whole(request: Request, record: UploadRecord) -> bool:
+    """Whether the request that creates an upload has all of it, and little."""
+    return (
+        0 < record.size_bytes <= MAX_WHOLE_BYTES
+        and request.body.size_bytes == record.size_bytes
+        and request.fields.get(b"upload-checksum") is None
+    )
 
 
 def _described(status: int, state: UploadState, *fields: HeaderField) -> Response:
