@@ -47,6 +47,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.methods import allowed_methods
+from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.planning import NewVersion
@@ -136,18 +137,21 @@ class Trees:
         self._clock = clock
         self._randomness = randomness
         self._quota_bytes = quota_bytes
+        self._turns = AgentTurns()
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.
 
         Raises RequestRefused, among others Conflict if the tree keeps changing, and ServerTrouble.
         """
-        try:
-            return await self._transfer(request, _transfer_of(request))
-        except _IsContainer as of:
-            # RFC 4918 section 5.2: clients of WebDAV leave the slash out.
-            request.operation = replace(request.operation, target=of.container)
-            return await self._transfer(request, _transfer_of(request))
+        transfer = _transfer_of(request)
+        async with self._turns.of(request.agent):
+            try:
+                return await self._transfer(request, transfer)
+            except _IsContainer as of:
+                # RFC 4918 section 5.2: clients of WebDAV leave the slash out.
+                request.operation = replace(request.operation, target=of.container)
+                return await self._transfer(request, _transfer_of(request))
 
     async def _transfer(self, request: ResourceRequest, transfer: TreeTransfer) -> Outcome:
         """Raises _IsContainer if there is a container at the slash variant of the source only."""
@@ -180,7 +184,8 @@ class Trees:
             planned = await self._planner.plan_deletion(request, state, self._new_version())
             return planned.with_preconditions(preconditions)
 
-        await self._commit(attempt)
+        async with self._turns.of(request.agent):
+            await self._commit(attempt)
         return Outcome(Result.DELETED)
 
     async def contents(self, request: ResourceRequest) -> TreeContents:

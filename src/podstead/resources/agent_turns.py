@@ -1,0 +1,42 @@
+"""One tree operation at a time for each agent.
+
+An operation on ten thousand resources takes tens of megabytes and seconds of work. Whoever sends
+many of them at once waits for their own, and nobody else's requests wait for theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from podstead.core.identity import Identity
+from podstead.core.requester import requester
+
+
+class _Turn(msgspec.Struct, eq=False):
+    lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
+class AgentTurns:
+    """The operations of one worker, by agent, or by network for those without credentials."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, _Turn] = {}
+
+    @asynccontextmanager
+    async def of(self, agent: Identity | None) -> AsyncIterator[None]:
+        """Wait for the agent's turn, which lasts until the context is left."""
+        key = requester() if agent is None else agent.iri
+        turn = self._turns.setdefault(key, _Turn())
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self._turns[key]
