@@ -43,8 +43,8 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
     for path in sorted((WEB / "idp/console").rglob("*.py")):
         yield path, WEB / "idp", extract_python
     for path in sorted(templates.rglob("*.html")):
-        if path.relative_to(templates).parts[0] != "idp":
-            yield path, templates / "pods", babel_extract
+        pods = templates / "pods"
+        yield path, pods if path.is_relative_to(pods) else templates, babel_extract
 
 
 def collect() -> dict[str, set[Message]]:

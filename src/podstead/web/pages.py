@@ -54,6 +54,7 @@ def load_templates() -> Environment:
         newstyle=True,
     )
     environment.globals["_"] = _translated  # faster than that of the extension
+    environment.globals["page_language"] = lambda: current_texts().language
     environment.globals["asset_url"] = asset_url
     return environment
 

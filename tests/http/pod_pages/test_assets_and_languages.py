@@ -8,7 +8,7 @@ import pytest
 
 from podstead.web.pod_pages.assets import load_assets
 from podstead.web.pod_pages.texts import LANGUAGES, preferred_language, texts_in
-from tests.support.application import Server
+from tests.support.application import Server, Start
 from tests.support.browser import Browser
 
 MAX_SCRIPT_BYTES = 80_000
@@ -77,3 +77,15 @@ def test_plural_forms_are_those_of_the_language(language: str) -> None:
     texts = texts_in(language)
     assert texts.get_plural("%(n)s of nothing", "%(n)s of nothings", 1) == "%(n)s of nothing"
     assert texts.get_plural("%(n)s of nothing", "%(n)s of nothings", 0) == "%(n)s of nothings"
+
+
+async def test_the_sign_in_to_an_account_is_in_the_language_of_its_reader(start: Start) -> None:
+    server = await start(idp=True)
+    browser = Browser(server.application)
+    for path, text in (("/idp/login", "Passwort"), ("/idp/register", "Konto und Pod anlegen")):
+        page = await browser.get(path, Accept_Language="de")
+        assert '<html lang="de">' in page.text
+        assert text in page.text
+    await browser.post("/.pages/language", {"language": "es", "next": "/"})
+    page = await browser.get("/idp/login", Accept_Language="de")
+    assert "Contraseña" in page.text

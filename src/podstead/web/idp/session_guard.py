@@ -29,6 +29,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
 from podstead.web.origins import check_form_token, check_origin
+from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import Access, Endpoint, Route
@@ -151,6 +152,7 @@ class SessionGuard:
         return endpoint
 
     async def _browser_request(self, request: Request, *, wants_page: bool) -> BrowserRequest:
+        use_language_of(request, secure=self._cookies.secure)
         browser = self._cookies.browser(request)
         return BrowserRequest(
             request=request,

@@ -21,17 +21,16 @@ from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.origins import check_origin
 from podstead.web.pod_pages.addresses import sign_in_url, target_or_none
+from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.pod_pages.notices import Notice, clear_notice, read_notice, set_notice
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.problems import problem
 from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import LANGUAGES, preferred_language, texts_in, use_texts
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import Access, Endpoint, Route
 
-LANGUAGE_COOKIE: Final = "podstead-language"
 _ISOLATION: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -88,12 +87,7 @@ class PageGuard:
         return endpoint
 
     async def _page_request(self, request: Request) -> PageRequest:
-        everywhere = CookieJar(self._cookies.secure)  # the first page has the language, too
-        chosen = everywhere.value(request, LANGUAGE_COOKIE)
-        if chosen is None or chosen not in LANGUAGES:
-            chosen = preferred_language(request.fields.get(b"accept-language"))
-        texts = texts_in(chosen)
-        use_texts(texts)
+        texts = use_language_of(request, secure=self._cookies.secure)
         accept = request.fields.get(b"accept")
         return PageRequest(
             request=request,

@@ -8,7 +8,7 @@ from podstead.core.errors import BadRequest
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.addresses import HOME, local_address
-from podstead.web.pod_pages.guard import LANGUAGE_COOKIE
+from podstead.web.pod_pages.languages import LANGUAGE_COOKIE
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.texts import LANGUAGES
 from podstead.web.response import Response
