@@ -204,24 +204,29 @@ def test_a_selection_is_made_with_the_keyboard(page: Page, pod: Pod) -> None:
 
 
 def test_what_others_change_appears(page: Page, pod: Pod, owner: Client) -> None:
-    opened(page, pod, f"/.pages/files{pod.root}private/")
-    page.get_by_label("Select a.txt").check()
-    with page.expect_event("request", lambda each: "/.pages/events/" in each.url):
-        page.reload()
+    with page.expect_event(
+        "response", lambda each: "/private/" in each.url and "events" in each.url
+    ):
+        opened(page, pod, f"/.pages/files{pod.root}private/")
     page.get_by_label("Select a.txt").check()
     row = page.locator('[data-name="arrived.txt"]')
     expect(row).to_have_count(0)
-    for number in range(50):  # until the page listens
-        owner.put(f"{pod.root}private/arrived.txt", f"{number}")
-        try:
-            expect(row).to_have_count(1, timeout=1_000)
-            break
-        except AssertionError:
-            continue
-    expect(row).to_have_count(1)
+    owner.put(f"{pod.root}private/arrived.txt", "x")
+    expect(row).to_have_count(1, timeout=DEADLINE_MS)
     expect(page.get_by_label("Select a.txt")).to_be_checked()
     owner.request("DELETE", f"{pod.root}private/arrived.txt")
     expect(row).to_have_count(0, timeout=DEADLINE_MS)
+
+
+def test_a_document_that_others_change_says_so(page: Page, pod: Pod, owner: Client) -> None:
+    path = f"{pod.root}private/watched.txt"
+    assert owner.put(path, "first").status == 201
+    with page.expect_event("response", lambda each: "/.pages/events/" in each.url):
+        opened(page, pod, f"/.pages/files{path}")
+    owner.put(path, "second")
+    link = page.get_by_role("link", name="Show the new version")
+    link.click(timeout=DEADLINE_MS)
+    expect(page.get_by_text("second")).to_be_visible()
 
 
 def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:

@@ -196,15 +196,7 @@ class MemberList {
   // --- live changes --------------------------------------------------------------------------
 
   startLive() {
-    const address = this.element.dataset.events;
-    if (!address) return;
-    let timer = 0;
-    const events = new EventSource(address);
-    events.addEventListener("message", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.refreshKeepingLength(), 200);
-    });
-    addEventListener("pagehide", () => events.close());
+    watch(this.element.dataset.events, () => this.refreshKeepingLength());
   }
 
   /** Refresh, and load as many rows as there were before. */
@@ -233,6 +225,61 @@ async function fetchRows(url, isGrid) {
   const wrapped = isGrid ? `<ul>${text}</ul>` : `<table><tbody>${text}</tbody></table>`;
   const page = new DOMParser().parseFromString(wrapped, "text/html");
   return [...(page.querySelector(isGrid ? "ul" : "tbody")?.children ?? [])];
+}
+
+/**
+ * Call back when the resource of the page may have changed; several changes at once are one. A page
+ * that nobody sees does not listen, since browsers have few connections to one server for all pages.
+ * @param {string | undefined} address
+ * @param {() => void} changed
+ */
+function watch(address, changed) {
+  if (!address) return;
+  let timer = 0;
+  /** @type {EventSource | null} */
+  let events = null;
+  const listen = () => {
+    events = new EventSource(address);
+    events.addEventListener("message", () => {
+      clearTimeout(timer);
+      timer = setTimeout(changed, 200);
+    });
+  };
+  const stop = () => {
+    events?.close();
+    events = null;
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) stop();
+    else if (!events) {
+      listen();
+      changed();
+    }
+  });
+  addEventListener("pagehide", stop);
+  if (!document.hidden) listen();
+}
+
+/** Say when the document of the page has changed; what is read or written there stays. */
+function startDocument() {
+  const page = document.getElementById("document");
+  if (!page) return;
+  watch(page.dataset.events, async () => {
+    const response = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+    if (document.getElementById("changed") || !response.ok) return;
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (fresh.getElementById("document")?.dataset.version === page.dataset.version) return;
+    const note = document.createElement("p");
+    note.id = "changed";
+    note.className = "note";
+    note.setAttribute("role", "status");
+    note.textContent = `${page.dataset.changed ?? ""} `;
+    const link = document.createElement("a");
+    link.href = page.dataset.view === "edit" ? location.pathname : location.href;
+    link.textContent = page.dataset.show ?? "";
+    note.append(link);
+    page.before(note);
+  });
 }
 
 /** @param {KeyboardEvent} event */
@@ -286,3 +333,4 @@ const members = document.getElementById("members");
 if (members) new MemberList(members).start();
 startCopyButtons();
 startEditor();
+startDocument();

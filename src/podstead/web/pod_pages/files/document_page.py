@@ -7,13 +7,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podstead.core.identifiers import ResourcePath
-from podstead.core.media_types import JSON_LD, N_TRIPLES, TURTLE, essence
+from podstead.core.media_types import (
+    JSON_LD,
+    N3,
+    N_QUADS,
+    N_TRIPLES,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    essence,
+)
 from podstead.previews.cards import read_cards
 from podstead.previews.drawing import draw
 from podstead.previews.kinds import Kind, kind_of, language_of
 from podstead.previews.links import Links
 from podstead.previews.statements import read_statements
 from podstead.previews.table import read_table
+from podstead.rdf.errors import NotExpressible
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest, Result
@@ -42,8 +52,24 @@ _TITLES: Final = {
     GRAPH: N_("Graph"),
     EDIT: N_("Edit"),
 }
-FORMATS: Final = {"turtle": TURTLE, "json-ld": JSON_LD, "n-triples": N_TRIPLES}
-_FORMAT_NAMES: Final = {"turtle": "Turtle", "json-ld": "JSON-LD", "n-triples": "N-Triples"}
+FORMATS: Final = {
+    "turtle": TURTLE,
+    "json-ld": JSON_LD,
+    "n-triples": N_TRIPLES,
+    "n-quads": N_QUADS,
+    "trig": TRIG,
+    "n3": N3,
+    "rdf-xml": RDF_XML,
+}
+_FORMAT_NAMES: Final = {
+    "turtle": "Turtle",
+    "json-ld": "JSON-LD",
+    "n-triples": "N-Triples",
+    "n-quads": "N-Quads",
+    "trig": "TriG",
+    "n3": "N3",
+    "rdf-xml": "RDF/XML",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +140,7 @@ class DocumentPage:
             name=name,
             breadcrumb=breadcrumb(target),
             raw=raw_url(target),
+            version="" if stored is None else stored.version,
             kind=kind,
             kind_name=kind_name(kind),
             media_type=media_type,
@@ -211,12 +238,19 @@ class DocumentPage:
         chosen = page.query_text("format")
         if chosen not in FORMATS:
             chosen = stored_as or "turtle"
-        read = await self._contents.text(page, target, FORMATS[chosen])
-        language = "json" if chosen == "json-ld" else "turtle"
-        html = await self._contents.rendered(page, "highlight", {"language": language}, read)
+        decoded, html, reason = None, None, None
+        try:
+            read = await self._contents.text(page, target, FORMATS[chosen])
+        except NotExpressible as error:
+            reason = error.reason
+        else:
+            decoded = read.decoded
+            arguments = {"language": language_of(FORMATS[chosen], "") or ""}
+            html = await self._contents.rendered(page, "highlight", arguments, read)
         return {
-            "decoded": read.decoded,
+            "decoded": decoded,
             "html": html,
+            "not_expressible": reason,
             "formats_of_text": [
                 DocumentView(key, _FORMAT_NAMES[key], f"?view={TEXT}&format={key}", key == chosen)
                 for key in FORMATS
