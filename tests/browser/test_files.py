@@ -221,7 +221,7 @@ def test_what_others_change_appears(page: Page, pod: Pod, owner: Client) -> None
 def test_a_document_that_others_change_says_so(page: Page, pod: Pod, owner: Client) -> None:
     path = f"{pod.root}private/watched.txt"
     assert owner.put(path, "first").status == 201
-    with page.expect_event("response", lambda each: "/.pages/events/" in each.url):
+    with page.expect_event("response", lambda each: each.url.endswith(f"/.pages/events{path}")):
         opened(page, pod, f"/.pages/files{path}")
     owner.put(path, "second")
     link = page.get_by_role("link", name="Show the new version")
