@@ -31,7 +31,7 @@ from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
-MAX_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+MAX_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
 """How many bytes of documents one step of a search reads."""
 
 _ROWS_AT_ONCE: Final = 256

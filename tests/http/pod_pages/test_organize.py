@@ -313,6 +313,14 @@ async def test_the_gate_decides_about_the_pages_too(
         assert (await browser.get(f"/.pages/{action}{ROOT}{path}")).path == "/.pages/sign-in"
 
 
+@pytest.mark.parametrize("action", ["rename", "move", "copy", "delete"])
+async def test_strangers_cause_no_searches(server: Server, browser: Browser, action: str) -> None:
+    await put(server.alice, "/alice/public/a/x")
+    assert (await browser.get(f"{FILES}/alice/public/a/")).path == f"{FILES}/alice/public/a/"
+    page = await browser.get(f"/.pages/{action}/alice/public/a/")
+    assert page.path == "/.pages/sign-in"
+
+
 async def test_scripts_get_json(server: Server, store: SqliteStore, alice: Browser) -> None:
     for name in ("a", "b", "to/a"):
         await put(server.alice, ROOT + name)

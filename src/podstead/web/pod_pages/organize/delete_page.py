@@ -18,7 +18,7 @@ from podstead.web.pod_pages.organize.selection import (
     Organizer,
     Selection,
     problem_text,
-    read_selection,
+    read_persons_selection,
 )
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -49,7 +49,7 @@ class DeletePage:
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         try:
-            selection = await read_selection(page)
+            selection = await read_persons_selection(page)
         except NothingSelected:
             return self._back(page.target, Notice("nothing-selected"))
         return await self._question(page, selection, [])
@@ -57,7 +57,7 @@ class DeletePage:
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, BadRequest."""
         try:
-            selection = await read_selection(page)
+            selection = await read_persons_selection(page)
         except NothingSelected:
             return self._back(page.target, Notice("nothing-selected"))
         if not selection.text("confirm"):

@@ -19,7 +19,7 @@ from podstead.web.pod_pages.organize.selection import (
     Selection,
     member_path,
     problem_text,
-    read_selection,
+    read_persons_selection,
 )
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -45,13 +45,13 @@ class RenamePage:
 
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
-        selection = await read_selection(page)
+        selection = await read_persons_selection(page)
         await self._organizer.resources.contents(page.operation("GET", selection.only.path))
         return await self._form(page, selection, selection.only.name)
 
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, BadRequest."""
-        selection = await read_selection(page)
+        selection = await read_persons_selection(page)
         source, name = selection.only.path, selection.text("new_name").strip()
         folder = parent_container(source)
         try:

@@ -91,6 +91,13 @@ class Selection:
         return only(self.fields, name) or ""
 
 
+async def read_persons_selection(page: PageRequest) -> Selection:
+    """As :func:`read_selection`, for pages that take work which strangers must not cause. Raises
+    NotAuthenticated as well."""
+    page.signed_in()
+    return await read_selection(page)
+
+
 async def read_selection(page: PageRequest) -> Selection:
     """What a page is about; the token of a form is checked.
 

@@ -39,7 +39,7 @@ from podstead.web.pod_pages.organize.selection import (
     Organizer,
     Selection,
     problem_text,
-    read_selection,
+    read_persons_selection,
 )
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -99,7 +99,7 @@ class TransferPage:
 
     async def _respond(self, page: PageRequest) -> Response:
         try:
-            selection = await read_selection(page)
+            selection = await read_persons_selection(page)
         except NothingSelected:
             notice = set_notice(self._organizer.cookies, Notice("nothing-selected"))
             return see_other(files_url(page.target), notice)
