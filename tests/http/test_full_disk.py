@@ -17,6 +17,7 @@ from podstead.resources.service import ResourceService
 from podstead.storage import disk_space
 from podstead.storage.blobs import drafts
 from podstead.storage.disk_space import DiskUsage
+from tests.support import tus
 from tests.support.application import Server, Start
 from tests.support.clock import FakeClock
 from tests.support.rdf import TURTLE
@@ -200,3 +201,34 @@ async def test_a_full_disk_is_507_everywhere_and_logged_once_a_minute(
         assert (await server.alice.get("/alice/private/a")).status == 507
     assert len(caplog.records) == 2
     assert all(record.exc_info is None for record in caplog.records)
+
+
+async def test_an_upload_that_meets_a_full_disk_continues_once_there_is_room(
+    server: Server, disk: Disk
+) -> None:
+    content = os.urandom(2 * MIB)
+    upload = await tus.created(server.alice, "/alice/private/new", len(content))
+    assert (await tus.append(server.alice, upload, 0, content[:MIB])).status == 204
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content[MIB : MIB + 300_000]
+        disk.fill()
+        yield content[MIB + 300_000 :]
+
+    answer = await tus.append(server.alice, upload, MIB, pieces(), content_length=MIB)
+    assert answer.status == 507
+    assert (await tus.create(server.alice, "/alice/private/other", 5)).status == 507
+    assert await tus.offset(server.alice, upload) == MIB
+    disk.make_room()
+    assert (await tus.append(server.alice, upload, MIB, content[MIB:])).status == 204
+    assert (await server.alice.get("/alice/private/new")).body == content
+
+
+async def test_an_agent_announces_at_most_half_of_the_free_space(
+    server: Server, disk: Disk
+) -> None:
+    """What others upload is not in the way, and what was announced and not yet sent counts."""
+    await tus.created(server.alice, "/alice/private/a", 400 * MIB)
+    answer = await tus.create(server.alice, "/alice/private/b", 200 * MIB)
+    assert answer.status == 507
+    await tus.created(server.bob, "/bob/private/b", 200 * MIB)
