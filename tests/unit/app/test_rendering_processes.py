@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import struct
 import sys
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 
 from podstead.app.adapters.rendering_processes import RenderingProcesses
+from podstead.core.errors import StorageError
 from podstead.previews.pictures import THUMBNAIL_PIXELS
 
 
@@ -85,6 +87,36 @@ async def test_a_renderer_that_takes_too_long_is_ended(monkeypatch: pytest.Monke
     assert await processes.render("highlight", {"language": "python"}, b"x", requester="x") is None
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert await thumbnail(b"") is None
+
+
+async def test_content_that_waits_for_a_process_takes_no_memory() -> None:
+    processes = RenderingProcesses(max_processes=1)
+    held = most = 0
+
+    async def content() -> bytes:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        return b"x"
+
+    async def render() -> None:
+        nonlocal held
+        arguments = {"language": "json"}
+        assert await processes.render("highlight", arguments, content, requester="x") is not None
+        held -= 1
+
+    await asyncio.gather(*(render() for _ in range(3)))
+    assert most == 1
+
+
+async def test_trouble_with_reading_is_no_missing_thumbnail() -> None:
+    async def content() -> bytes:
+        raise StorageError("The body cannot be read")
+
+    processes = RenderingProcesses(max_processes=1)
+    for _ in range(2):  # the place is given back
+        with pytest.raises(StorageError):
+            await processes.render("thumbnail", {}, content, requester="x")
 
 
 async def test_markdown_and_source_come_back_as_html() -> None:

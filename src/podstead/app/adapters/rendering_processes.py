@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from podstead.app.adapters.slots import Slots
+from podstead.previews.rendering import Content
 
 logger = logging.getLogger("podstead.previews")
 
@@ -45,12 +46,13 @@ class RenderingProcesses:
         )
 
     async def render(
-        self, task: str, arguments: Mapping[str, str], content: bytes, *, requester: str
+        self, task: str, arguments: Mapping[str, str], content: Content, *, requester: str
     ) -> bytes | None:
-        """The result, ``None`` if there is none. Raises Overloaded."""
+        """The result, ``None`` if there is none. Raises Overloaded, and what reading raises."""
         await self._slots.take(requester)
         try:
-            return await self._result(task, arguments, content)
+            read = content if isinstance(content, bytes) else await content()
+            return await self._result(task, arguments, read)
         finally:
             self._slots.give_back(requester)
 

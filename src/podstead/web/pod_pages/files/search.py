@@ -91,6 +91,7 @@ class Search:
                     found.append(_result(member, name, top))
                 if len(found) >= MAX_RESULTS or seen_members >= MAX_MEMBERS:
                     return found, False
+            await asyncio.sleep(0)  # lets other requests go on
         return found, True
 
     async def _members(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath, is_container
@@ -10,7 +10,7 @@ from podstead.core.media_types import essence
 from podstead.previews.rendering import ContentRenderer
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
-from podstead.storage.protocol import whole_body
+from podstead.storage.protocol import OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pod_pages.addresses import THUMBNAIL
@@ -94,18 +94,24 @@ class Thumbnails:
         )
 
     async def _made(self, page: PageRequest, stored: Metadata) -> bytes:
-        outcome = await self._resources.handle(page.operation("GET", stored.path))
-        representation = outcome.representation
-        if outcome.metadata is None or representation is None:
-            raise NotFound
-        body = representation.body
-        if body is None or not representation.verbatim:
-            return b""
-        # The picture may have been replaced since; its size is that of this representation.
-        if (representation.size_bytes or 0) > MAX_PICTURE_BYTES:
-            return b""
-        content = body if isinstance(body, bytes) else await whole_body(body)  # type: ignore[arg-type]  # verbatim
+        read_version = stored.version
+
+        async def content() -> bytes:
+            nonlocal read_version
+            outcome = await self._resources.handle(page.operation("GET", stored.path))
+            representation, metadata = outcome.representation, outcome.metadata
+            if representation is None or metadata is None:
+                raise NotFound
+            read_version = metadata.version
+            # It may have been replaced since.
+            if not has_thumbnail(metadata) or not representation.verbatim:
+                return b""
+            body = representation.body
+            if isinstance(body, bytes):
+                return body
+            return b"" if body is None else await whole_body(cast("OpenBody", body))
+
         requester = page.person.web_id if page.person else page.request.client_address
-        made = await self._renderer.render("thumbnail", {}, content, requester=str(requester))
-        await self._store.put(stored.path, outcome.metadata.version, made or b"")
+        made = await self._renderer.render("thumbnail", {}, content, requester=requester)
+        await self._store.put(stored.path, read_version, made or b"")
         return made or b""
