@@ -51,6 +51,8 @@ class Provider:
             CONFIGURATION: lambda: Page.of(self.configuration()),
             KEYS: lambda: Page.of(self.key_set()),
         }
+        self.posts: dict[str, Callable[[bytes, Mapping[str, str]], Page]] = {}
+        """What POST requests are answered, by path: from their content and header fields."""
         self.asked: list[str] = []
         self.released = threading.Event()
         """Until it is set, pages made by :meth:`stalled` are not answered."""
@@ -174,6 +176,16 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
                 self._send(page)
             except OSError:
                 self.close_connection = True  # who asked has gone
+
+        def do_POST(self) -> None:
+            provider.asked.append(self.path)
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            answer = provider.posts.get(self.path)
+            self._send(
+                Page(b"", status=404)
+                if answer is None
+                else answer(content, dict(self.headers.items()))
+            )
 
         def _send(self, page: Page) -> None:
             self.send_response(page.status)

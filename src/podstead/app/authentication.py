@@ -53,7 +53,7 @@ class CredentialVerification:
         self.pod_tokens = PodTokenVerifier(
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
-        self._lookups = LookupLimit(store, clock)
+        self.lookups = LookupLimit(store, clock)
         local = LocalWebIds(settings.base_url, accounts)
         self.identity_status = IdentityStatus(tokens=store, web_ids=local)
         self.event_rules = _event_rules(settings)
@@ -67,13 +67,16 @@ class CredentialVerification:
             nonces=self.nonces,
         )
         self.profiles = ProfileSources(local, store, foreign, parse, clock)
+        self.issuers = IssuerKeys(foreign, clock)
+        self.web_ids = WebIdIssuers(self.profiles)
+        self.token_rules = _token_rules(settings)
         self.resource_tokens = ResourceTokens(
-            issuers=IssuerKeys(foreign, clock),
-            web_ids=WebIdIssuers(self.profiles),
+            issuers=self.issuers,
+            web_ids=self.web_ids,
             own=own,
             proofs=self.proofs,
-            lookups=self._lookups,
-            rules=_token_rules(settings),
+            lookups=self.lookups,
+            rules=self.token_rules,
             clock=clock,
         )
 
@@ -86,7 +89,7 @@ class CredentialVerification:
             signed_requests=SignedRequests(
                 uses=self.event_uses, clock=self._clock, rules=self.event_rules, linked=linked
             ),
-            certificates=certificate_verifier(self._settings, self.profiles, self._lookups),
+            certificates=certificate_verifier(self._settings, self.profiles, self.lookups),
         )
 
 

@@ -22,6 +22,7 @@ from podstead.app.pod_account_pages import AccountPageParts
 from podstead.app.pod_pages import FileParts, build_pod_pages
 from podstead.app.resources import Owners, build_resources
 from podstead.app.sharing_pages import SharingParts
+from podstead.app.visitors import Visitors
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
@@ -274,6 +275,12 @@ def build_application(
             randomness=randomness,
         ),
         account=AccountPageParts(store=store, gate=gate, clock=clock, parse=parse_rules),
+        visitors=Visitors(
+            settings,
+            verification=verification,
+            others=foreign,
+            records=RecordStore(store, clock, randomness),
+        ),
         registration_open=registration.is_open,
     )
     root = RootEndpoint(

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from podstead import __version__
 from podstead.app.pod_account_pages import AccountPageParts, build_account_pages
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages
+from podstead.app.visitors import Visitors
 from podstead.config import Settings
 from podstead.previews.rendering import ContentRenderer
 from podstead.resources.archives import Archives
@@ -89,6 +90,7 @@ def build_pod_pages(
     files: FileParts,
     sharing: SharingParts,
     account: AccountPageParts,
+    visitors: Visitors,
     registration_open: bool,
 ) -> BuiltPages:
     """All pages of one worker. ``accounts`` finds people by the sessions of the provider, if it is
@@ -98,7 +100,9 @@ def build_pod_pages(
     cookies = CookieJar(secure=url.scheme == "https", path=PREFIX)
     renderer = PageRenderer(server_name=url.netloc, base_url=base_url)
     by_token = PeopleByPodToken(records=records, tokens=tokens, cookies=cookies)
-    people = PeopleByAnySession([*([] if accounts is None else [accounts]), by_token])
+    from_elsewhere = visitors.people(cookies)
+    kinds = [*([] if accounts is None else [accounts]), by_token, from_elsewhere]
+    people = PeopleByAnySession(kinds)
     guard = PageGuard(origin=base_url, people=people, cookies=cookies, renderer=renderer)
     contents = DocumentContents(resources=resources, renderer=files.renderer, base_url=base_url)
     documents = DocumentPage(
@@ -157,6 +161,10 @@ def build_pod_pages(
             renderer=renderer,
             cookies=cookies,
         ),
+        elsewhere=visitors.page(
+            people=from_elsewhere, everybody=people, renderer=renderer, cookies=cookies
+        ),
+        client_document=visitors.document,
         language=LanguageChoice(secure=cookies.secure),
         components=ComponentsPage(renderer),
         organizing=OrganizePages(

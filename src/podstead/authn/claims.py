@@ -62,7 +62,7 @@ def read_common_claims(token: CompactToken, *, audience: str, now_s: int) -> Com
     """Check the claims that every access token has, for any audience. Raises InvalidJose."""
     claims = token.claims
     expires_s, issued_s = claim_number(claims, "exp"), claim_number(claims, "iat")
-    if expires_s is None or issued_s is None or not _is_current(claims, issued_s, expires_s, now_s):
+    if expires_s is None or issued_s is None or not is_current(claims, now_s=now_s):
         raise InvalidJose("Access token expired or not valid yet")
     if audience not in _audience(claims.get("aud")):
         raise InvalidJose("The token is not meant for Solid resource servers")
@@ -128,7 +128,11 @@ def same_issuer(one: str, other: str) -> bool:
     return one.removesuffix("/") == other.removesuffix("/")
 
 
-def _is_current(claims: dict[str, object], issued_s: float, expires_s: float, now_s: int) -> bool:
+def is_current(claims: dict[str, object], *, now_s: int) -> bool:
+    """Whether a token is valid now and not for longer than tokens may be, by its claims."""
+    expires_s, issued_s = claim_number(claims, "exp"), claim_number(claims, "iat")
+    if expires_s is None or issued_s is None:
+        return False
     if "nbf" in claims:
         starts_s = claim_number(claims, "nbf")
         if starts_s is None or starts_s > now_s + SKEW_S:

@@ -210,7 +210,7 @@ class ResourceTokens:
         else:
             key = await own.key(token.key_id)
             candidates = () if key is None else (key,)
-        signer = _signer(token, candidates)
+        signer = signer_of(token, candidates)
         if len(text) <= MAX_CACHED_CHARACTERS:
             self._verified.put(_digest(text), replace(parsed, signer=signer), weight=len(text))
 
@@ -237,7 +237,8 @@ class ResourceTokens:
         return self._clock.now_ms() // 1000
 
 
-def _signer(token: CompactToken, candidates: tuple[PublicKey, ...]) -> PublicKey:
+def signer_of(token: CompactToken, candidates: tuple[PublicKey, ...]) -> PublicKey:
+    """The key that made the signature of the token. Raises InvalidJose if none did."""
     for key in candidates:
         try:
             verify_signature(token, key)

@@ -65,6 +65,15 @@ class WebIdIssuers:
             raise InvalidJose(str(error)) from error
         return _names(issuers, issuer)
 
+    async def named_by(self, web_id: str) -> frozenset[str]:
+        """The providers that the WebID's document names. Raises as :meth:`trusts` does."""
+        try:
+            if self._documents.is_local(web_id):
+                return await self._documents.stored(web_id) or frozenset()
+            return await self._foreign_issuers(web_id, "")
+        except UnusableDocument as error:
+            raise InvalidJose(str(error)) from error
+
     async def _foreign_issuers(self, web_id: str, issuer: str) -> frozenset[str]:
         known = self._cache.get(web_id)
         if known is not None and known.is_fresh_for(issuer, self._clock.now_ms()):

@@ -1,26 +1,32 @@
 """How does the server send content to others? With POST, through the same guard as every fetch.
 
-Only the status of the response is used. No redirect is followed and no body is read, so nobody can
-use this server to explore the network around it (A-187).
+No redirect is followed. Of the response to a notification only the status is used and no body is
+read, so nobody can use this server to explore the network around it (A-187). What a provider
+responds is read within a limit, and shown to nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from podstead.core.requester import requester
+from podstead.outbound.bodies import read_body
 from podstead.outbound.circuit_breaker import Circuit
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
 from podstead.outbound.slots import FetchSlots, Share
-from podstead.outbound.transport import exchange
+from podstead.outbound.transport import RemoteResponse, exchange
 from podstead.outbound.urls import Origin
+
+MAX_RESPONSE_BYTES = 64 * 1024
+"""The largest response of a provider that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,15 @@ class PostLimits:
     max_concurrent: int = 64
     max_concurrent_per_requester: int = 16
     max_concurrent_per_origin: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PostReply:
+    """A response as it is, whatever its status; the names of ``fields`` are in lower case."""
+
+    status: int
+    content: bytes
+    fields: Mapping[str, str]
 
 
 class Poster:
@@ -50,20 +65,38 @@ class Poster:
         if target.literal is not None:
             await self._guard.vet(target)
 
-    def _shares(self, origin: Origin) -> list[Share]:
+    def _shares(self, purpose: Purpose, origin: Origin) -> list[Share]:
         limits, client = self._limits, requester()
-        purpose = Purpose.WEBHOOK
         shares = [Share(Circuit(purpose, origin), limits.max_concurrent_per_origin)]
         if client:
             shares.append(Share((client, purpose), limits.max_concurrent_per_requester))
         return [*shares, Share(purpose, limits.max_concurrent)]
 
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> PostReply:
+        """Send the content to a provider and return the response. Raises FetchFailed."""
+        async with self._sending(url, content, headers, Purpose.PROVIDER) as response:
+            body = await read_body(
+                response.chunks,
+                content_coding=response.headers.get("Content-Encoding", ""),
+                max_wire_bytes=MAX_RESPONSE_BYTES,
+                max_content_bytes=MAX_RESPONSE_BYTES,
+            )
+            fields = {name.lower(): value for name, value in response.headers.items()}
+            return PostReply(response.status, body, fields)
+
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
         """Send the content and return the status of the response. Raises FetchFailed."""
+        async with self._sending(url, content, headers, Purpose.WEBHOOK) as response:
+            return response.status
+
+    @asynccontextmanager
+    async def _sending(
+        self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
+    ) -> AsyncIterator[RemoteResponse]:
         target = self._guard.admit(url)
         limits = self._limits
         deadline_s = asyncio.get_running_loop().time() + limits.total_timeout_s
-        async with self._slots.hold(self._shares(target.origin), deadline_s):
+        async with self._slots.hold(self._shares(purpose, target.origin), deadline_s):
             try:
                 async with asyncio.timeout_at(deadline_s):
                     destination = await self._guard.vet(target)
@@ -76,6 +109,6 @@ class Poster:
                         method="POST",
                         content=content,
                     ) as response:
-                        return response.status
+                        yield response
             except TimeoutError as error:
                 raise TooSlow from error

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podstead.outbound.fetch import Fetcher
     from podstead.outbound.foreign_documents import FetchedDocument, Purpose
     from podstead.outbound.guard import Guard
-    from podstead.outbound.posting import Poster
+    from podstead.outbound.posting import Poster, PostReply
     from podstead.outbound.resolver import SystemResolver
     from podstead.outbound.urls import Origin
 
@@ -65,6 +65,11 @@ class ForeignDocuments:
         """Send the content to the URL and return the status of the response. Raises
         OutboundError."""
         return await self._outbound().poster.post(url, content, headers)
+
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> PostReply:
+        """Send the content to a provider and return the response. Raises OutboundError."""
+        with self._blocked.noting(url):
+            return await self._outbound().poster.ask(url, content, headers)
 
     async def close(self) -> None:
         """Cancel the requests in progress."""

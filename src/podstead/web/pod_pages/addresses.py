@@ -27,6 +27,9 @@ PROFILE: Final = f"{PREFIX}/profile"
 SECURITY: Final = f"{PREFIX}/security"
 STORAGE: Final = f"{PREFIX}/storage"
 SIGN_IN: Final = f"{PREFIX}/sign-in"
+ELSEWHERE: Final = f"{PREFIX}/sign-in/elsewhere"
+CALLBACK: Final = f"{PREFIX}/sign-in/callback"
+CLIENT_DOCUMENT: Final = f"{PREFIX}/client.jsonld"
 SIGN_OUT: Final = f"{PREFIX}/sign-out"
 RENAME: Final = f"{PREFIX}/rename"
 MOVE: Final = f"{PREFIX}/move"
@@ -103,6 +106,11 @@ def link_url(secret: str) -> str:
 def sign_in_url(afterwards: str) -> str:
     """The page for signing in, which leads to ``afterwards``."""
     return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
+
+
+def elsewhere_url(afterwards: str | None) -> str:
+    """The page for signing in with an identity of another server."""
+    return ELSEWHERE if afterwards is None else f"{ELSEWHERE}?next={quote(afterwards, safe='/')}"
 
 
 def target_of(request: Request) -> ResourcePath:

@@ -19,6 +19,7 @@ from podstead.web.pod_pages.files.thumbnails import Thumbnails
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.organize.routes import OrganizePages, organize_routes
 from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
+from podstead.web.pod_pages.sign_in.elsewhere_page import ClientDocument, ElsewherePage
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.pod_pages.transfers.page_uploads import PageUploads
@@ -42,6 +43,8 @@ class PodPages:
     search: Search
     events: PageEvents
     sign_in: SignInPage
+    elsewhere: ElsewherePage
+    client_document: ClientDocument
     language: LanguageChoice
     components: ComponentsPage
     sharing: SharingPages
@@ -69,12 +72,21 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
         route(addresses.SEARCH, GET=pages.search.get),
         route(addresses.EVENTS + REST, GET=pages.events.get),
         route(addresses.SIGN_IN, GET=pages.sign_in.get, POST=pages.sign_in.post),
+        route(addresses.ELSEWHERE, GET=pages.elsewhere.get, POST=pages.elsewhere.post),
+        route(addresses.CALLBACK, GET=pages.elsewhere.callback),
+        client_document_route(pages.client_document),
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),
         route(addresses.COMPONENTS, GET=pages.components.get),
         *organize_routes(guard, pages.organizing),
         *sharing_routes(guard, pages.sharing),
     )
+
+
+def client_document_route(document: ClientDocument) -> Route:
+    """What this server is to providers elsewhere."""
+    path = ResourcePath(addresses.CLIENT_DOCUMENT)
+    return Route(path, {"GET": document.get, "HEAD": document.get}, Access.OWN)
 
 
 def asset_route() -> Route:

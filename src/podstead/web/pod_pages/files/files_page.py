@@ -5,7 +5,7 @@ from __future__ import annotations
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, is_container
 from podstead.web.browser_responses import see_other
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.addresses import SHARED, files_url
 from podstead.web.pod_pages.files.container_page import ContainerPage
 from podstead.web.pod_pages.files.document_page import DocumentPage
 from podstead.web.pod_pages.page_request import PageRequest
@@ -21,13 +21,15 @@ class FilesPage:
 
     async def home(self, page: PageRequest) -> Response:
         """``/.pages/`` leads to the person's pod. Raises NotAuthenticated, NotFound."""
+        if not page.signed_in().pods:
+            return see_other(SHARED)  # a visitor, who has an identity elsewhere
         return see_other(files_url(_first_pod(page)))
 
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         if target == ROOT:
-            return see_other(files_url(_first_pod(page)))
+            return await self.home(page)
         if is_container(target):
             return await self._containers.get(page, target)
         return await self._documents.get(page, target)

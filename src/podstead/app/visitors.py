@@ -1,0 +1,117 @@
+"""How is signing in at providers elsewhere built?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from podstead.app.authentication import CredentialVerification
+from podstead.authn.elsewhere.id_tokens import IdTokens
+from podstead.authn.elsewhere.providers import Providers
+from podstead.authn.elsewhere.visits import Answered, OwnClient, Visits
+from podstead.authn.identity_status import LocalWebIds
+from podstead.config import Settings
+from podstead.outbound.foreign_documents import DocumentFetcher
+from podstead.storage.record_store import RecordStore
+from podstead.web.authority import is_loopback_url
+from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages.addresses import CALLBACK, CLIENT_DOCUMENT
+from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sign_in.elsewhere_page import ClientDocument, ElsewherePage
+from podstead.web.pod_pages.sign_in.visitor_sessions import PeopleFromElsewhere
+
+
+class ProviderResponse(Protocol):
+    """The response to a request to another server."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def content(self) -> bytes: ...
+    @property
+    def fields(self) -> Mapping[str, str]: ...
+
+
+class OtherServers(DocumentFetcher, Protocol):
+    """Sends requests to other servers."""
+
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
+        """The response to a POST. Raises OutboundError."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asks:
+    """Sends requests to providers."""
+
+    others: OtherServers
+
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+        response = await self.others.ask(url, content, headers)
+        return Answered(response.status, response.content, response.fields)
+
+
+class Visitors:
+    """What signing in elsewhere consists of, for one worker."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        verification: CredentialVerification,
+        others: OtherServers,
+        records: RecordStore,
+    ) -> None:
+        base_url = settings.base_url
+        self._records = records
+        self._local: LocalWebIds = verification.profiles.local
+        self._id_tokens = IdTokens(
+            issuers=verification.issuers,
+            web_ids=verification.web_ids,
+            rules=verification.token_rules,
+            clock=records.clock,
+        )
+        client = OwnClient(
+            name=f"Podstead ({urlsplit(base_url).netloc})",
+            uri=f"{base_url}/",
+            redirect_uri=base_url + CALLBACK,
+            # Nobody else can read a document of this machine.
+            document_url=None if is_loopback_url(base_url) else base_url + CLIENT_DOCUMENT,
+        )
+        self._visits = Visits(
+            client=client,
+            providers=Providers(
+                documents=others, web_ids=verification.web_ids, rules=verification.token_rules
+            ),
+            asks=_Asks(others),
+            id_tokens=self._id_tokens,
+            records=records,
+            lookups=verification.lookups,
+        )
+        self.document = ClientDocument(client, base_url=base_url)
+
+    def people(self, cookies: CookieJar) -> PeopleFromElsewhere:
+        """The people who are signed in by other providers."""
+        return PeopleFromElsewhere(
+            records=self._records, id_tokens=self._id_tokens, local=self._local, cookies=cookies
+        )
+
+    def page(
+        self,
+        *,
+        people: PeopleFromElsewhere,
+        everybody: People,
+        renderer: PageRenderer,
+        cookies: CookieJar,
+    ) -> ElsewherePage:
+        """The page on which people sign in."""
+        return ElsewherePage(
+            visits=self._visits,
+            people=people,
+            everybody=everybody,
+            renderer=renderer,
+            cookies=cookies,
+            randomness=self._records.randomness,
+        )
