@@ -1,0 +1,152 @@
+"""Visitors in a real browser, who sign in at another provider: a second server of ours, and the
+Community Solid Server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser_people import violations
+from tests.support.client import Client
+from tests.support.community_server import running_community_server
+from tests.support.people import PASSWORD, Account
+from tests.support.server import ServerProcess, running_server
+
+pytestmark = pytest.mark.needs("chromium")
+
+TURTLE = "text/turtle"
+WIDTHS = (360, 1280)
+WEB_ID = "WebID or address of your provider"
+NOTHING_HERE = "There is no provider at this address"
+
+
+@pytest.fixture(scope="module")
+def pods(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server without accounts, where Alice has a pod."""
+    root = tmp_path_factory.mktemp("pods") / "root"
+    with running_server(ServerProcess(root=root)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def alice(pods: ServerProcess) -> Iterator[Client]:
+    with Client(pods) as public:
+        sent = json.dumps({"name": "alice"})
+        headers = {"Content-Type": "application/json"}
+        made = json.loads(public.request("POST", "/.pods", sent, headers).body)
+    with Client(pods, token=made["token"]) as owner:
+        yield owner
+
+
+def share(pods: ServerProcess, alice: Client, web_id: str) -> None:
+    """Give somebody access to Alice's photos."""
+    alice.put("/alice/photos/sea.txt", "the sea", "text/plain")
+    rules = f"""@prefix acl: <http://www.w3.org/ns/auth/acl#>.
+<#owner> a acl:Authorization; acl:agent <{pods.base_url}/alice/#me>; acl:accessTo <./>;
+  acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.
+<#visitor> a acl:Authorization; acl:agent <{web_id}>; acl:accessTo <./>; acl:default <./>;
+  acl:mode acl:Read."""
+    assert alice.put("/alice/photos/.acl", rules, TURTLE).status < 300
+
+
+def begin(page: Page, pods: ServerProcess, typed: str) -> None:
+    page.goto(f"{pods.base_url}/.pages/sign-in")
+    page.get_by_label(WEB_ID).fill(typed)
+    page.get_by_role("button", name="Continue").click()
+
+
+def see_the_photo(page: Page, pods: ServerProcess) -> None:
+    """What every visitor is here for."""
+    page.wait_for_url(f"{pods.base_url}/.pages/shared")
+    page.get_by_role("link", name="photos").click()
+    page.get_by_role("link", name="sea.txt").click()
+    expect(page.get_by_role("heading", name="sea.txt")).to_be_visible()
+    page.goto(f"{pods.base_url}/.pages/files/alice/settings/")
+    expect(page.get_by_role("heading", name="You have no access")).to_be_visible()
+
+
+@pytest.mark.parametrize("with_scripts", [True, False])
+def test_a_person_of_another_server_sees_what_was_shared(
+    chromium: Browser,
+    pods: ServerProcess,
+    alice: Client,
+    provider: ServerProcess,
+    person: Account,
+    *,
+    with_scripts: bool,
+) -> None:
+    share(pods, alice, person.web_id)
+    page = chromium.new_context(java_script_enabled=with_scripts).new_page()
+    begin(page, pods, person.web_id)
+    page.wait_for_url(f"{provider.base_url}/**")
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("button", name="Allow", exact=True).click()
+    see_the_photo(page, pods)
+    page.context.close()
+
+
+def test_a_person_of_the_community_solid_server_sees_what_was_shared(
+    page: Page, pods: ServerProcess, alice: Client, tmp_path: Path
+) -> None:
+    with running_community_server(tmp_path) as community:
+        carol = community.create_agent("carol")
+        share(pods, alice, carol.web_id)
+        begin(page, pods, carol.web_id)
+        page.wait_for_url(f"{community.base_url}**")
+        page.get_by_label("Email").fill("carol@example.com")
+        page.get_by_label("Password").fill("password123")
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("button", name="Authorize").click()
+        see_the_photo(page, pods)
+
+
+def test_who_declines_at_the_provider_is_told_what_to_do(
+    page: Page, pods: ServerProcess, provider: ServerProcess, person: Account
+) -> None:
+    begin(page, pods, person.web_id)
+    page.wait_for_url(f"{provider.base_url}/**")
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("button", name="Deny").click()
+    expect(page.get_by_text("The provider did not sign you in")).to_be_visible()
+    expect(page.get_by_label(WEB_ID)).to_be_visible()
+
+
+def tour(page: Page, pods: ServerProcess, person: Account) -> Iterator[str]:
+    """The pages that visitors see before they are signed in."""
+    page.goto(f"{pods.base_url}/.pages/sign-in")
+    yield "sign-in"
+    begin(page, pods, pods.base_url)
+    page.get_by_text(NOTHING_HERE).wait_for()
+    yield "no provider"
+    page.route(f"{person.provider.base_url}/**", lambda route: route.abort())
+    with page.expect_response("**/.pages/sign-in/elsewhere*") as answered:
+        begin(page, pods, person.web_id)
+    shown = answered.value.text().replace("http-equiv", "data-http-equiv")
+    page.route("**/leaving", lambda route: route.fulfill(body=shown, content_type="text/html"))
+    page.goto(f"{pods.base_url}/leaving")
+    page.get_by_role("link", name="Continue to").wait_for()
+    yield "leaving"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_every_page_fits(
+    chromium: Browser, pods: ServerProcess, person: Account, axe: str, scheme: str
+) -> None:
+    for width in WIDTHS:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 700},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        page = context.new_page()
+        for name in tour(page, pods, person):
+            assert violations(page, axe) == {}, name
+            assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), name
+        context.close()
