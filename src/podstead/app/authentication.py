@@ -49,6 +49,7 @@ class CredentialVerification:
         """``keys`` sign simple tokens; ``own`` and ``accounts`` belong to this server's provider,
         if it has one."""
         self._settings = settings
+        self.own = own
         self._clock = clock
         self.pod_tokens = PodTokenVerifier(
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens

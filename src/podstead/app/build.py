@@ -279,6 +279,7 @@ def build_application(
             settings,
             verification=verification,
             others=foreign,
+            provider_routes=provider_routes,
             records=RecordStore(store, clock, randomness),
         ),
         registration_open=registration.is_open,

@@ -12,6 +12,8 @@ from podstead.app.adapters.stored_audit import StoredAudit
 from podstead.app.console import build_console
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
+from podstead.app.visitors import own_client
+from podstead.authn.elsewhere.requests import client_document
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.proofs import Proofs
@@ -20,7 +22,7 @@ from podstead.authn.web_id_documents import ProfileSources
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
-from podstead.core.media_types import essence
+from podstead.core.media_types import JSON_LD, essence
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
@@ -47,6 +49,7 @@ from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
 from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.pod_pages.addresses import CLIENT_DOCUMENT
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
 
@@ -103,7 +106,9 @@ class Provider:
         loopback = is_loopback_url(settings.base_url)
         clients = ClientDirectory(
             records=records,
-            documents=ClientDocumentReader(settings.base_url, resources, foreign),
+            documents=ClientDocumentReader(
+                settings.base_url, resources, foreign, own=_own_client_document(settings.base_url)
+            ),
             parse=parse,
             allow_http=loopback,
         )
@@ -265,10 +270,19 @@ class ClientDocumentReader:
     This server sends no requests to itself over the network (A-190).
     """
 
-    def __init__(self, base_url: str, resources: ResourceService, foreign: ClientDocuments) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        resources: ResourceService,
+        foreign: ClientDocuments,
+        *,
+        own: FetchedDocument,
+    ) -> None:
+        """``own`` describes this server itself as a client."""
         self._base_url = base_url
         self._resources = resources
         self._foreign = foreign
+        self._own = own
 
     async def origin_of(self, url: str) -> str | None:
         """The origin that a document is fetched from; ``None`` for a document of this server.
@@ -282,6 +296,8 @@ class ClientDocumentReader:
         """Fetch the document at the URL. Raises OutboundError."""
         if not self._is_own(url):
             return await self._foreign.fetch(url, purpose)
+        if url == self._own.final_url:
+            return self._own
         try:
             path = parse_path(url[len(self._base_url) :].encode())
             operation = Operation("GET", path, InMemoryBody(), accept="*/*")  # as it is stored
@@ -293,6 +309,11 @@ class ClientDocumentReader:
         representation = outcome.representation
         media_type = essence(representation.content_type)
         return FetchedDocument(await _content(representation), media_type, url)
+
+
+def _own_client_document(base_url: str) -> FetchedDocument:
+    url = base_url + CLIENT_DOCUMENT
+    return FetchedDocument(client_document(url, own_client(base_url).metadata), JSON_LD, url)
 
 
 async def _content(representation: Representation) -> bytes:

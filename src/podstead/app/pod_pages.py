@@ -156,6 +156,7 @@ def build_pod_pages(
         sign_in=SignInPage(
             by_token=by_token.sign_in if settings.simple_tokens else None,
             account_sign_in=None if accounts is None else "/idp/login",
+            account_provider=settings.issuer if settings.idp_base_url else None,
             people=people,
             invalid_credentials=invalid_credentials,
             renderer=renderer,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from podstead.app.authentication import CredentialVerification
+from podstead.app.own_provider import OwnProviderRequests
 from podstead.authn.elsewhere.id_tokens import IdTokens
 from podstead.authn.elsewhere.providers import Providers
 from podstead.authn.elsewhere.visits import Answered, OwnClient, Visits
@@ -22,6 +23,7 @@ from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sign_in.elsewhere_page import ClientDocument, ElsewherePage
 from podstead.web.pod_pages.sign_in.visitor_sessions import PeopleFromElsewhere
+from podstead.web.routes import Route
 
 
 class ProviderResponse(Protocol):
@@ -47,10 +49,24 @@ class _Asks:
     """Sends requests to providers."""
 
     others: OtherServers
+    own: OwnProviderRequests | None
 
     async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+        if self.own is not None and self.own.holds(url):
+            return await self.own.ask(url, content, headers)
         response = await self.others.ask(url, content, headers)
         return Answered(response.status, response.content, response.fields)
+
+
+def own_client(base_url: str) -> OwnClient:
+    """What this server is to providers."""
+    return OwnClient(
+        name=f"Podstead ({urlsplit(base_url).netloc})",
+        uri=f"{base_url}/",
+        redirect_uri=base_url + CALLBACK,
+        # Nobody else can read a document of this machine.
+        document_url=None if is_loopback_url(base_url) else base_url + CLIENT_DOCUMENT,
+    )
 
 
 class Visitors:
@@ -62,30 +78,32 @@ class Visitors:
         *,
         verification: CredentialVerification,
         others: OtherServers,
+        provider_routes: Sequence[Route],
         records: RecordStore,
     ) -> None:
+        """``provider_routes`` are those of this server's provider, if it has one."""
+        own = None
+        if settings.idp_base_url:
+            own = OwnProviderRequests(settings.issuer, provider_routes, others)
         base_url = settings.base_url
         self._records = records
         self._local: LocalWebIds = verification.profiles.local
         self._id_tokens = IdTokens(
             issuers=verification.issuers,
             web_ids=verification.web_ids,
+            own=verification.own,
             rules=verification.token_rules,
             clock=records.clock,
         )
-        client = OwnClient(
-            name=f"Podstead ({urlsplit(base_url).netloc})",
-            uri=f"{base_url}/",
-            redirect_uri=base_url + CALLBACK,
-            # Nobody else can read a document of this machine.
-            document_url=None if is_loopback_url(base_url) else base_url + CLIENT_DOCUMENT,
-        )
+        client = own_client(base_url)
         self._visits = Visits(
             client=client,
             providers=Providers(
-                documents=others, web_ids=verification.web_ids, rules=verification.token_rules
+                documents=own or others,
+                web_ids=verification.web_ids,
+                rules=verification.token_rules,
             ),
-            asks=_Asks(others),
+            asks=_Asks(others, own),
             id_tokens=self._id_tokens,
             records=records,
             lookups=verification.lookups,

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import pytest
 
 from tests.http.pod_pages.test_sharing import words
-from tests.support.application import BASE, Server, Start
+from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
@@ -154,7 +154,7 @@ async def test_a_visitor_sees_what_is_shared_with_the_web_id(
     assert elsewhere.web_id.partition("://")[2] in words(page)
     assert (await browser.get("/.pages/files/alice/private/")).status == 200
     assert (await browser.get("/.pages/files/alice/settings/")).status == 403
-    assert (await browser.get("/.pages/")).path == "/.pages/shared"
+    assert (await browser.get("/.pages/files/")).path == "/.pages/shared"
 
 
 async def test_a_provider_can_be_named_instead_of_a_web_id(
@@ -482,3 +482,35 @@ async def test_a_public_server_names_itself_by_a_document(start: Start) -> None:
     assert document["client_id"] == "https://pods.example/.pages/client.jsonld"
     assert document["redirect_uris"] == ["https://pods.example/.pages/sign-in/callback"]
     assert document["token_endpoint_auth_method"] == "none"
+
+
+# --- the provider of this server, at another origin ------------------------------------------
+
+PROVIDER = "http://127.0.0.1:3000"
+
+
+@pytest.mark.parametrize("typed", [PROVIDER, f"{BASE}/alice/#me", None])
+async def test_people_with_accounts_sign_in_at_the_provider_of_the_server(
+    start: Start, typed: str | None
+) -> None:
+    """Without a request of the server to itself over the network."""
+    server = await start(idp=True, idp_base_url=PROVIDER)
+    pods = Browser(server.application)
+    page = await pods.get(SIGN_IN)
+    if typed is None:
+        form = next(form for form in page.forms if form.fields.get("identity"))
+        page = await pods.post(form.action, dict(form.fields))
+    else:
+        page = await pods.send(page, ELSEWHERE, identity=typed)
+    assert page.status == 200, page.text
+    address = unescape(re.findall(r'<a class="button" href="([^"]+)"', page.text)[-1])
+    assert address.startswith(f"{PROVIDER}/idp/auth?")
+    provider = Browser(server.application, base_url=PROVIDER)
+    page = await provider.get(address)
+    typed_there = {"username": "alice", "password": password_of("alice")}
+    page = await provider.send(page, page.path, **typed_there)
+    page = await provider.send(page, page.path)
+    assert page.url.startswith(f"{BASE}{CALLBACK}?"), page.text
+    page = await pods.get(page.url.removeprefix(BASE))
+    assert page.status == 200, page.text
+    assert (await pods.get("/.pages/files/")).path == "/.pages/files/alice/"

@@ -18,12 +18,13 @@ from podstead.authn.claims import (
 )
 from podstead.authn.elsewhere.problems import VisitFailed, VisitProblem
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.resource_tokens import TokenRules, signer_of
+from podstead.authn.resource_tokens import OwnProvider, TokenRules, signer_of
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
 from podstead.jose.compact import CompactToken, claim_text, read_token
 from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import PublicKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,17 @@ class IdTokens:
     """Verifies ID tokens that this server has asked for."""
 
     def __init__(
-        self, *, issuers: IssuerKeys, web_ids: WebIdIssuers, rules: TokenRules, clock: Clock
+        self,
+        *,
+        issuers: IssuerKeys,
+        web_ids: WebIdIssuers,
+        own: OwnProvider | None,
+        rules: TokenRules,
+        clock: Clock,
     ) -> None:
         self._issuers = issuers
         self._web_ids = web_ids
+        self._own = own
         self._rules = rules
         self._clock = clock
 
@@ -51,7 +59,7 @@ class IdTokens:
         try:
             token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
             web_id = self._read(token, expected)
-            signer_of(token, await self._issuers.candidates(token, expected.issuer))
+            signer_of(token, await self._candidates(token, expected.issuer))
         except RemoteUnavailable as error:
             raise VisitFailed(VisitProblem.UNREACHABLE) from error
         except InvalidJose as error:
@@ -59,6 +67,14 @@ class IdTokens:
         if not await self.is_trusted(web_id, expected.issuer):
             raise VisitFailed(VisitProblem.NOT_TRUSTED)
         return web_id
+
+    async def _candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
+        """The keys that may have signed the token; those of this server are at hand."""
+        own = self._own
+        if own is None or not same_issuer(own.issuer, issuer):
+            return await self._issuers.candidates(token, issuer)
+        key = await own.key(token.key_id)
+        return () if key is None else (key,)
 
     async def is_trusted(self, web_id: str, issuer: str) -> bool:
         """Whether the document of the WebID names the issuer now. Raises VisitFailed if it cannot

@@ -37,11 +37,14 @@ class SignInPage:
         invalid_credentials: InvalidCredentialLimit,
         renderer: PageRenderer,
         cookies: CookieJar,
+        account_provider: str | None = None,
     ) -> None:
         """``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
-        the provider's sign-in page, if its sessions are valid for these pages."""
+        the provider's sign-in page, if its sessions are valid for these pages; ``account_provider``
+        is the issuer of this server's provider at another origin."""
         self._by_token = by_token
         self._account_sign_in = account_sign_in
+        self._account_provider = account_provider
         self._people = people
         self._invalid_credentials = invalid_credentials
         self._renderer = renderer
@@ -58,6 +61,7 @@ class SignInPage:
             afterwards=afterwards,
             action=sign_in_url(afterwards),
             account_sign_in=self._account_sign_in,
+            account_provider=self._account_provider,
             with_token=self._by_token is not None,
         )
 
