@@ -114,7 +114,7 @@ def test_who_declines_at_the_provider_is_told_what_to_do(
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.get_by_role("button", name="Deny").click()
+    page.get_by_role("button", name="Do not allow").click()
     expect(page.get_by_text("The provider did not sign you in")).to_be_visible()
     expect(page.get_by_label(WEB_ID)).to_be_visible()
 
@@ -126,10 +126,10 @@ def tour(page: Page, pods: ServerProcess, person: Account) -> Iterator[str]:
     begin(page, pods, pods.base_url)
     page.get_by_text(NOTHING_HERE).wait_for()
     yield "no provider"
-    page.route(f"{person.provider.base_url}/**", lambda route: route.abort())
-    with page.expect_response("**/.pages/sign-in/elsewhere*") as answered:
-        begin(page, pods, person.web_id)
-    shown = answered.value.text().replace("http-equiv", "data-http-equiv")
+    answered = page.request.post(
+        f"{pods.base_url}/.pages/sign-in/elsewhere", form={"identity": person.web_id}
+    )
+    shown = answered.text().replace("http-equiv", "data-http-equiv")  # it would lead on at once
     page.route("**/leaving", lambda route: route.fulfill(body=shown, content_type="text/html"))
     page.goto(f"{pods.base_url}/leaving")
     page.get_by_role("link", name="Continue to").wait_for()
