@@ -1,9 +1,9 @@
 """How does the server read and write cookies?
 
 No script can read them, and no browser sends them with the forms of other sites. If the server is
-reached over https, the names of cookies begin with a prefix that makes browsers refuse cookies of
-that name from anywhere else (RFC 6265bis section 4.1.3); over plain http no client would accept
-such a cookie.
+reached over https, the names of cookies begin with ``__Host-`` or ``__Secure-``, so that browsers
+refuse cookies of that name from anywhere else; over plain http no client would accept such a
+cookie.
 """
 
 from __future__ import annotations
