@@ -232,6 +232,32 @@ def test_an_upload_can_be_cancelled_and_tried_again(page: Page, pod: Pod, owner:
     assert stored(pod, "film.mp4") is None
 
 
+def test_what_failed_is_listed_among_many(page: Page, pod: Pod) -> None:
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    many = [file(f"{number}.txt", b"x") for number in range(220)]
+    page.locator(CHOOSE).set_input_files([*many, file("bad.ttl", b"<a> <", "text/turtle")])
+    news(page, "failed: 1")
+    expect(page.locator(".upload-list").get_by_text("bad.ttl")).to_be_visible()
+    assert page.locator(".upload-list li").count() < 210
+
+
+def test_a_name_is_never_html(page: Page, pod: Pod, owner: Client) -> None:
+    name = "<img src=x onerror=document.title='evil'>.txt"
+    segment = "%3Cimg%20src=x%20onerror=document.title='evil'%3E.txt"
+    owner.put(f"{pod.root}private/{segment}", "old", "text/plain")
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    page.locator(CHOOSE).set_input_files([file(name, b"new")])
+    dialog = page.get_by_role("dialog", name="The name is taken")
+    expect(dialog).to_contain_text(name)
+    dialog.get_by_role("button", name="Keep both").click()
+    news(page, "Files: 1")
+    assert page.locator("[data-uploads] img").count() == 0
+    assert "evil" not in page.title()
+    assert stored(pod, segment.replace(".txt", "%20(2).txt")) == b"new"
+
+
 def test_the_form_works_without_scripts(
     chromium: Browser, pod: Pod, owner: Client, tmp_path: Path
 ) -> None:

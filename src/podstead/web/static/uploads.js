@@ -8,7 +8,7 @@ const SMALL_BYTES = 256 * 1024; // in one request
 const MAX_ATTEMPTS = 12; // without any progress
 const MAX_DELAY_MS = 20_000;
 const WINDOW_MS = 8_000; // over which the speed is measured
-const SHOWN_ROWS = 200;
+const SHOWN_ROWS = 200; // and every one that failed
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 const MEMORY = "podstead-upload ";
 
@@ -208,6 +208,8 @@ class Upload {
   /** @param {State} state */
   set(state) {
     this.state = state;
+    const { element } = this.row;
+    if (state === "failed" && !element.isConnected) this.all.list.append(element);
     this.all.changed();
   }
 
@@ -488,7 +490,7 @@ class Uploads {
     const size = counted.reduce((sum, { file }) => sum + file.size, 0);
     const sent = counted.reduce((sum, upload) => sum + upload.sent, 0);
     const done = counted.filter(({ state }) => state === "done").length;
-    this.uploads.slice(0, SHOWN_ROWS).forEach(({ row }) => row.show());
+    for (const { row } of this.uploads) if (row.element.isConnected) row.show();
     this.total.value = size ? sent / size : 0;
     const parts = [
       this.text("files", { done: this.number(done), count: this.number(counted.length) }),
