@@ -274,7 +274,13 @@ def build_application(
             clock=clock,
             randomness=randomness,
         ),
-        account=AccountPageParts(store=store, gate=gate, clock=clock, parse=parse_rules),
+        account=AccountPageParts(
+            store=store,
+            gate=gate,
+            clock=clock,
+            parse=parse_rules,
+            own_account=provider.own_account if provider and not parted_hosts else None,
+        ),
         visitors=Visitors(
             settings,
             verification=verification,

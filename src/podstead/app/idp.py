@@ -41,15 +41,18 @@ from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
+from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
 from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocumentEndpoint
 from podstead.web.idp.page_people import PeopleByAccount
+from podstead.web.idp.person_pages import OwnAccountPages
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.addresses import CLIENT_DOCUMENT
+from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
 
@@ -86,6 +89,7 @@ class Provider:
             clock=clock,
         )
         self._settings = settings
+        self._account_pages: AccountPages | None = None
 
     def routes(
         self,
@@ -191,9 +195,10 @@ class Provider:
                 ),
             ),
         )
+        self._account_pages = pages.account
         routes = (
             *protocol_routes(protocol, userinfo, credentials),
-            *pages,
+            *pages.routes,
             *build_console(settings, accounts=self.accounts, people=self.people()),
         )
         if nostr is None:
@@ -206,6 +211,17 @@ class Provider:
         secure = self.issuer.startswith("https:")
         return PeopleByAccount(
             sessions=Sessions(self.accounts.records), cookies=Cookies(secure=secure)
+        )
+
+    def own_account(self, renderer: PageRenderer) -> OwnAccountPages | None:
+        """What the pages of pods show of a person's account; ``None`` before :meth:`routes`."""
+        if self._account_pages is None:
+            return None
+        return OwnAccountPages(
+            account=self._account_pages,
+            sessions=Sessions(self.accounts.records),
+            cookies=Cookies(secure=self.issuer.startswith("https:")),
+            renderer=renderer,
         )
 
     def nostr(

@@ -89,10 +89,18 @@ class PasskeyServices:
     sign_in: PasskeySignIn
 
 
+@dataclass(frozen=True, slots=True)
+class ProviderPages:
+    """The routes of the provider's pages, and what knows everything about an account."""
+
+    routes: tuple[Route, ...]
+    account: AccountPages
+
+
 def build_pages(
     base_url: str, *, pods_url: str, accounts: AccountServices, services: PageServices
-) -> tuple[Route, ...]:
-    """All routes of the pages of one worker. They are at ``base_url``, and the pods at
+) -> ProviderPages:
+    """All pages of one worker. They are at ``base_url``, and the pods at
     ``pods_url``."""
     records = accounts.records
     store, clock, randomness = records.store, records.clock, records.randomness
@@ -274,7 +282,7 @@ def build_pages(
         )
         routes += certificate_routes(guard, own_certificates)
     if known is None:
-        return routes
+        return ProviderPages(routes, pages.account)
     endpoints = PasskeyEndpoints(
         party=known.party,
         server_name=url.netloc,
@@ -289,7 +297,8 @@ def build_pages(
         base_url=base_url,
     )
     own = PasskeyPages(passkeys=known.passkeys, sessions=sessions, cookies=cookies)
-    return (*routes, *passkey_routes(guard, endpoints, own))
+    routes = (*routes, *passkey_routes(guard, endpoints, own))
+    return ProviderPages(routes, pages.account)
 
 
 def _build_passkeys(accounts: AccountServices, services: PageServices) -> PasskeyServices | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from podstead.config import Settings
@@ -17,6 +18,7 @@ from podstead.web.pod_pages.account.home_page import HomePage
 from podstead.web.pod_pages.account.profile_page import ProfilePage
 from podstead.web.pod_pages.account.profiles import Profiles
 from podstead.web.pod_pages.account.routes import PersonPages, account_page_routes
+from podstead.web.pod_pages.account.security_page import SecurityPage, ShownAccount
 from podstead.web.pod_pages.account.storage_page import StoragePage
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -31,6 +33,8 @@ class AccountPageParts:
     gate: Gate
     clock: Clock
     parse: RdfParser
+    own_account: Callable[[PageRenderer], ShownAccount | None] | None
+    """Creates what shows an account of the provider, if the provider is at this origin."""
 
 
 def build_account_pages(
@@ -67,6 +71,10 @@ def build_account_pages(
                 ),
                 renderer=renderer,
                 guard=guard,
+            ),
+            security=SecurityPage(
+                own_account=None if parts.own_account is None else parts.own_account(renderer),
+                renderer=renderer,
             ),
         ),
     )

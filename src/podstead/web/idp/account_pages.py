@@ -8,7 +8,7 @@ current password or by signing in again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.errors import (
@@ -44,7 +44,7 @@ from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_credentials import RemainingCredentials
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.self_service import EventsOf
-from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
+from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
@@ -68,6 +68,16 @@ _FIELDS: Final[Mapping[tuple[str, type[PodsteadError]], str]] = {
     ("password", WrongCurrentPassword): "password-current",
 }
 """The field of a form at which an error is shown."""
+
+
+_FLASH_MESSAGES: Final[Mapping[type[PodsteadError], str]] = {
+    UnusableEmail: "email-unusable",
+    EmailTaken: "email-taken",
+    UnusablePassword: "password-unusable",
+    PasswordsDiffer: "passwords-differ",
+    WrongCurrentPassword: "wrong-current-password",
+}
+"""What the pages of pods say about an error."""
 
 
 class AccountPages:
@@ -237,6 +247,10 @@ class AccountPages:
     ) -> Response:
         if not browser_request.wants_page:
             raise error
+        if browser_request.back is not None:
+            name = _FLASH_MESSAGES[type(error)]
+            flash = self._cookies.set_flash_message(FlashMessage(name, typed_email))
+            return see_other(browser_request.back, flash)
         status = 400 if isinstance(error, WrongCurrentPassword) else status_of(error)[0]
         field = _FIELDS[form, type(error)]
         return await self._page(
@@ -249,7 +263,9 @@ class AccountPages:
         if not browser_request.wants_page:
             return json_response(204, None, *headers)
         return see_other(
-            ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message)), *headers
+            browser_request.account_address,
+            self._cookies.set_flash_message(FlashMessage(flash_message)),
+            *headers,
         )
 
     def _signed_out(self, browser_request: BrowserRequest) -> Response:
@@ -278,62 +294,63 @@ class AccountPages:
         errors: Mapping[str, str] | None = None,
         typed_email: str = "",
     ) -> Response:
-        owner = browser_request.owner()
+        flash = browser_request.flash_message
+        facts = await self.facts(
+            browser_request.owner(), changed=None if flash is None else flash.name
+        )
+        return self._renderer.page(
+            "account.html", status=status, errors=errors or {}, typed_email=typed_email, **facts
+        )
+
+    async def facts(self, owner: OpenSession, *, changed: str | None) -> dict[str, Any]:
+        """Everything that pages show about the account, by the names of the templates; ``changed``
+        is what the person has just changed. Raises StorageError."""
         account = owner.account
         sessions = await self._sessions.of_account(account)
-        return self._renderer.page(
-            "account.html",
-            status=status,
-            account=account,
-            pod_uri=self._pod_uri(owner),
-            csrf_token=owner.session.csrf_token,
-            flash_message=browser_request.flash_message.name
-            if browser_request.flash_message
-            else None,
-            errors=errors or {},
-            typed_email=typed_email,
-            current=owner.session.public_id,
-            sessions=[(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            applications=shown_applications(
+        return {
+            "account": account,
+            "pod_uri": self._pod_uri(owner),
+            "csrf_token": owner.session.csrf_token,
+            "flash_message": changed,
+            "current": owner.session.public_id,
+            "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
+            "applications": shown_applications(
                 await self._connected_clients.of_account(account.account_id),
                 base_url=self._base_url,
             ),
-            credentials=await self._credentials.of(account.account_id),
-            passkeys=(
+            "credentials": await self._credentials.of(account.account_id),
+            "passkeys": (
                 None
                 if self._passkeys is None
                 else await self._passkeys.of_account(account.account_id)
             ),
-            nostr_keys=(
+            "nostr_keys": (
                 None
                 if self._nostr_links is None
                 else await self._nostr_links.of_account(account.account_id)
             ),
-            npub=npub,
-            identity_scope=IDENTITY_SCOPE,
-            issuer=self._profile_issuer.issuer,
-            issuer_is_named=await self._issuer_is_named(owner),
-            profile_keys=(
+            "npub": npub,
+            "identity_scope": IDENTITY_SCOPE,
+            "issuer": self._profile_issuer.issuer,
+            "issuer_is_named": await self._issuer_is_named(owner),
+            "profile_keys": (
                 () if self._profile_keys is None else await self._profile_keys.if_readable(account)
             ),
-            pod_tokens=await self._pod_tokens.of(account),
-            common_password=owner.session.common_password,
-            remaining=(
-                await self._remaining.of(account)
-                if browser_request.flash_message is not None
-                and browser_request.flash_message.name == "password-changed"
-                else ()
+            "pod_tokens": await self._pod_tokens.of(account),
+            "common_password": owner.session.common_password,
+            "remaining": (
+                await self._remaining.of(account) if changed == "password-changed" else ()
             ),
-            events=[
+            "events": [
                 (each, each.by or browser_name(each.user_agent))
                 for each in await self._events(account.account_id)
             ],
-            certificates=self._certificates is not None,
-            certificate_keys=await self._certificate_keys(owner),
-            machine_time=machine_time,
-            format_day=format_day,
-            shown_time=shown_time,
-        )
+            "certificates": self._certificates is not None,
+            "certificate_keys": await self._certificate_keys(owner),
+            "machine_time": machine_time,
+            "format_day": format_day,
+            "shown_time": shown_time,
+        }
 
     async def _certificate_keys(self, owner: OpenSession) -> Sequence[OwnKey] | None:
         """``None`` if the profile cannot be read; the rest of the page still works."""

@@ -87,7 +87,8 @@ class CertificatePages:
             raise _unreadable() from error
         if browser_request.wants_page:
             return see_other(
-                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("certificate-removed"))
+                browser_request.account_address,
+                self._cookies.set_flash_message(FlashMessage("certificate-removed")),
             )
         return json_response(204, None)
 
@@ -103,7 +104,9 @@ class CertificatePages:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         await browser_request.submission()
         owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("certificates"))
+        check_recent(
+            self._sessions, owner, again_at=again_path("certificates", browser_request.back)
+        )
         return owner
 
     def _given(self, new: NewCertificate) -> Response:
@@ -135,6 +138,7 @@ class CertificatePages:
             account=owner.account,
             csrf_token=owner.session.csrf_token,
             base_url=self._pods_url,
+            back=browser_request.back or f"{ACCOUNT_PATH}#certificates",
             machine_time=machine_time,
             format_day=format_day,
         )

@@ -49,10 +49,11 @@ class IssuerPages:
         """
         await browser_request.submission()
         owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("issuer"))
+        check_recent(self._sessions, owner, again_at=again_path("issuer", browser_request.back))
         await self._restoration.restore(owner.account)
         if browser_request.wants_page:
             return see_other(
-                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("issuer-restored"))
+                browser_request.account_address,
+                self._cookies.set_flash_message(FlashMessage("issuer-restored")),
             )
         return json_response(204, None)

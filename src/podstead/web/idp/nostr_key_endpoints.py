@@ -123,7 +123,7 @@ class NostrKeyEndpoints:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
         await browser_request.submission()
         owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("nostr"))
+        check_recent(self._sessions, owner, again_at=again_path("nostr", browser_request.back))
         method = await self._links.unlink(
             owner.owner, browser_request.segment, source=browser_request.source
         )

@@ -54,7 +54,7 @@ class PasskeyPages:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict."""
         await browser_request.submission()
         owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("passkeys"))
+        check_recent(self._sessions, owner, again_at=again_path("passkeys", browser_request.back))
         key = path_segment(browser_request, _KEY_SEGMENT)
         method = await self._passkeys.remove(owner.owner, key, browser_request.source)
         return sign_in_method_removed(
@@ -64,7 +64,8 @@ class PasskeyPages:
     def _done(self, browser_request: BrowserRequest, flash_message: str) -> Response:
         if browser_request.wants_page:
             return see_other(
-                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
+                browser_request.account_address,
+                self._cookies.set_flash_message(FlashMessage(flash_message)),
             )
         return json_response(204, None)
 

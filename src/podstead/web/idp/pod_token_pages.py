@@ -44,7 +44,7 @@ class PodTokenPages:
         )
         if browser_request.wants_page:
             flash_message = self.cookies.set_flash_message(FlashMessage("token-revoked"))
-            return see_other(ACCOUNT_PATH, flash_message)
+            return see_other(browser_request.account_address, flash_message)
         return json_response(204, None)
 
 

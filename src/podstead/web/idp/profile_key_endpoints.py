@@ -99,11 +99,13 @@ class ProfileKeyEndpoints:
         Conflict, StorageError, Overloaded."""
         sent = await browser_request.submission()
         owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("nostr"))
+        check_recent(self._sessions, owner, again_at=again_path("nostr", browser_request.back))
         await self._allowed.allow(owner.owner, sent.text("key"), browser_request.source)
         if browser_request.wants_page:
             flash_message = FlashMessage("profile-key-allowed")
-            return see_other(ACCOUNT_PATH, self._cookies.set_flash_message(flash_message))
+            return see_other(
+                browser_request.account_address, self._cookies.set_flash_message(flash_message)
+            )
         return json_response(204, None)
 
     async def end(self, browser_request: BrowserRequest) -> Response:

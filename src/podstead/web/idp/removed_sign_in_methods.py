@@ -5,7 +5,7 @@ from __future__ import annotations
 from podstead.idp.sign_in_methods import began_with
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
-from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
+from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.response import Response
 
 
@@ -24,4 +24,6 @@ def sign_in_method_removed(
         return see_other(
             LOGIN_PATH, cookies.set_flash_message(FlashMessage("sign-in-method-removed")), *headers
         )
-    return see_other(ACCOUNT_PATH, cookies.set_flash_message(FlashMessage(flash_message)))
+    return see_other(
+        browser_request.account_address, cookies.set_flash_message(FlashMessage(flash_message))
+    )

@@ -163,7 +163,7 @@ class SelfService:
         owner = browser_request.owner()
         if not self._sessions.is_recent(owner):
             if browser_request.wants_page:
-                return see_other(again_path("credentials"))
+                return see_other(again_path("credentials", browser_request.back))
             raise AccessDenied(
                 "Sign in again: this action requires a sign-in within the last ten minutes"
             )
@@ -182,6 +182,7 @@ class SelfService:
                 account=owner.account,
                 csrf_token=owner.session.csrf_token,
                 base_url=self._base_url,
+                back=browser_request.account_address,
             )
         resource = self._resource(credential.credential_id)
         body = {"id": credential.credential_id, "secret": created.secret, "resource": resource}
@@ -214,7 +215,8 @@ class SelfService:
     def _gone(self, browser_request: BrowserRequest, flash_message: str) -> Response:
         if browser_request.wants_page:
             return see_other(
-                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
+                browser_request.account_address,
+                self._cookies.set_flash_message(FlashMessage(flash_message)),
             )
         return json_response(204, None)
 

@@ -24,11 +24,13 @@ from podstead.idp.source import RequestSource
 from podstead.web.browser_responses import see_other
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
+from podstead.web.forms import only, read_query
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
 from podstead.web.origins import check_form_token, check_origin
+from podstead.web.pod_pages.addresses import local_address
 from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -76,6 +78,17 @@ class BrowserRequest:
     def source(self) -> RequestSource:
         """The source of the request, recorded with what it changes."""
         return request_source(self.request)
+
+    @property
+    def back(self) -> str | None:
+        """The page of pods whose form this request comes from, if it names one. Raises
+        BadRequest."""
+        return local_address(only(read_query(self.request), "next"))
+
+    @property
+    def account_address(self) -> str:
+        """The page that shows the account after an action. Raises BadRequest."""
+        return self.back or ACCOUNT_PATH
 
     def owner(self) -> OpenSession:
         """The session. Raises NotAuthenticated."""

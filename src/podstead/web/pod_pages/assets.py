@@ -30,8 +30,11 @@ _HASH_CHARACTERS: Final = 12
 @cache
 def load_assets() -> Mapping[str, bytes]:
     """Every file by its name, read from the package once."""
-    folder = files("podstead.web") / "static"
-    kept = [each for each in folder.iterdir() if each.name.rpartition(".")[2] in _TYPES]
+    package = files("podstead.web")
+    # The scripts of the provider's pages are part of these pages and files of those below.
+    folders = (package / "static", package / "templates" / "idp")
+    every = (each for folder in folders for each in folder.iterdir())
+    kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
     return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
 
 

@@ -37,7 +37,18 @@ function submitLanguageAtOnce() {
   form.querySelector("button")?.setAttribute("hidden", "");
 }
 
+/** Rows of links that are wider than a phone begin with the link to the page that is shown. */
+function scrollToCurrent() {
+  for (const element of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
+    const row = element.parentElement;
+    if (row && row.scrollWidth > row.clientWidth) {
+      element.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
+    }
+  }
+}
+
 showLocalTimes();
+scrollToCurrent();
 submitLanguageAtOnce();
 document.addEventListener("click", closeMenus);
 document.addEventListener("keydown", closeMenus);

@@ -8,6 +8,7 @@ from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.activity_page import ActivityPage
 from podstead.web.pod_pages.account.home_page import HomePage
 from podstead.web.pod_pages.account.profile_page import ProfilePage
+from podstead.web.pod_pages.account.security_page import SecurityPage
 from podstead.web.pod_pages.account.storage_page import StoragePage
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.routes import Route
@@ -21,6 +22,7 @@ class PersonPages:
     activity: ActivityPage
     storage: StoragePage
     profile: ProfilePage
+    security: SecurityPage
 
 
 def account_page_routes(guard: PageGuard, pages: PersonPages) -> tuple[Route, ...]:
@@ -31,5 +33,7 @@ def account_page_routes(guard: PageGuard, pages: PersonPages) -> tuple[Route, ..
         route(addresses.ACTIVITY, GET=pages.activity.get),
         route(addresses.STORAGE, GET=pages.storage.get),
         route(addresses.PROFILE, GET=pages.profile.get, POST=pages.profile.post),
+        route(addresses.SECURITY, GET=pages.security.get),
+        route(addresses.APPS, GET=pages.security.apps),
         route(f"{addresses.PROFILE}/picture", POST=pages.profile.post_picture),
     )

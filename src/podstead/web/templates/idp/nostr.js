@@ -8,6 +8,7 @@
   const WAIT_MS = 1500; // extensions put themselves into a page when it is there already
   const button = part.querySelector("button");
   const problem = part.querySelector("[role=alert]");
+  const { back } = part.dataset; // the page to come back to, if it is not that of the account
 
   async function extension() {
     const until = Date.now() + WAIT_MS;
@@ -48,7 +49,7 @@
     const { u, challenge } = await post("/idp/nostr/challenge", {}, { purpose: "link" });
     const publish = part.querySelector("input").checked;
     await post(u, await signed(signer, u, challenge), { publish });
-    location.assign("/idp/account");
+    location.assign(back || "/idp/account");
   }
 
   // In an interaction its address is given, and of one use; elsewhere a challenge is asked for.
@@ -81,10 +82,10 @@
   function explain(error) {
     if (error.answer) return /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
     if (error.name === "NoExtension") {
-      return "This browser has no Nostr extension, or the extension is disabled for this site. Install one, such as nos2x or Alby, and reload the page.";
+      return part.dataset.textMissing || "This browser has no Nostr extension, or the extension is disabled for this site. Install one, such as nos2x or Alby, and reload the page.";
     }
-    if (error.name === "NotSigned") return "Nothing was done: the extension did not sign.";
-    return "Nothing was done: the server could not be reached. Try again.";
+    if (error.name === "NotSigned") return part.dataset.textUnsigned || "Nothing was done: the extension did not sign.";
+    return part.dataset.textUnreachable || "Nothing was done: the server could not be reached. Try again.";
   }
 
   button.addEventListener("click", async () => {
@@ -94,7 +95,9 @@
     try {
       await (part.dataset.nostr === "sign-in" ? signIn() : link());
     } catch (error) {
-      if (error.answer && error.answer.error === "Sign in again") location.assign("/idp/login?again=nostr");
+      if (error.answer && error.answer.error === "Sign in again") {
+        location.assign(`/idp/login?again=nostr${back ? `&next=${encodeURIComponent(back)}` : ""}`);
+      }
       problem.textContent = explain(error);
       offer(error.answer);
     } finally {

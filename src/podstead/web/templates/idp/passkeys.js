@@ -6,6 +6,7 @@
   if (!part || !window.PublicKeyCredential || !navigator.credentials) return;
   const button = part.querySelector("button");
   const problem = part.querySelector("[role=alert]");
+  const { back } = part.dataset; // the page to come back to, if it is not that of the account
   let waiting = null; // the request behind the suggestions of the browser (conditional mediation)
 
   const toBytes = (text) =>
@@ -56,7 +57,7 @@
       credential: { ...common(credential), response },
       name: part.querySelector("input").value,
     });
-    location.assign("/idp/account");
+    location.assign(back || "/idp/account");
   }
 
   async function signIn(how) {
@@ -84,9 +85,9 @@
 
   function explain(error) {
     if (error.answer) return error.message;
-    if (error.name === "InvalidStateError") return "This device already has a passkey for your account.";
-    if (error.name === "NotAllowedError") return "Nothing was done: the request was cancelled or took too long.";
-    return "The browser could not use a passkey here.";
+    if (error.name === "InvalidStateError") return part.dataset.textKnown || "This device already has a passkey for your account.";
+    if (error.name === "NotAllowedError") return part.dataset.textCancelled || "Nothing was done: the request was cancelled or took too long.";
+    return part.dataset.textUnusable || "The browser could not use a passkey here.";
   }
 
   async function suggest() {
@@ -108,7 +109,9 @@
     try {
       await (part.dataset.passkeys === "add" ? add() : signIn({}));
     } catch (error) {
-      if (error.answer && error.answer.error === "Sign in again") location.assign("/idp/login?again=passkeys");
+      if (error.answer && error.answer.error === "Sign in again") {
+        location.assign(`/idp/login?again=passkeys${back ? `&next=${encodeURIComponent(back)}` : ""}`);
+      }
       problem.textContent = explain(error);
     } finally {
       button.disabled = false;

@@ -1,0 +1,153 @@
+"""Applications and security: what acts for a person, and the end of each."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.application import Server, Start, password_of
+from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
+from tests.support.idp_pages import register, reply_of
+from tests.support.pod_pages import sign_in_to_account
+
+APPS = "/.pages/apps"
+SECURITY = "/.pages/security"
+VIEWS = ("sign-in", "browsers", "programs", "events", "account")
+
+
+@pytest.fixture
+async def account(start: Start) -> Browser:
+    """Alice's browser, signed in to her account."""
+    return await sign_in_to_account(await start(idp=True))
+
+
+def list_of(page: Page, section: str) -> str:
+    """The text of one section."""
+    found = re.search(
+        rf'<section[^>]*aria-labelledby="{section}">(.*?)</section>', page.text, re.DOTALL
+    )
+    assert found is not None, page.text
+    return found[1]
+
+
+@pytest.mark.parametrize("view", ["", *VIEWS, "nonsense"])
+async def test_each_part_has_a_page(account: Browser, view: str) -> None:
+    page = await account.get(f"{SECURITY}?view={view}" if view else SECURITY)
+    assert page.status == 200
+    assert 'aria-current="page"' in page.text
+    for language in ("de", "es", "nl"):
+        translated = await account.get(f"{SECURITY}?view={view}", accept_language=language)
+        assert translated.status == 200
+        assert f'<html lang="{language}"' in translated.text
+
+
+async def test_client_credentials_are_created_and_removed(account: Browser) -> None:
+    programs = f"{SECURITY}?view=programs"
+    page = await account.send(
+        await account.get(programs), "/idp/account/client-credentials", name="nightly copy"
+    )
+    assert "New client credentials" in page.text
+    assert f'href="{programs}"' in page.text  # and back
+    page = await account.get(programs)
+    assert "nightly copy" in list_of(page, "scripts")
+    page = await account.send(page, "/idp/account/client-credentials/")
+    assert page.url.endswith(programs)
+    assert "The client credentials have been removed." in page.text
+    assert "nightly copy" not in list_of(page, "scripts")
+    page = await account.get(programs)
+    assert "The client credentials have been removed." not in page.text  # shown once
+
+
+async def test_another_browser_is_signed_out(start: Start) -> None:
+    server = await start(idp=True)
+    browser, other = await sign_in_to_account(server), await sign_in_to_account(server)
+    page = await browser.get(f"{SECURITY}?view=browsers")
+    ends = [each.action for each in page.forms if each.action.startswith("/idp/account/sessions/")]
+    assert len(ends) == 2
+    this = page.text.index("this browser")
+    theirs = min(ends, key=lambda action: this < page.text.index(action))
+    page = await browser.send(page, theirs)
+    if page.path == "/idp/login":  # the order is that of the server
+        browser, other = other, browser
+    else:
+        assert page.path == SECURITY
+        assert "That browser has been signed out." in page.text
+    assert (await other.get(SECURITY)).path == "/.pages/sign-in"
+    assert (await browser.get(SECURITY)).status == 200
+
+
+async def test_the_password_is_changed_and_mistakes_are_named(account: Browser) -> None:
+    page = await account.get(SECURITY)
+    for current, new, confirm, message in (
+        ("wrong", "four new words here", "four new words here", "The current password is wrong"),
+        (password_of("alice"), "four new words here", "others", "The two passwords differ"),
+        (password_of("alice"), "short", "short", "Choose a password of 8"),
+    ):
+        page = await account.send(
+            page, "/idp/account/password", current=current, new=new, confirm=confirm
+        )
+        assert page.path == SECURITY
+        assert message in page.text
+    new = "four new words here"
+    page = await account.send(
+        page, "/idp/account/password", current=password_of("alice"), new=new, confirm=new
+    )
+    assert page.path == SECURITY
+    assert "Your password has been changed." in page.text
+
+
+async def test_a_change_that_needs_a_new_sign_in_comes_back(start: Start, clock: FakeClock) -> None:
+    browser = await sign_in_to_account(await start(idp=True, clock=clock))
+    programs = f"{SECURITY}?view=programs"
+    page = await browser.get(programs)
+    clock.advance(3600)
+    page = await browser.send(page, "/idp/account/client-credentials", name="backup")
+    assert page.path == "/idp/login"
+    page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
+    assert page.url.endswith(programs)
+
+
+async def test_an_action_leads_back_to_pages_of_this_server_only(account: Browser) -> None:
+    page = await account.get(f"{SECURITY}?view=programs")
+    token = page.form("/idp/account/client-credentials").fields["csrf_token"]
+    await account.post("/idp/account/client-credentials", {"csrf_token": token, "name": "x"})
+    page = await account.get(f"{SECURITY}?view=programs")
+    action = page.form("/idp/account/client-credentials/").action.partition("?")[0]
+    for elsewhere in ("https://evil.example/", "//evil.example/", "/alice/", "/idp/logout"):
+        page = await account.post(f"{action}?next={elsewhere}", {"csrf_token": token})
+        assert page.path in {"/idp/account", action}
+
+
+async def test_applications_are_listed_with_what_they_may_do_and_disconnected(
+    start: Start,
+) -> None:
+    server = await start(idp=True)
+    browser = await sign_in_to_account(server)
+    page = await browser.get(APPS)
+    assert "No application is connected" in page.text
+    app = await register(server, client_name="Field <b>Notes</b>")
+    page = await browser.get(app.request())
+    reply_of(await browser.send(page, page.path + "/confirm"))
+    page = await browser.get(APPS)
+    assert "Field &lt;b&gt;Notes&lt;/b&gt;" in page.text
+    assert "Acts as you" in page.text
+    page = await browser.send(page, "/idp/account/grants/")
+    assert page.path == APPS
+    assert "The application has been disconnected." in page.text
+    assert "Acts as you" not in page.text
+
+
+async def test_who_has_signed_in_by_a_token_sees_that_session_and_its_end(
+    server: Server, alice: Browser, browser: Browser
+) -> None:
+    page = await alice.get(SECURITY)
+    assert page.status == 200
+    assert "token of your pod" in page.text
+    assert "/idp/" not in page.text
+    assert 'href="/.pages/zip/alice/"' in page.text
+    assert (await alice.get(APPS)).status == 200
+    page = await alice.send(page, "/.pages/sign-out")
+    assert (await alice.get(SECURITY)).path == "/.pages/sign-in"
+    assert (await browser.get(APPS)).path == "/.pages/sign-in"
