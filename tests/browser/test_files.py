@@ -4,7 +4,7 @@ editing, without scripts, and for everybody."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from PIL import Image
@@ -90,38 +90,61 @@ def boxes(page: Page) -> int:
     return page.locator("#members input[type=checkbox]").count()
 
 
-def all_pages(page: Page, pod: Pod, owner: Client) -> Iterator[str]:
-    """Every page about files, one after another."""
-    base, files = pod.server.base_url, f"/.pages/files{pod.root}private/"
+def of_folders(page: Page, pod: Pod, owner: Client) -> Iterator[str]:
+    """The pages about folders, one after another."""
+    files = f"/.pages/files{pod.root}private/"
     assert owner.put(f"{pod.root}private/empty/", "", "text/turtle").status in {201, 204}
-    for name, address in {
-        "list": files,
-        "grid": f"{files}?view=grid",
-        "filtered": f"{files}?filter=nothing",
-        "empty": f"{files}empty/",
-        "cards": f"{files}card.ttl",
-        "statements": f"{files}card.ttl?view=statements",
-        "graph": f"{files}card.ttl?view=graph",
-        "formats": f"{files}card.ttl?view=text&format=json-ld",
-        "editor": f"{files}card.ttl?view=edit",
-        "markdown": f"{files}notes.md",
-        "table": f"{files}table.csv",
-        "source": f"{files}code.py",
-        "text": f"{files}a.txt",
-        "picture": f"{files}sea.png",
-        "video": f"{files}film.mp4",
-        "other": f"{files}thing.bin",
-        "search": "/.pages/search?q=sea",
-        "new": f"/.pages/new{pod.root}private/?kind=contact",
-    }.items():
-        page.goto(base + address)
-        yield name
-    page.goto(f"{base}{files}card.ttl?view=edit")
+    yield from _each(
+        page,
+        pod,
+        {
+            "list": files,
+            "grid": f"{files}?view=grid",
+            "filtered": f"{files}?filter=nothing",
+            "empty": f"{files}empty/",
+            "search": "/.pages/search?q=sea",
+            "new": f"/.pages/new{pod.root}private/?kind=contact",
+        },
+    )
+
+
+def of_linked_data(page: Page, pod: Pod, _owner: Client) -> Iterator[str]:
+    """The pages about a document with linked data."""
+    card = f"/.pages/files{pod.root}private/card.ttl"
+    yield from _each(
+        page,
+        pod,
+        {
+            "cards": card,
+            "statements": f"{card}?view=statements",
+            "graph": f"{card}?view=graph",
+            "formats": f"{card}?view=text&format=json-ld",
+            "editor": f"{card}?view=edit",
+        },
+    )
     page.locator("textarea").fill("<#a> <#b> oops .")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("alert").wait_for()
     yield "mistake"
-    page.goto(f"{base}{files}a.txt?view=edit")
+
+
+def of_other_documents(page: Page, pod: Pod, owner: Client) -> Iterator[str]:
+    """The pages about documents of other types."""
+    files = f"/.pages/files{pod.root}private/"
+    yield from _each(
+        page,
+        pod,
+        {
+            "markdown": f"{files}notes.md",
+            "table": f"{files}table.csv",
+            "source": f"{files}code.py",
+            "text": f"{files}a.txt",
+            "picture": f"{files}sea.png",
+            "video": f"{files}film.mp4",
+            "other": f"{files}thing.bin",
+        },
+    )
+    page.goto(f"{pod.server.base_url}{files}a.txt?view=edit")
     page.locator("textarea").fill("mine")
     owner.put(f"{pod.root}private/a.txt", "theirs")
     page.get_by_role("button", name="Save").click()
@@ -129,16 +152,28 @@ def all_pages(page: Page, pod: Pod, owner: Client) -> Iterator[str]:
     yield "conflict"
 
 
+def _each(page: Page, pod: Pod, addresses: Mapping[str, str]) -> Iterator[str]:
+    for name, address in addresses.items():
+        page.goto(pod.server.base_url + address)
+        yield name
+
+
+PAGES = (of_folders, of_linked_data, of_other_documents)
+Tour = Callable[[Page, Pod, Client], Iterator[str]]
+
+
+@pytest.mark.parametrize("pages", PAGES)
 def test_axe_finds_nothing_on_the_pages_about_files(
-    page: Page, pod: Pod, owner: Client, axe: str
+    page: Page, pod: Pod, owner: Client, axe: str, pages: Tour
 ) -> None:
     opened(page, pod, "/.pages/")
-    found = {name: violations(page, axe) for name in all_pages(page, pod, owner)}
+    found = {name: violations(page, axe) for name in pages(page, pod, owner)}
     assert {name: each for name, each in found.items() if each} == {}
 
 
+@pytest.mark.parametrize("pages", PAGES)
 def test_every_page_fits_a_phone_and_breaks_no_policy(
-    chromium: Browser, pod: Pod, owner: Client
+    chromium: Browser, pod: Pod, owner: Client, pages: Tour
 ) -> None:
     context = chromium.new_context(viewport=PHONE)
     page = context.new_page()
@@ -148,7 +183,7 @@ def test_every_page_fits_a_phone_and_breaks_no_policy(
     page.on("pageerror", lambda each: complaints.append(str(each)))
     page.on("request", lambda each: origins.add("/".join(each.url.split("/")[:3])))
     opened(page, pod, "/.pages/")
-    for name in all_pages(page, pod, owner):
+    for name in pages(page, pod, owner):
         too_wide = page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
