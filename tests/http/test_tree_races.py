@@ -29,6 +29,9 @@ CHANGES: dict[str, Meanwhile] = {
     "a new member": lambda server: put(server.alice, f"{TREE}inner/more", "more"),
     "a deleted member": lambda server: server.alice.delete(f"{TREE}b"),
     "a new description": lambda server: put(server.alice, f"{TREE}a.meta", "<a> <#p> 1.", TURTLE),
+    "a changed description": lambda server: put(
+        server.alice, f"{TREE}inner/c.meta", "<#c> <#p> 2.", TURTLE
+    ),
     "new rules": lambda server: server.put_acl(f"{TREE}inner/", (PUBLIC, "+Read")),
     "changed rules": lambda server: server.put_acl(f"{TREE}ruled", (PUBLIC, "Read Append")),
     "a changed container": lambda server: put(
@@ -42,6 +45,7 @@ async def server(server: Server) -> Server:
     for name in ("a", "b", "inner/c", "ruled"):
         await put(server.alice, TREE + name, name)
     await put(server.alice, f"{TREE}large", "x" * 200_000)
+    await put(server.alice, f"{TREE}inner/c.meta", "<#c> <#p> 1.", TURTLE)
     assert (await server.put_acl(f"{TREE}ruled", (PUBLIC, "Read"))).status == 201
     return server
 
