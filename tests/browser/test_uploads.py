@@ -119,6 +119,7 @@ def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path:
     dropped.write_text("one")
     open_upload(page, pod)
     page.get_by_role("link", name="Back to the folder").click()
+    page.wait_for_url(f"**/.pages/files{pod.root}private/")
     page.locator(".upload-buttons").wait_for()
     page.evaluate("window.isSamePage = true")
     drop(page, dropped)
@@ -252,7 +253,7 @@ def test_a_name_is_never_html(page: Page, pod: Pod, owner: Client) -> None:
     dialog = page.get_by_role("dialog", name="The name is taken")
     expect(dialog).to_contain_text(name)
     dialog.get_by_role("button", name="Keep both").click()
-    news(page, "Files: 1")
+    news(page, "The upload is finished. Files: 1")
     assert page.locator("[data-uploads] img").count() == 0
     assert "evil" not in page.title()
     assert stored(pod, segment.replace(".txt", "%20(2).txt")) == b"new"
