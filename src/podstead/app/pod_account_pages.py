@@ -10,6 +10,7 @@ from podstead.core.clock import Clock
 from podstead.rdf.parser import RdfParser
 from podstead.resources.activity import PodActivity
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
 from podstead.storage.protocol import Store
 from podstead.wac.gate import Gate
@@ -44,6 +45,7 @@ def build_account_pages(
     resources: ResourceService,
     guard: PageGuard,
     renderer: PageRenderer,
+    shared: SharedLists,
 ) -> tuple[Route, ...]:
     """The routes of these pages."""
     activity = PodActivity(store=parts.store, gate=parts.gate)
@@ -59,6 +61,7 @@ def build_account_pages(
             home=HomePage(
                 activity=activity,
                 usage=usage,
+                shared=shared,
                 renderer=renderer,
                 base_url=settings.base_url,
                 issuer=settings.issuer if settings.idp else None,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from podstead import __version__
 from podstead.app.pod_account_pages import AccountPageParts, build_account_pages
-from podstead.app.sharing_pages import SharingParts, build_sharing_pages
+from podstead.app.sharing_pages import SharingParts, build_sharing_pages, shared_lists
 from podstead.app.visitors import Visitors
 from podstead.config import Settings
 from podstead.previews.rendering import ContentRenderer
@@ -196,7 +196,12 @@ def build_pod_pages(
     routes = (
         *pod_page_routes(guard, pages),
         *build_account_pages(
-            settings, account, resources=resources, guard=guard, renderer=renderer
+            settings,
+            account,
+            resources=resources,
+            guard=guard,
+            renderer=renderer,
+            shared=shared_lists(sharing, base_url),
         ),
     )
     renderer.link_to(route.path for route in routes)

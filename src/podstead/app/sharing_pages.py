@@ -88,14 +88,15 @@ def build_sharing_pages(
         ),
         why=WhyPage(sharing=sharing, people=people, names=names, renderer=renderer),
         ask=AskPage(requests=requests, guard=guard, renderer=renderer),
-        shared=SharedPage(lists=_lists(parts, base_url), names=names, renderer=renderer),
+        shared=SharedPage(lists=shared_lists(parts, base_url), names=names, renderer=renderer),
         requests=RequestsPage(
             requests=requests, sharing=sharing, names=names, guard=guard, renderer=renderer
         ),
     )
 
 
-def _lists(parts: SharingParts, base_url: str) -> SharedLists:
+def shared_lists(parts: SharingParts, base_url: str) -> SharedLists:
+    """What people share with each other."""
     return SharedLists(
         base_url=base_url,
         records=RecordStore(parts.store, parts.clock, parts.randomness),

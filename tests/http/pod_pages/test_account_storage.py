@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.application import Server, Start
+from tests.support.application import Server, Start, acl_turtle
 from tests.support.browser import Browser, Page
 from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
 
@@ -79,3 +79,17 @@ async def test_the_overview_names_no_provider_where_there_is_none(
     assert page.status == 200
     assert "Identity provider" not in page.text
     assert (await browser.get(HOME)).path == "/.pages/sign-in"
+
+
+async def test_the_overview_shows_what_others_share_with_the_person(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    await server.alice.put("/alice/photos/sea.txt", "x", "text/plain")
+    assert "Shared with you" not in (await bob.get(HOME)).text
+    rules = acl_turtle("/alice/photos/", (f"acl:agent <{server.bob_web_id}>", "+Read"))
+    put = await server.alice.put("/alice/photos/.acl", rules, "text/turtle")
+    assert put.status == 201, put.text
+    page = await bob.get(HOME)
+    assert "Shared with you" in page.text
+    assert 'href="/.pages/files/alice/photos/"' in page.text
+    assert "Shared with you" not in (await alice.get(HOME)).text

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.resources.activity import ChangeFilter, PodActivity
+from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
+from podstead.wac.modes import Mode
 from podstead.web.pod_pages.account.activity_page import shown_change
 from podstead.web.pod_pages.account.storage_page import percent_used
+from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 
 RECENT_CHANGES: Final = 6
+SHOWN_SHARED: Final = 5
 
 
 class HomePage:
@@ -23,6 +28,7 @@ class HomePage:
         *,
         activity: PodActivity,
         usage: PodUsage,
+        shared: SharedLists,
         renderer: PageRenderer,
         base_url: str,
         issuer: str | None,
@@ -30,6 +36,7 @@ class HomePage:
         """``issuer`` is the provider's URL, if this server has one."""
         self._activity = activity
         self._usage = usage
+        self._shared = shared
         self._renderer = renderer
         self._base_url = base_url
         self._issuer = issuer
@@ -57,12 +64,23 @@ class HomePage:
             changes += [
                 shown_change(change, person, root, self._base_url) for change in found.changes
             ]
+        shared = await self._shared.shared_with(person.identity, own=person.pods)
         changes.sort(key=lambda each: -each.at_ms)
         return self._renderer.page(
             page,
             "account/home.html",
             pods=pods,
             changes=changes[:RECENT_CHANGES],
+            shared=[
+                {
+                    "name": shown_name(each.resource),
+                    "address": files_url(each.resource),
+                    "is_container": each.resource.endswith("/"),
+                    "whose": shown_name(each.storage),
+                }
+                for each in shared.resources
+                if Mode.READ in each.here
+            ][:SHOWN_SHARED],
             issuer=self._issuer,
             issuer_of_person=self._issuer if person.account_id else None,
         )
