@@ -88,8 +88,10 @@ async def test_a_database_of_an_earlier_version_is_charged_again(tmp_path: Path)
     migrate(old.database, migrations=read_migrations()[:BEFORE_CHARGES])
     connection = apsw.Connection(str(old.database))
     connection.execute("ATTACH ? AS new", (str(layout.database),))
-    for table in ("resources", "bodies", "pods"):
+    for table in ("resources", "bodies"):
         connection.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
+    columns = "folded_name, name, root, owner, created_ms"
+    connection.execute(f"INSERT INTO pods SELECT {columns} FROM new.pods")
     connection.execute("INSERT INTO storages VALUES ('/alice/', 7)")
     connection.execute("INSERT INTO garbage (blob, dropped_ms) VALUES ('0123', 1)")
     connection.close()

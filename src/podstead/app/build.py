@@ -356,6 +356,7 @@ def build_application(
         git=None if git is None else git.endpoint,
         certificates=client_certificates(settings, authorities, clock),
         provider_routes=dict.fromkeys(parted_hosts, parted),
+        slow_request=provider.slow_requests.note if provider else None,
     )
 
 

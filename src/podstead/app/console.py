@@ -5,19 +5,24 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
+from podstead.app.console_health import ServerHealth
+from podstead.app.console_settings import shown_settings
 from podstead.config import Settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.directory import Directory
 from podstead.idp.administration.one_time_links import OneTimeLinks
 from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.sessions import Sessions
 from podstead.web.cookies import CookieJar
 from podstead.web.idp.console.access import ConsoleGuard
 from podstead.web.idp.console.account_page import AccountPage
 from podstead.web.idp.console.accounts_page import AccountsPage
+from podstead.web.idp.console.health_page import HealthPage
 from podstead.web.idp.console.link_page import LinkPage
 from podstead.web.idp.console.log_page import LogPage
 from podstead.web.idp.console.routes import NAVIGATION, ConsolePages, console_routes
+from podstead.web.idp.console.settings_page import SettingsPage
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.session_guard import LOGIN_PATH
 from podstead.web.limits import InvalidCredentialLimit
@@ -31,7 +36,7 @@ from podstead.web.routes import Route
 
 
 def build_console(
-    settings: Settings, *, accounts: AccountServices, people: People
+    settings: Settings, *, accounts: AccountServices, people: People, slow: SlowRequests
 ) -> tuple[Route, ...]:
     """All routes of the console and of one-time links, at the origin of the provider."""
     issuer, records = settings.issuer, accounts.records
@@ -46,7 +51,11 @@ def build_console(
         ConsoleGuard(guard),
         guard,
         ConsolePages(
-            accounts=AccountsPage(directory=directory, renderer=renderer),
+            accounts=AccountsPage(
+                directory=directory,
+                renderer=renderer,
+                default_quota_bytes=settings.quota_bytes,
+            ),
             account=AccountPage(
                 directory=directory,
                 administration=accounts.administration,
@@ -55,8 +64,11 @@ def build_console(
                 renderer=renderer,
                 base_url=issuer,
                 pods_url=settings.base_url,
+                default_quota_bytes=settings.quota_bytes,
             ),
             log=LogPage(log=log, accounts=accounts.accounts, renderer=renderer),
+            health=HealthPage(read=ServerHealth(settings, records, slow).read, renderer=renderer),
+            settings=SettingsPage(groups=shown_settings(settings), renderer=renderer),
             link=LinkPage(
                 accounts=accounts.accounts,
                 links=OneTimeLinks(records),

@@ -25,6 +25,7 @@ from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.media_types import JSON_LD, essence
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.idp import discovery
+from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory, ClientDocuments
@@ -75,6 +76,7 @@ class Provider:
         self.issuer = settings.issuer
         self.accounts = accounts
         self.audit = audit
+        self.slow_requests = SlowRequests(accounts.records)
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
         self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
         local = LocalWebIds(settings.base_url, accounts.accounts)
@@ -199,7 +201,9 @@ class Provider:
         routes = (
             *protocol_routes(protocol, userinfo, credentials),
             *pages.routes,
-            *build_console(settings, accounts=self.accounts, people=self.people()),
+            *build_console(
+                settings, accounts=self.accounts, people=self.people(), slow=self.slow_requests
+            ),
         )
         if nostr is None:
             return routes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.operator_audit import log_acts_regularly
+from podstead.app.adapters.stored_audit import store_regularly
 from podstead.app.adapters.system import SystemRandomness
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.live_updates import LiveUpdates
@@ -61,7 +62,8 @@ class Life:
         logging_acts = log_acts_regularly(RecordStore(self.store, self.clock, SystemRandomness()))
         self._sweeping.append(asyncio.create_task(logging_acts))
         if self.provider is not None:
-            storing = self.provider.audit.store_regularly()
+            provider = self.provider
+            storing = store_regularly(provider.audit.store, provider.slow_requests.store)
             self._sweeping.append(asyncio.create_task(storing))
 
     async def _stop(self) -> None:

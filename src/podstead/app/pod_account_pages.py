@@ -12,6 +12,7 @@ from podstead.resources.activity import PodActivity
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
+from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import Store
 from podstead.wac.gate import Gate
 from podstead.web.pod_pages.account.activity_page import ActivityPage
@@ -53,7 +54,7 @@ def build_account_pages(
         store=parts.store,
         gate=parts.gate,
         clock=parts.clock,
-        quota_bytes=settings.quota_bytes,
+        quotas=PodQuotas(parts.store, settings.quota_bytes),
     )
     return account_page_routes(
         guard,

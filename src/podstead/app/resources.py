@@ -76,7 +76,7 @@ def build_resources(
         clock=clock,
         randomness=randomness,
         patches=Patches(documents=documents, content_validator=content_validator),
-        committer=Committer(store=store, quota_bytes=settings.quota_bytes),
+        committer=Committer(store=store, quotas=capacity.quotas),
         capacity=capacity,
         trees=Trees(
             store=store,
@@ -90,6 +90,6 @@ def build_resources(
             ),
             clock=clock,
             randomness=randomness,
-            quota_bytes=settings.quota_bytes,
+            quotas=capacity.quotas,
         ),
     )

@@ -16,10 +16,12 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
 
 T = TypeVar("T")
 
+MAX_QUOTA_BYTES = 1 << 50
+
 
 @click.group()
 def pod() -> None:
-    """List pods, and delete pods that have no account.
+    """List pods, set their quotas, and delete pods that have no account.
 
     A server started without --idp creates pods without accounts. Changes take effect in a running
     server with its next request.
@@ -54,6 +56,31 @@ def delete_pod(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401
         )
     _administered(options, lambda administration: administration.delete(name))
     click.echo(f"Deleted the pod '{found.name}'.")
+
+
+@pod.command("quota", short_help="Set the quota of a pod.")
+@click.argument("name")
+@click.argument("size", metavar="BYTES|none|default")
+@root_options
+def set_quota(name: str, size: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Set the quota of the pod NAME: a number of bytes, 'none', or 'default' for that of the
+    setting quota-bytes. It applies to the next write; a pod above its quota can still shrink."""
+    quota_bytes = _quota(size)
+    _administered(options, lambda administration: administration.set_quota(name, quota_bytes))
+    click.echo(f"Set the quota of the pod '{name}' to {size}.")
+
+
+def _quota(text: str) -> int | None:
+    """Raises BadParameter."""
+    if text == "default":
+        return None
+    if text == "none":
+        return 0
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_QUOTA_BYTES:
+        raise click.BadParameter(
+            "must be a number of bytes, 'none' or 'default'", param_hint="BYTES"
+        )
+    return int(text)
 
 
 def _administered(options: dict[str, Any], act: Callable[[PodAdministration], Awaitable[T]]) -> T:

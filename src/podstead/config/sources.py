@@ -95,6 +95,7 @@ def read_settings(
         file = _read_file(_parse(_CONFIG, config), label=config.label)
     # The base URL's default follows from other settings.
     values: dict[str, Any] = {"base_url": "", "root": folder / Settings().root}
+    set_by: list[tuple[str, str]] = []
     for row in TABLE:
         given = (
             _from_option(row, options, folder)
@@ -103,7 +104,8 @@ def read_settings(
         )
         if given is not None:
             values[row.field] = _parse(row, given)
-    settings = Settings(**values)
+            set_by.append((row.field, given.label))
+    settings = Settings(**values, set_by=tuple(set_by))
     check_together(settings)
     settings = with_base_url(settings)
     check_provider_url(settings)

@@ -135,6 +135,7 @@ def rows_of(dataclass_type: type) -> tuple[Row[Any], ...]:
     rows = [
         dataclasses.replace(field.metadata[_METADATA_KEY], field=field.name, default=field.default)
         for field in dataclasses.fields(dataclass_type)
+        if _METADATA_KEY in field.metadata
     ]
     groups = list(Group)
     return tuple(sorted(rows, key=lambda row: groups.index(row.group)))

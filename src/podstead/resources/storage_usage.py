@@ -18,6 +18,7 @@ from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import RDF_TYPES, essence
+from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Metadata
 from podstead.wac.effective import paths_to_read
@@ -125,13 +126,13 @@ class PodUsage:
         store: UsageStore,
         gate: Gate,
         clock: Clock,
-        quota_bytes: int,
+        quotas: PodQuotas,
         max_resources: int = MAX_RESOURCES,
     ) -> None:
         self._store = store
         self._gate = gate
         self._clock = clock
-        self._quota_bytes = quota_bytes
+        self._quotas = quotas
         self._max_resources = max_resources
         self._cached: dict[ResourcePath, tuple[int | None, Breakdown]] = {}
         self._counting: dict[ResourcePath, asyncio.Task[Breakdown]] = {}
@@ -141,7 +142,7 @@ class PodUsage:
         NotAuthenticated, AccessDenied, StorageError, Overloaded."""
         snapshot = await self._store.read_metadata(paths_to_read(root))
         await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
-        return await self._store.used_bytes(root.strip("/")), self._quota_bytes
+        return await self._store.used_bytes(root.strip("/")), await self._quotas.of(root)
 
     async def of(self, agent: Identity | None, root: ResourcePath) -> StorageUsage:
         """What takes the space of a storage, for an agent with Control of it. Raises

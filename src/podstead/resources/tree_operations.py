@@ -55,6 +55,7 @@ from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_plan import PlannedTree, TreePlanner
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.document_reader import Superseded
+from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import EntryRegistry, ResourceStore, Snapshot
 from podstead.storage.records import (
     Committed,
@@ -128,15 +129,14 @@ class Trees:
         planner: TreePlanner,
         clock: Clock,
         randomness: Randomness,
-        quota_bytes: int,
+        quotas: PodQuotas,
     ) -> None:
-        """``quota_bytes`` is the quota of each storage; 0 for none."""
         self._store = store
         self._gate = gate
         self._planner = planner
         self._clock = clock
         self._randomness = randomness
-        self._quota_bytes = quota_bytes
+        self._quotas = quotas
         self._turns = AgentTurns()
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
@@ -217,8 +217,11 @@ class Trees:
                 planned = await attempt()
             except Superseded:
                 continue
-            write = replace(planned.write, quota_bytes=self._quota_bytes)
+            write, quota_bytes = planned.write, 0
             try:
+                if write.puts:
+                    quota_bytes = await self._quotas.of(storage_root(write.puts[0].path))
+                    write = replace(write, quota_bytes=quota_bytes)
                 ended = await self._store.commit(write)
             finally:
                 # Has no effect on what was committed.
@@ -228,7 +231,7 @@ class Trees:
             if isinstance(ended, OverQuota):
                 raise QuotaExceeded(
                     used_bytes=ended.used_bytes,
-                    limit_bytes=self._quota_bytes,
+                    limit_bytes=quota_bytes,
                     needed_bytes=ended.needed_bytes,
                 )
         raise Conflict("Something in it keeps changing, so nothing was done; try again")

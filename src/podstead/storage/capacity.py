@@ -7,11 +7,13 @@ or fills the disk with bodies that cannot be committed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 from podstead.core.errors import DiskFull, QuotaExceeded
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import RequestBody
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import PodRegistry
 
 
@@ -19,10 +21,10 @@ class StorageCapacity:
     """Bounds what the requests of one worker store, by the disk space and by each quota."""
 
     def __init__(self, *, usage: PodRegistry, space: DiskSpace, quota_bytes: int) -> None:
-        """``quota_bytes`` is the quota of each storage; 0 for none."""
+        """``quota_bytes`` is the quota of each storage without one of its own; 0 for none."""
         self._usage = usage
         self._space = space
-        self.quota_bytes = quota_bytes
+        self.quotas = PodQuotas(usage, quota_bytes)
         # Bytes that are being received. Otherwise, concurrent uploads could each use the same rest
         # of a quota.
         self._incoming_bytes: dict[ResourcePath, int] = {}
@@ -46,11 +48,13 @@ class StorageCapacity:
         Raises DiskFull, and QuotaExceeded if the announced length is too large.
         """
         self._space.check()
-        if not self.quota_bytes or storage is None:
+        quota_bytes = await self.quotas.of(storage)
+        if not quota_bytes or storage is None:
             return body
         used_bytes = await self._usage.used_bytes(storage.strip("/"))
         used_bytes += self._incoming_bytes.get(storage, 0)
-        bounded = _BodyWithinQuota(self, body, storage, used_bytes, extra_bytes)
+        quota = _QuotaUse(storage, quota_bytes, used_bytes)
+        bounded = _BodyWithinQuota(self, body, quota, extra_bytes)
         bounded.check(body.size_bytes or 0)  # a body of unknown length is checked as it arrives
         return bounded
 
@@ -65,13 +69,14 @@ class StorageCapacity:
 
         Raises QuotaExceeded if nothing remains.
         """
-        if not self.quota_bytes or storage is None:
+        quota_bytes = await self.quotas.of(storage)
+        if not quota_bytes or storage is None:
             return None
         used_bytes = await self._usage.used_bytes(storage.strip("/"))
         used_bytes += self._incoming_bytes.get(storage, 0)
-        if used_bytes >= self.quota_bytes:
-            raise QuotaExceeded(used_bytes=used_bytes, limit_bytes=self.quota_bytes)
-        return self.quota_bytes - used_bytes
+        if used_bytes >= quota_bytes:
+            raise QuotaExceeded(used_bytes=used_bytes, limit_bytes=quota_bytes)
+        return quota_bytes - used_bytes
 
     def add_incoming(self, storage: ResourcePath, extra_bytes: int) -> None:
         """Add to the bytes that are being received for a storage."""
@@ -82,6 +87,14 @@ class StorageCapacity:
             self._incoming_bytes.pop(storage, None)
 
 
+class _QuotaUse(NamedTuple):
+    """A storage with its quota and what it uses, at the start of a request."""
+
+    storage: ResourcePath
+    limit_bytes: int
+    used_bytes: int
+
+
 class _BodyWithinQuota:
     """A body that raises QuotaExceeded when it exceeds the quota
     (:class:`podstead.core.operation.RequestBody`)."""
@@ -90,8 +103,7 @@ class _BodyWithinQuota:
         "_body",
         "_capacity",
         "_extra_bytes",
-        "_storage",
-        "_used_bytes",
+        "_quota",
         "announced",
         "size_bytes",
     )
@@ -100,14 +112,12 @@ class _BodyWithinQuota:
         self,
         capacity: StorageCapacity,
         body: RequestBody,
-        storage: ResourcePath,
-        used_bytes: int,
+        quota: _QuotaUse,
         extra_bytes: int,
     ) -> None:
         self._capacity = capacity
         self._body = body
-        self._storage = storage
-        self._used_bytes = used_bytes
+        self._quota = quota
         self._extra_bytes = extra_bytes
         self.announced = body.announced
         self.size_bytes = body.size_bytes
@@ -116,10 +126,11 @@ class _BodyWithinQuota:
         """Raise QuotaExceeded if a body of that length is too large."""
         needed_bytes = body_bytes + self._extra_bytes
         # As in the commit, a write that shrinks a storage is accepted even above its quota.
-        if needed_bytes > 0 and self._used_bytes + needed_bytes > self._capacity.quota_bytes:
+        quota = self._quota
+        if needed_bytes > 0 and quota.used_bytes + needed_bytes > quota.limit_bytes:
             raise QuotaExceeded(
-                used_bytes=self._used_bytes,
-                limit_bytes=self._capacity.quota_bytes,
+                used_bytes=quota.used_bytes,
+                limit_bytes=quota.limit_bytes,
                 needed_bytes=needed_bytes,
             )
 
@@ -132,14 +143,14 @@ class _BodyWithinQuota:
         received_bytes = 0
         # The announced length is added at once, so that concurrent uploads take it into account.
         noted_bytes = self.size_bytes or 0
-        self._capacity.add_incoming(self._storage, noted_bytes)
+        self._capacity.add_incoming(self._quota.storage, noted_bytes)
         try:
             async for chunk in self._body.chunks(limit_bytes=limit_bytes):
                 received_bytes += len(chunk)
                 if received_bytes > noted_bytes:
                     self.check(received_bytes)
-                    self._capacity.add_incoming(self._storage, received_bytes - noted_bytes)
+                    self._capacity.add_incoming(self._quota.storage, received_bytes - noted_bytes)
                     noted_bytes = received_bytes
                 yield chunk
         finally:
-            self._capacity.add_incoming(self._storage, -noted_bytes)
+            self._capacity.add_incoming(self._quota.storage, -noted_bytes)

@@ -30,6 +30,7 @@ from podstead.storage.records import (
     NoMembers,
     NoPod,
     OverQuota,
+    PodQuota,
     PodRecord,
     Precondition,
     Present,
@@ -380,6 +381,8 @@ class _PendingWrite:
         if isinstance(record, PodRecord):
             self.state.taken_pods.add(folded(record.name))
             self.state.pods.append(record)
+        elif isinstance(record, PodQuota):
+            self.state.quotas.append(record)
         elif isinstance(record, PutEntry):
             self._apply_entry(record)
         elif isinstance(record, DropEntry):

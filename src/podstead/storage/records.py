@@ -210,12 +210,23 @@ class Put(Value):
 
 
 class PodRecord(Value):
-    """A pod: its name as chosen, its storage root and its owner's WebID (an absolute IRI)."""
+    """A pod: its name as chosen, its storage root and its owner's WebID (an absolute IRI).
+
+    ``quota_bytes`` is its own quota, 0 for none, and ``None`` for that of the settings.
+    """
 
     name: str
     root: ResourcePath
     owner: str
     created_ms: int
+    quota_bytes: int | None = None
+
+
+class PodQuota(Value):
+    """Set the quota of a pod of its own; ``None`` for that of the settings."""
+
+    name: str
+    quota_bytes: int | None
 
 
 class PodRemoval(Value):
@@ -271,7 +282,7 @@ class DropEntry(Value):
 
 
 EntryRecord = PutEntry | DropEntry
-Record = PodRecord | TokenRecord | TokenRevocation | EntryRecord
+Record = PodRecord | PodQuota | TokenRecord | TokenRevocation | EntryRecord
 """Registry records that can be part of a write."""
 
 

@@ -25,6 +25,7 @@ from podstead.storage.records import (
     NoEntry,
     NoMembers,
     NoPod,
+    PodQuota,
     PodRecord,
     Precondition,
     Present,
@@ -180,4 +181,5 @@ class State:
     changes: list[ChangeRow] = field(default_factory=list)
     deleted_acls: list[DeletedAclRow] = field(default_factory=list)
     pods: list[PodRecord] = field(default_factory=list)
+    quotas: list[PodQuota] = field(default_factory=list)
     tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)

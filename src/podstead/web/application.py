@@ -11,6 +11,8 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from time import monotonic
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -79,6 +81,13 @@ class Lifespan:
     drain: Callable[[], Awaitable[None]]
 
 
+SLOW_REQUEST_S: Final = 1.0
+"""A request whose response begins later is a slow one."""
+
+SlowRequestListener = Callable[[str, str, int, int], None]
+"""Called with the method, the path, the status, and how long the request took in milliseconds."""
+
+
 class Application:
     """The ASGI application of one worker."""
 
@@ -99,11 +108,13 @@ class Application:
         git: GitEndpoint | None = None,
         certificates: ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
+        slow_request: SlowRequestListener | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
         if they are accepted. ``provider_routes`` has the routes of an identity provider with its
-        own origin, by Host value; all other hosts have ``routes``."""
+        own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
+        requests whose responses begin late."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -120,6 +131,7 @@ class Application:
         self._nonces = nonces
         self._git = git
         self._certificates = certificates
+        self._slow_request = slow_request
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -172,11 +184,22 @@ class Application:
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         key = self._responses.key(scope)
         if key is None:
-            return await self._make(scope, receive)
+            return await self._timed(scope, receive)
         response = self._responses.get(key)
         if response is None:
-            response = await self._make(scope, receive)
+            response = await self._timed(scope, receive)
             self._responses.keep(key, response)
+        return response
+
+    async def _timed(self, scope: Scope, receive: Receive) -> Response:
+        if self._slow_request is None:
+            return await self._make(scope, receive)
+        began_s = monotonic()
+        response = await self._make(scope, receive)
+        took_s = monotonic() - began_s
+        if took_s >= SLOW_REQUEST_S:
+            method, path = scope["method"], scope["path"]
+            self._slow_request(method, path, response.status, round(took_s * 1000))
         return response
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+
 import pytest
 
-from podstead.config import Settings
+from podstead.config import Settings, read_settings
+from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.slow_requests import MAX_KEPT, SlowRequests
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock
@@ -21,7 +25,9 @@ from tests.support.console import (
 from tests.support.pod_pages import sign_in_to_account
 
 BOB = f"{ACCOUNTS}/bob"
-PAGES = [CONSOLE, ACCOUNTS, LOG, BOB, f"{BOB}/delete", f"{BOB}/link"]
+HEALTH = "/.pages/console/health"
+SETTINGS = "/.pages/console/settings"
+PAGES = [CONSOLE, ACCOUNTS, LOG, HEALTH, SETTINGS, BOB, f"{BOB}/delete", f"{BOB}/link"]
 
 
 @pytest.fixture
@@ -158,6 +164,108 @@ async def test_a_pod_without_an_account_is_listed_and_deleted(
     )
     assert (page.status, page.path) == (200, ACCOUNTS)
     assert (await operator.get(carol)).status == 404
+
+
+async def test_an_operator_sets_the_quota_of_a_pod(server: Server, operator: Browser) -> None:
+    assert (await server.bob.put("/bob/a", b"x" * 900_000, "text/plain")).status == 201
+    page = await operator.get(BOB)
+    page = await operator.send(page, f"{BOB}/quota", quota="own", megabytes="1")
+    assert "The quota of bob is set" in page.text
+    assert "of 1" in page.text
+    assert (await server.bob.put("/bob/b", b"x" * 200_000, "text/plain")).status == 507
+    assert (await server.alice.put("/alice/b", b"x" * 1_200_000, "text/plain")).status == 201
+    await operator.send(page, f"{BOB}/quota", quota="none")
+    assert (await server.bob.put("/bob/b", b"x" * 200_000, "text/plain")).status == 201
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "٣", "9" * 12])
+async def test_a_quota_is_a_number(operator: Browser, text: str) -> None:
+    page = await operator.get(BOB)
+    page = await operator.send(page, f"{BOB}/quota", quota="own", megabytes=text)
+    assert page.status == 400
+
+
+async def test_a_pods_own_quota_replaces_that_of_the_setting(
+    start: Start, settings: Settings
+) -> None:
+    server = await start(idp=True, quota_bytes=100_000)
+    operator = await sign_in_operator(server, settings)
+    large = b"x" * 200_000
+    assert (await server.bob.put("/bob/b", large, "text/plain")).status == 507
+    page = await operator.get(BOB)
+    page = await operator.send(page, f"{BOB}/quota", quota="own", megabytes="1")
+    assert (await server.bob.put("/bob/b", large, "text/plain")).status == 201
+    assert (await server.alice.put("/alice/b", large, "text/plain")).status == 507
+    page = await operator.send(page, f"{BOB}/quota", quota="default")
+    assert (await server.bob.put("/bob/c", large, "text/plain")).status == 507
+
+
+async def test_a_quota_set_by_another_process_applies(server: Server, settings: Settings) -> None:
+    assert (await server.bob.put("/bob/a", b"x" * 200_000, "text/plain")).status == 201
+    async with administering(settings) as services:
+        await PodActions(services.records, services.audit).set_quota("bob", 100_000)
+    answer = await server.bob.put("/bob/b", b"x", "text/plain")
+    assert answer.status == 507
+    assert "100000" in answer.text
+    async with administering(settings) as services:
+        await PodActions(services.records, services.audit).set_quota("bob", None)
+    assert (await server.bob.put("/bob/b", b"x", "text/plain")).status == 201
+
+
+# --- health and settings ----------------------------------------------------------------------
+
+
+async def test_the_health_page_counts(operator: Browser) -> None:
+    page = await operator.get(HEALTH)
+    assert page.status == 200
+    assert "None in the last week" in page.text
+
+
+async def test_slow_requests_are_shown_without_secrets(start: Start, settings: Settings) -> None:
+    server = await start(idp=True)
+    operator = await sign_in_operator(server, settings)
+    async with administering(settings) as services:
+        slow = SlowRequests(services.records)
+        slow.note("GET", "/bob/large.ttl", 200, 2345)
+        slow.note("GET", "/.pages/link/a-secret", 200, 1234)
+        await slow.store()
+    page = await operator.get(HEALTH)
+    assert "GET /bob/large.ttl" in page.text
+    assert "2.3" in page.text
+    assert "GET /.pages/link/…" in page.text
+    assert "a-secret" not in page.text
+
+
+async def test_only_the_newest_slow_requests_are_kept(server: Server, settings: Settings) -> None:
+    async with administering(settings) as services:
+        slow = SlowRequests(services.records)
+        for number in range(130):
+            slow.note("GET", f"/bob/{number}", 200, 2000)
+            if number % 10 == 9:
+                await slow.store()
+        assert len(await slow.newest()) == MAX_KEPT
+        assert await services.records.store.count_entries("slow-request", at_most=999) == MAX_KEPT
+
+
+async def test_settings_are_shown_with_their_sources_and_without_secrets(
+    start: Start, settings: Settings
+) -> None:
+    secret = secrets.token_hex(32)
+    changed = read_settings(
+        {"quota_bytes": "123456789"},
+        {"PODSTEAD_GIT": "true", "PODSTEAD_TOKEN_SECRET": secret},
+        folder=settings.root,
+    )
+    server = await start(
+        idp=True, quota_bytes=123456789, token_secret=changed.token_secret, set_by=changed.set_by
+    )
+    operator = await sign_in_operator(server, settings)
+    text = (await operator.get(SETTINGS)).text
+    assert "123456789" in text
+    assert "--quota-bytes" in text
+    assert "PODSTEAD_GIT" in text
+    assert secret not in text
+    assert "PODSTEAD_TOKEN_SECRET" in text
 
 
 # --- fresh authentication and forged requests -------------------------------------------------

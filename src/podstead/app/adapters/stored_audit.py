@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from podstead.app.adapters.audit import LogAudit
@@ -72,20 +73,23 @@ class StoredAudit(LogAudit):
             await self._log.trim()
             self._stored = 0
 
-    async def store_regularly(self) -> None:
-        """Runs forever, also after errors, and stores the rest when it is cancelled; to be run in
-        its own task."""
-        try:
-            while True:
-                wait_s = STORE_S
-                try:
-                    await self.store()
-                except ServerTrouble:
-                    logger.exception("Events could not be stored; it is tried again")
-                    wait_s = AGAIN_S
-                await asyncio.sleep(wait_s)
-        finally:
+
+async def store_regularly(*stores: Callable[[], Awaitable[None]]) -> None:
+    """Call the ``stores``, which store what waits. Runs forever, also after errors, and stores the
+    rest when it is cancelled; to be run in its own task."""
+    try:
+        while True:
+            wait_s = STORE_S
             try:
-                await self.store()
+                for store in stores:
+                    await store()
             except ServerTrouble:
-                logger.exception("The last events could not be stored")
+                logger.exception("Events could not be stored; it is tried again")
+                wait_s = AGAIN_S
+            await asyncio.sleep(wait_s)
+    finally:
+        try:
+            for store in stores:
+                await store()
+        except ServerTrouble:
+            logger.exception("The last events could not be stored")

@@ -56,6 +56,11 @@ class PodAdministration:
         pod = await self.find(name)
         await self.administration.delete(pod.name)
 
+    async def set_quota(self, name: str, quota_bytes: int | None) -> None:
+        """Set the quota of a pod; 0 for none, ``None`` for that of the settings. Raises NotFound,
+        StorageError, Overloaded."""
+        await self.administration.set_quota(name, quota_bytes)
+
     async def _has_account(self, pod: PodRecord) -> bool:
         return await self.records.read(USERNAMES, name_key(pod.name)) is not None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podstead.authn.pod_token import SigningKey
 from podstead.config.settings.git import GitSettings
@@ -29,6 +29,9 @@ class Settings(
     NotificationSettings,
 ):
     """All settings, validated; created by :func:`podstead.config.read_settings`."""
+
+    set_by: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    """The fields that were set, each with what set it, as the operator wrote it."""
 
     @property
     def uses_tls(self) -> bool:

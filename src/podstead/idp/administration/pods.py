@@ -11,7 +11,14 @@ from podstead.idp.administration.acting import Operator, acting_as
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import PodRecord, PodRemoval
+from podstead.storage.records import PodQuota, PodRecord, PodRemoval
+
+
+def quota_text(quota_bytes: int | None) -> str:
+    """A quota as commands take and print it."""
+    if quota_bytes is None:
+        return "default"
+    return str(quota_bytes) if quota_bytes else "none"
 
 
 class PodActions:
@@ -36,6 +43,18 @@ class PodActions:
             raise NotFound(f"There is no pod '{name}'.")
         with acting_as(by):
             self._audit.note(AuditEvent.POD_DELETED, pod=pod.name)
+
+    async def set_quota(
+        self, name: str, quota_bytes: int | None, by: Operator | None = None
+    ) -> None:
+        """Give a pod a quota of its own, 0 for none; ``None`` for that of the settings. It applies
+        to the next write."""
+        pod = await self._pod(name)
+        event, text = AuditEvent.QUOTA_SET, quota_text(quota_bytes)
+        acted = self._log.action(event, by, pod=pod.name, quota=text)
+        await self._records.commit([PodQuota(pod.name, quota_bytes), *acted])
+        with acting_as(by):
+            self._audit.note(event, pod=pod.name, quota=text)
 
     async def _pod(self, name: str) -> PodRecord:
         pod = await self._records.store.read_pod(name)

@@ -56,7 +56,9 @@ _UPDATE_SEQUENCE = "UPDATE counters SET value = ? WHERE name = 'changes'"
 _INSERT_CHANGES = "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
 
 _SELECT_PODS = "SELECT folded_name FROM pods WHERE folded_name IN"
-_INSERT_PODS = "INSERT INTO pods (folded_name, name, root, owner, created_ms)"
+_INSERT_PODS = "INSERT INTO pods (folded_name, name, root, owner, created_ms, quota_bytes)"
+
+_SET_QUOTA = "UPDATE pods SET quota_bytes = ? WHERE folded_name = ?"
 
 _SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries WHERE entry IN"
 _INSERT_ENTRIES = "INSERT INTO entries (entry, version, value, owner, expires_ms)"
@@ -111,8 +113,17 @@ def flush(connection: apsw.Connection, state: State) -> None:
         insert_rows(connection, _INSERT_CHANGES, state.changes)
         connection.execute(_UPDATE_SEQUENCE, (state.sequence,))
     for pod in state.pods:
-        row = (folded(pod.name), pod.name, pod.root, pod.owner, pod.created_ms)
+        row = (
+            folded(pod.name),
+            pod.name,
+            pod.root,
+            pod.owner,
+            pod.created_ms,
+            pod.quota_bytes,
+        )
         insert_rows(connection, _INSERT_PODS, [row])
+    for quota in state.quotas:
+        connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
         _flush_token(connection, token)
     if state.changed_entries:

@@ -84,7 +84,7 @@ _SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
 _SELECT_DELETED_ACLS = (
     "SELECT path, version, content_type, content, at_ms FROM deleted_acls WHERE write_version = ?"
 )
-_SELECT_PODS = "SELECT name, root, owner, created_ms FROM pods"
+_SELECT_PODS = "SELECT name, root, owner, created_ms, quota_bytes FROM pods"
 _SELECT_USED_BYTES = (
     "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
 )

@@ -26,6 +26,10 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission
+
+_MB: Final = 1_000_000
+_MAX_QUOTA_MB: Final = 1_000_000_000
 
 add_notices(
     Tone.DONE,
@@ -34,6 +38,7 @@ add_notices(
     account_signed_out=N_("%(subject)s is signed out everywhere."),
     account_promoted=N_("%(subject)s is an operator now."),
     account_demoted=N_("%(subject)s is no longer an operator."),
+    quota_set=N_("The quota of %(subject)s is set."),
     account_deleted=N_("%(subject)s is deleted, with everything in the pod."),
 )
 add_notices(
@@ -144,7 +149,9 @@ class AccountPage:
         renderer: PageRenderer,
         base_url: str,
         pods_url: str,
+        default_quota_bytes: int,
     ) -> None:
+        """``default_quota_bytes`` is that of the settings, 0 for none."""
         self._directory = directory
         self._administration = administration
         self._pods = pods
@@ -152,6 +159,7 @@ class AccountPage:
         self._renderer = renderer
         self._base_url = base_url
         self._pods_url = pods_url
+        self._default_quota_bytes = default_quota_bytes
 
     async def get(self, page: PageRequest, operator: Operator) -> Response:
         """The page. Raises NotFound."""
@@ -164,6 +172,8 @@ class AccountPage:
             listed=listed,
             own=own,
             pod_url=self._pods_url + listed.pod.root,
+            default_quota_bytes=self._default_quota_bytes,
+            own_quota_mb=(listed.pod.quota_bytes or 0) // _MB,
             url=account_url(listed.pod.name),
         )
 
@@ -196,6 +206,13 @@ class AccountPage:
         except OwnAccount:
             return self._guard.see_other(account_url(pod), Notice("own-account"))
         return self._done(pod, action.done)
+
+    async def set_quota(self, page: PageRequest, operator: Operator) -> Response:
+        """Set the quota of the pod. Raises NotFound, BadRequest, WrongFormToken."""
+        sent = await page.form()
+        pod = (await self._directory.find(segment(page, 4))).pod.name
+        await self._pods.set_quota(pod, _quota(sent), operator)
+        return self._done(pod, "quota-set")
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -247,6 +264,16 @@ class AccountPage:
     def _done(self, pod: str, notice: str) -> Response:
         address = ACCOUNTS if notice == "account-deleted" else account_url(pod)
         return self._guard.see_other(address, Notice(notice, pod))
+
+
+def _quota(sent: FormSubmission) -> int | None:
+    """The quota that the form states. Raises BadRequest."""
+    kind, text = sent.text("quota"), sent.text("megabytes").strip()
+    if kind in ("default", "none"):
+        return None if kind == "default" else 0
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MAX_QUOTA_MB:
+        raise BadRequest("The quota must be a whole number of megabytes")
+    return int(text) * _MB
 
 
 def _action(name: str, listed: Listed) -> Action:

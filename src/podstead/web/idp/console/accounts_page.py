@@ -16,9 +16,12 @@ from podstead.web.response import Response
 class AccountsPage:
     """Lists pods and accounts, and finds some of them."""
 
-    def __init__(self, *, directory: Directory, renderer: PageRenderer) -> None:
+    def __init__(
+        self, *, directory: Directory, renderer: PageRenderer, default_quota_bytes: int
+    ) -> None:
         self._directory = directory
         self._renderer = renderer
+        self._default_quota_bytes = default_quota_bytes
 
     async def home(self, _page: PageRequest, _operator: Operator) -> Response:
         """What the console begins with."""
@@ -37,5 +40,6 @@ class AccountsPage:
             query=query,
             listing=listing,
             more=more,
+            default_quota_bytes=self._default_quota_bytes,
             account_url=account_url,
         )

@@ -10,6 +10,9 @@ from podstead.web.pod_pages.addresses import CONSOLE
 ACCOUNTS: Final = f"{CONSOLE}accounts"
 ACCOUNT: Final = f"{ACCOUNTS}/{{pod}}"
 ACTION: Final = f"{ACCOUNT}/{{action}}"
+QUOTA: Final = f"{ACCOUNT}/quota"
+HEALTH: Final = f"{CONSOLE}health"
+SETTINGS: Final = f"{CONSOLE}settings"
 LOG: Final = f"{CONSOLE}log"
 
 

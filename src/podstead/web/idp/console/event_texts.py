@@ -19,8 +19,6 @@ TEXTS: Final = {
     AuditEvent.SIGN_IN_LINK_CREATED: N_("One-time sign-in link created"),
     AuditEvent.SIGN_IN_LINK_USED: N_("One-time sign-in link used"),
     AuditEvent.QUOTA_SET: N_("Quota set"),
-    AuditEvent.INVITATION_CREATED: N_("Invitation created"),
-    AuditEvent.INVITATION_REVOKED: N_("Invitation revoked"),
     AuditEvent.EMAIL_CHANGED: N_("E-mail address changed"),
     AuditEvent.PASSWORD_CHANGED: N_("Password changed"),
     AuditEvent.SIGNED_IN: N_("Signed in"),

@@ -1,0 +1,68 @@
+"""``/.pages/console/health``: is the server well?"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.slow_requests import SlowRequest
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+
+LOW_SHARE: Final = 10
+"""Below one such part of the disk, free space is low."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedWebhook:
+    """A webhook whose deliveries fail. ``given_up`` is the reason why nothing is sent any more,
+    empty if it is tried again."""
+
+    topic: str
+    host: str
+    failures: int
+    since_ms: int
+    given_up: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What operators look at. ``started_ms`` is when the worker that answers started."""
+
+    versions: Sequence[tuple[str, str]]
+    started_ms: int
+    workers: int
+    disk_total_bytes: int
+    disk_free_bytes: int
+    database_bytes: int
+    pods: int
+    accounts: int
+    used_bytes: int
+    channels: int
+    retrying: int
+    given_up: int
+    failed: Sequence[FailedWebhook]
+    slow: Sequence[SlowRequest]
+
+    @property
+    def disk_is_low(self) -> bool:
+        return self.disk_free_bytes * LOW_SHARE < self.disk_total_bytes
+
+
+ReadHealth = Callable[[], Awaitable[Health]]
+"""Raises StorageError."""
+
+
+class HealthPage:
+    """Shows the health of the server."""
+
+    def __init__(self, *, read: ReadHealth, renderer: PageRenderer) -> None:
+        self._read = read
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """The page. Raises StorageError."""
+        return self._renderer.page(page, "console/health.html", health=await self._read())

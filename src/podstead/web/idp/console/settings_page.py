@@ -1,0 +1,42 @@
+"""``/.pages/console/settings``: the settings that are in effect, and where each comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podstead.idp.administration.acting import Operator
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSetting:
+    """One setting. ``source`` names what set it, as the operator wrote it; it is empty for a
+    default. Secrets have no ``value``."""
+
+    name: str
+    value: str | None
+    source: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingGroup:
+    """The settings of one section of the reference."""
+
+    title: str
+    settings: Sequence[ShownSetting]
+
+
+class SettingsPage:
+    """Shows the settings; they are changed where they are set, followed by a restart."""
+
+    def __init__(self, *, groups: Sequence[SettingGroup], renderer: PageRenderer) -> None:
+        self._groups = groups
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """The page."""
+        return self._renderer.page(page, "console/settings.html", groups=self._groups)
