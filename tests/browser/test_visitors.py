@@ -33,24 +33,25 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture(scope="module")
-def alice(pods: ServerProcess) -> Iterator[Client]:
+def alice(pods: ServerProcess) -> str:
+    """The token of Alice's pod."""
     with Client(pods) as public:
         sent = json.dumps({"name": "alice"})
         headers = {"Content-Type": "application/json"}
         made = json.loads(public.request("POST", "/.pods", sent, headers).body)
-    with Client(pods, token=made["token"]) as owner:
-        yield owner
+    return str(made["token"])
 
 
-def share(pods: ServerProcess, alice: Client, web_id: str) -> None:
+def share(pods: ServerProcess, token: str, web_id: str) -> None:
     """Give somebody access to Alice's photos."""
-    alice.put("/alice/photos/sea.txt", "the sea", "text/plain")
     rules = f"""@prefix acl: <http://www.w3.org/ns/auth/acl#>.
 <#owner> a acl:Authorization; acl:agent <{pods.base_url}/alice/#me>; acl:accessTo <./>;
   acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.
 <#visitor> a acl:Authorization; acl:agent <{web_id}>; acl:accessTo <./>; acl:default <./>;
   acl:mode acl:Read."""
-    assert alice.put("/alice/photos/.acl", rules, TURTLE).status < 300
+    with Client(pods, token=token) as alice:
+        alice.put("/alice/photos/sea.txt", "the sea", "text/plain")
+        assert alice.put("/alice/photos/.acl", rules, TURTLE).status < 300
 
 
 def begin(page: Page, pods: ServerProcess, typed: str) -> None:
@@ -73,7 +74,7 @@ def see_the_photo(page: Page, pods: ServerProcess) -> None:
 def test_a_person_of_another_server_sees_what_was_shared(
     chromium: Browser,
     pods: ServerProcess,
-    alice: Client,
+    alice: str,
     provider: ServerProcess,
     person: Account,
     *,
@@ -92,7 +93,7 @@ def test_a_person_of_another_server_sees_what_was_shared(
 
 
 def test_a_person_of_the_community_solid_server_sees_what_was_shared(
-    page: Page, pods: ServerProcess, alice: Client, tmp_path: Path
+    page: Page, pods: ServerProcess, alice: str, tmp_path: Path
 ) -> None:
     with running_community_server(tmp_path) as community:
         carol = community.create_agent("carol")
@@ -119,8 +120,8 @@ def test_who_declines_at_the_provider_is_told_what_to_do(
     expect(page.get_by_label(WEB_ID)).to_be_visible()
 
 
-def tour(page: Page, pods: ServerProcess, person: Account) -> Iterator[str]:
-    """The pages that visitors see before they are signed in."""
+def tour(page: Page, pods: ServerProcess, person: Account, token: str) -> Iterator[str]:
+    """The pages on which visitors sign in, and the lists of what is shared."""
     page.goto(f"{pods.base_url}/.pages/sign-in")
     yield "sign-in"
     begin(page, pods, pods.base_url)
@@ -134,19 +135,29 @@ def tour(page: Page, pods: ServerProcess, person: Account) -> Iterator[str]:
     page.goto(f"{pods.base_url}/leaving")
     page.get_by_role("link", name="Continue to").wait_for()
     yield "leaving"
+    page.goto(f"{pods.base_url}/.pages/sign-in")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/.pages/files/**")
+    page.goto(f"{pods.base_url}/.pages/shared")
+    yield "shared with nobody"
+    page.get_by_role("link", name="Shared by me").click()
+    page.get_by_role("link", name="Change access").first.wait_for()
+    yield "shared by Alice"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_every_page_fits(
-    chromium: Browser, pods: ServerProcess, person: Account, axe: str, scheme: str
+    chromium: Browser, pods: ServerProcess, alice: str, person: Account, axe: str, scheme: str
 ) -> None:
+    share(pods, alice, person.web_id)
     for width in WIDTHS:
         context = chromium.new_context(
             viewport={"width": width, "height": 700},
             color_scheme="dark" if scheme == "dark" else "light",
         )
         page = context.new_page()
-        for name in tour(page, pods, person):
+        for name in tour(page, pods, person, alice):
             assert violations(page, axe) == {}, name
             assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), name
         context.close()

@@ -155,6 +155,9 @@ async def test_a_visitor_sees_what_is_shared_with_the_web_id(
     assert (await browser.get("/.pages/files/alice/private/")).status == 200
     assert (await browser.get("/.pages/files/alice/settings/")).status == 403
     assert (await browser.get("/.pages/files/")).path == "/.pages/shared"
+    navigation = re.search(r'<nav class="nav".*?</nav>', page.text, re.DOTALL)
+    assert navigation is not None
+    assert re.findall(r'href="([^"]+)"', navigation[0]) == ["/.pages/shared"]
 
 
 async def test_a_provider_can_be_named_instead_of_a_web_id(

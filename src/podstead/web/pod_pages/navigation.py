@@ -21,6 +21,8 @@ ENTRIES: Final[Sequence[NavigationRow]] = (
     (f"{PREFIX}/security", "shield", N_("Security")),
     (f"{PREFIX}/storage", "disk", N_("Storage")),
 )
+_OF_OWNERS: Final = frozenset(address for address, *_rest in ENTRIES) - {f"{PREFIX}/shared"}
+"""The pages about a pod, and about the account that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class NavigationEntry:
     icon: str
     title: str
     is_current: bool
+
+    @property
+    def needs_pod(self) -> bool:
+        """Whether the page shows something only to people with a pod on this server."""
+        return self.address in _OF_OWNERS
 
 
 def entries(

@@ -58,6 +58,13 @@ class PageRenderer:
         below = [path.removeprefix(f"{addresses.PREFIX}/") for path in existing]
         self._actions = frozenset(path.partition("/")[0] for path in below)
 
+    def _navigation(self, page: PageRequest) -> Sequence[NavigationEntry]:
+        person = page.person
+        if person is None:
+            return ()
+        shown = self._entries(page.request.path)
+        return shown if person.pods else [entry for entry in shown if not entry.needs_pod]
+
     def page(
         self,
         page: PageRequest,
@@ -75,7 +82,7 @@ class PageRenderer:
             person=page.person,
             language=page.texts.language,
             address=page.address,
-            navigation=self._entries(page.request.path) if page.person else (),
+            navigation=self._navigation(page),
             notice=_shown(notice or page.notice),
             is_sign_in=page.request.path == addresses.SIGN_IN,
             values={
