@@ -48,6 +48,10 @@ docs: $(DEV_STAMP) ## Write the generated pages of docs/reference
 texts: $(DEV_STAMP) ## Collect the texts of the pages for their translations
 	$(BIN)/python -m scripts.texts
 
+.PHONY: tour
+tour: $(DEV_STAMP) ## Take the pictures of docs/tour.md
+	$(BIN)/python -m tests.browser.tour_pictures $(ARGS)
+
 .PHONY: bench
 bench: $(DEV_STAMP) ## Measure this server beside others, on this machine
 	@scripts/install-packages bench
