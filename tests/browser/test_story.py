@@ -1,0 +1,234 @@
+"""One story from the first page to the last: two people with accounts here, and a visitor whose
+account is at a Community Solid Server. The connection breaks while many files are sent.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, FilePayload, Page, expect
+
+from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
+from tests.support.community_server import CommunityServer, running_community_server
+from tests.support.people import PASSWORD
+from tests.support.server import ServerProcess, running_server
+
+DEADLINE_MS = 120_000
+USUAL_MS = 5_000
+FILES = 50
+FILE_BYTES = 120_000
+NOTE = "We meet at eight.\n"
+BETTER_NOTE = "We meet at half past seven.\n"
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@dataclass(frozen=True)
+class Story:
+    """The servers, and a browser for each person."""
+
+    server: ServerProcess
+    proxy: BreakingProxy
+    community: CommunityServer
+    mara: Page
+    jonas: Page
+    carol: Page
+    photos: dict[str, bytes]
+
+    def files(self, path: str = "") -> str:
+        return f"{self.server.base_url}/.pages/files/mara/{path}"
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    """Wait longer for what is expected on a page."""
+    expect.set_options(timeout=DEADLINE_MS)
+    yield
+    expect.set_options(timeout=USUAL_MS)
+
+
+@pytest.fixture
+def story(patient: None, chromium: Browser, tmp_path: Path) -> Iterator[Story]:
+    photos = {f"photo {number}.jpg": os.urandom(FILE_BYTES) for number in range(FILES)}
+    with running_breaking_proxy() as proxy, running_community_server(tmp_path) as community:
+        options = ["--idp", "--base-url", f"http://localhost:{proxy.port}"]
+        ours = ProxiedServer(tmp_path / "root", options, proxy_port=proxy.port)
+        with running_server(ours) as server:
+            assert server.port is not None
+            proxy.target_port = server.port
+            mara, jonas, carol = pages = [_new_page(chromium) for _ in range(3)]
+            yield Story(server, proxy, community, mara, jonas, carol, photos)
+            for page in pages:
+                page.context.close()
+
+
+def _new_page(chromium: Browser) -> Page:
+    page = chromium.new_context(locale="en").new_page()
+    page.set_default_timeout(DEADLINE_MS)
+    return page
+
+
+def test_two_people_and_a_visitor_share_a_folder(story: Story, tmp_path: Path) -> None:
+    for page, name in ((story.mara, "mara"), (story.jonas, "jonas")):
+        register(page, story, name)
+    create_folder_with_note(story)
+    upload_over_a_broken_connection(story)
+    share_with_jonas(story)
+    jonas_edits_the_note(story)
+    carol_asks_for_access(story)
+    mara_allows_it(story)
+    carol_looks_around(story)
+    mara_thinks_twice_about_deleting(story)
+    export(story, tmp_path / "export.zip")
+
+
+def register(page: Page, story: Story, name: str) -> None:
+    page.goto(f"{story.server.base_url}/idp/register")
+    page.get_by_label("Name of your pod").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()
+    page.wait_for_url("**/idp/account")
+
+
+def create_folder_with_note(story: Story) -> None:
+    page = story.mara
+    page.goto(story.files())
+    _create(page, "Folder", "trip")
+    expect(page.get_by_role("status").filter(has_text="trip")).to_be_visible()
+    page.goto(story.files("trip/"))
+    _create(page, "Text", "note.txt")
+    page.goto(story.files("trip/note.txt?view=edit"))
+    page.get_by_label("Text of note.txt").fill(NOTE)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text(NOTE.strip())).to_be_visible()
+
+
+def _create(page: Page, kind: str, name: str) -> None:
+    page.locator("summary", has_text="New").click()
+    page.get_by_role("link", name=kind, exact=True).click()
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/.pages/files/**")
+
+
+def upload_over_a_broken_connection(story: Story) -> None:
+    page = story.mara
+    page.goto(story.files("trip/"))
+    page.locator(".upload-buttons").wait_for()
+    story.proxy.break_after([1_000_000, 3_000_000])
+    page.locator(".upload-buttons input:not([webkitdirectory])").set_input_files(
+        [
+            FilePayload(name=name, mimeType="image/jpeg", buffer=content)
+            for name, content in story.photos.items()
+        ]
+    )
+    news = page.locator("[data-uploads] > [aria-live]")
+    expect(news).to_contain_text(f"The upload is finished. Files: {FILES}")
+    assert story.proxy.broken == 2
+    expect(page.locator("#count")).to_have_text(f"{FILES + 1} items")
+
+
+def share_with_jonas(story: Story) -> None:
+    story.jonas.goto(story.files("trip/"))
+    expect(story.jonas.get_by_role("heading", name="You have no access")).to_be_visible()
+    page = story.mara
+    page.get_by_role("link", name="Share", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name, e-mail address or WebID").fill("jonas")
+    dialog.get_by_label("Role", exact=True).select_option("edit")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.get_by_role("heading", name="What changes for “trip”")).to_be_visible()
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_text("jonas can edit.")).to_be_visible()
+
+
+def jonas_edits_the_note(story: Story) -> None:
+    page = story.jonas
+    page.goto(f"{story.server.base_url}/.pages/shared")
+    page.get_by_role("link", name="trip").click()
+    page.get_by_role("link", name="note.txt").click()
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label("Text of note.txt").fill(BETTER_NOTE)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text(BETTER_NOTE.strip())).to_be_visible()
+    story.mara.goto(story.files("trip/note.txt"))
+    expect(story.mara.get_by_text(BETTER_NOTE.strip())).to_be_visible()
+    expect(story.mara.get_by_label("Details")).to_contain_text("jonas")
+
+
+def carol_asks_for_access(story: Story) -> None:
+    carol = story.community.create_agent("carol")
+    page = story.carol
+    page.goto(f"{story.server.base_url}/.pages/sign-in")
+    page.get_by_label("WebID or address of your provider").fill(carol.web_id)
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url(f"{story.community.base_url}**")
+    page.get_by_label("Email").fill("carol@example.com")
+    page.get_by_label("Password").fill("password123")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Authorize").click()
+    page.wait_for_url(f"{story.server.base_url}/.pages/**")
+    page.goto(story.files("trip/"))
+    expect(page.get_by_role("heading", name="You have no access")).to_be_visible()
+    page.get_by_role("link", name="Ask for access").click()
+    page.get_by_label("Message (optional)").fill("It is me, from the boat.")
+    page.get_by_role("button", name="Send the request").click()
+    expect(page.get_by_text("Your request was sent to the owner.")).to_be_visible()
+
+
+def mara_allows_it(story: Story) -> None:
+    page = story.mara
+    page.goto(f"{story.server.base_url}/.pages/requests")
+    expect(page.get_by_text("It is me, from the boat.")).to_be_visible()
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("can view.")).to_be_visible()
+
+
+def carol_looks_around(story: Story) -> None:
+    page = story.carol
+    page.goto(story.files("trip/note.txt"))
+    expect(page.get_by_text(BETTER_NOTE.strip())).to_be_visible()
+    expect(page.get_by_role("link", name="Edit", exact=True)).to_have_count(0)
+    page.goto(story.files("trip/"))
+    expect(page.locator("#count")).to_have_text(f"{FILES + 1} items")
+    expect(page.locator(".upload-buttons")).to_have_count(0)
+    page.goto(story.files("private/"))
+    expect(page.get_by_role("heading", name="You have no access")).to_be_visible()
+
+
+def mara_thinks_twice_about_deleting(story: Story) -> None:
+    """Before anything goes, the page says what; afterwards it is gone for everybody."""
+    page = story.mara
+    page.goto(f"{story.server.base_url}/.pages/delete/mara/trip/")
+    expect(page.get_by_text(f"{FILES + 1} files")).to_be_visible()
+    page.get_by_role("link", name="Cancel").click()
+    page.goto(f"{story.server.base_url}/.pages/delete/mara/trip/photo%200.jpg")
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url(story.files("trip/"))
+    expect(page.locator("#count")).to_have_text(f"{FILES} items")
+    story.jonas.goto(story.files("trip/photo%200.jpg"))
+    expect(story.jonas.get_by_text("404")).to_be_visible()
+    del story.photos["photo 0.jpg"]
+
+
+def export(story: Story, archive_path: Path) -> None:
+    page = story.mara
+    page.goto(story.files())
+    with page.expect_download() as download:
+        page.locator("summary[aria-label='More actions']").click()
+        page.get_by_role("link", name="Download").click()
+    download.value.save_as(archive_path)
+    with zipfile.ZipFile(archive_path) as archive:
+        assert archive.testzip() is None
+        stored = {name.removeprefix("mara/"): name for name in archive.namelist()}
+        assert archive.read(stored["trip/note.txt"]).decode() == BETTER_NOTE
+        for name, content in story.photos.items():
+            assert archive.read(stored[f"trip/{name}"]) == content
+        assert "trip/photo 0.jpg" not in stored
