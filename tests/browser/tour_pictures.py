@@ -46,6 +46,8 @@ class TourPicture:
     heading: str
     lead: Lead
     on_phone: bool = False
+    is_tall: bool = False
+    """Whether it shows the page to its end."""
 
     @property
     def path(self) -> Path:
@@ -111,7 +113,7 @@ _WHY: Final = f"/.pages/why{_TRIP}?ask=yes&kind=person&who={FRIEND}"
 _CONTACT: Final = f"/.pages/files/{OWNER}/contacts/lena.ttl"
 
 PICTURES: Final = (
-    TourPicture("sign-in", "Sign in", _open("/.pages/sign-in")),
+    TourPicture("sign-in", "Sign in", _open("/.pages/sign-in"), is_tall=True),
     TourPicture("files", "Files", _open(f"/.pages/files/{OWNER}/")),
     TourPicture("grid", "Pictures", _open(f"/.pages/files/{OWNER}/photos/?view=grid")),
     TourPicture("contact", "Linked data for people", _open(_CONTACT)),
@@ -163,7 +165,7 @@ def _take(chromium: Browser, provider: ServerProcess, *, on_phone: bool, names: 
             _sign_in(page)
             signed_in = True
         each.lead(page)
-        each.path.write_bytes(_small(page.screenshot()))
+        each.path.write_bytes(_small(page.screenshot(full_page=each.is_tall)))
         sys.stdout.write(f"{each.path.name}: {each.path.stat().st_size} bytes\n")
     context.close()
 

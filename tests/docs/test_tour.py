@@ -15,7 +15,7 @@ _TEXT = _TOUR.read_text(encoding="utf-8")
 
 def test_each_heading_has_the_picture_of_the_script_below_it() -> None:
     shown = re.findall(
-        r"^## (.+?)\n(?:[^#!][^\n]*\n|\n)*!\[[^\]]+\]\(([^)]+)\)$", _TEXT, re.MULTILINE
+        r"^## (.+?)\n(?:[^#!\n][^\n]*\n|\n)*!\[[^\]]+\]\(([^)]+)\)$", _TEXT, re.MULTILINE
     )
     assert [heading for heading, _ in shown] == re.findall(r"^## (.+)$", _TEXT, re.MULTILINE)
     taken = [(each.heading, each.path) for each in PICTURES]
