@@ -95,3 +95,23 @@ def test_a_command_says_of_a_name_what_the_server_says(server: ServerProcess, na
 def test_a_pod_that_is_not_there_is_not_deleted(server: ServerProcess) -> None:
     result = run(server, "pod", "delete", "nobody", "--yes")
     assert (result.exit_code, result.stderr) == (1, "Error: There is no pod 'nobody'.\n")
+
+
+def test_a_quota_set_by_command_applies_to_the_next_write(server: ServerProcess, pod: Pod) -> None:
+    with pod.owner() as owner:
+        assert run(server, "pod", "quota", pod.name, "1").exit_code == 0
+        assert owner.put(f"{pod.root}private/a", "text").status == 507
+        assert run(server, "pod", "quota", pod.name, "default").exit_code == 0
+        assert owner.put(f"{pod.root}private/a", "text").status == 201
+    assert run(server, "pod", "quota", pod.name, "much").exit_code == 2
+    assert run(server, "pod", "quota", "nobody", "none").exit_code == 1
+
+
+def test_an_operator_is_made_and_unmade_by_command(server: ServerProcess) -> None:
+    with_account(server, "alice")
+    for command, state in (("promote", "operator"), ("demote", "in use")):
+        assert run(server, "account", command, "alice").exit_code == 0
+        assert state in run(server, "account", "list").stdout
+    link = run(server, "account", "sign-in-link", "alice").stdout
+    assert link.startswith(f"{server.base_url}/.pages/link/")
+    assert run(server, "account", "sign-out", "alice").exit_code == 0
