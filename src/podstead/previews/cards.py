@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from podstead.core import vocab
@@ -30,6 +31,9 @@ MAX_VALUES: Final = 50
 _MAX_DEPTH: Final = 3
 _MAX_STEPS: Final = 5_000
 """The values of all cards together, so that a document which is all of blank nodes stays small."""
+_MAX_WALKED: Final = 30_000
+"""The cells of lists that are walked for all cards together. No document that is small enough for
+cards has so many, but one list can be the value of thousands of statements."""
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _FIRST: Final = Iri(vocab.RDF_FIRST)
@@ -131,13 +135,26 @@ def read_cards(graph: Graph, links: Links, language: str = "en") -> Cards:
     return _Reader(graph, links, language).cards()
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What a card says about its subject, wherever it stands."""
+
+    title: str
+    types: tuple[str, ...]
+    picture: str | None
+
+
 @dataclass
 class _Reader:
     graph: Graph
     links: Links
     language: str
     steps: int = 0
+    walked: int = 0
     anchors: dict[Subject, str] = field(default_factory=dict)
+    # One subject with thousands of names can be the value of thousands of statements.
+    names: dict[Subject, str | None] = field(default_factory=dict)
+    heads: dict[Subject, _Head] = field(default_factory=dict)
 
     def cards(self) -> Cards:
         nested = self._nested()
@@ -183,26 +200,40 @@ class _Reader:
 
     def _card(self, subject: Subject, path: tuple[Subject, ...]) -> Card:
         description = self.graph.about(subject)
-        types = [o for o in description.get(_TYPE, ()) if isinstance(o, Iri)]
         properties = [
             self._property(predicate, objects, (*path, subject))
-            for predicate, objects in list(description.items())[:MAX_PROPERTIES]
+            for predicate, objects in islice(description.items(), MAX_PROPERTIES)
             if predicate != _TYPE and not self._is_the_picture(predicate, objects)
         ]
         iri = subject.value if isinstance(subject, Iri) else None
-        type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
-        named = name_in(self.graph, subject, self.language)
-        title = named or (telling_part(iri) if iri else next(iter(type_names), ""))
+        head = self._head(subject)
         return Card(
-            title=title,
+            title=head.title,
             iri=iri,
             anchor=self.anchors.get(subject, ""),
             link=self.links.of(iri) if iri else None,
-            types=tuple(type_names),
-            picture=self._picture(subject),
+            types=head.types,
+            picture=head.picture,
             properties=tuple(properties),
             more=max(0, len(description) - MAX_PROPERTIES),
         )
+
+    def _head(self, subject: Subject) -> _Head:
+        known = self.heads.get(subject)
+        if known is not None:
+            return known
+        iri = subject.value if isinstance(subject, Iri) else None
+        types = [o for o in self.graph.objects(subject, _TYPE) if isinstance(o, Iri)]
+        type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
+        title = self._name(subject) or (telling_part(iri) if iri else next(iter(type_names), ""))
+        head = self.heads[subject] = _Head(title, tuple(type_names), self._picture(subject))
+        return head
+
+    def _name(self, subject: Subject) -> str | None:
+        """What the document itself calls a subject."""
+        if subject not in self.names:
+            self.names[subject] = name_in(self.graph, subject, self.language)
+        return self.names[subject]
 
     def _is_the_picture(self, predicate: Iri, objects: Sequence[Object]) -> bool:
         """Whether a property is only the picture that the head of the card shows."""
@@ -244,8 +275,9 @@ class _Reader:
                 continue
             cell: Object = value
             seen: set[Object] = set()
-            while isinstance(cell, BlankNode) and cell not in seen:
+            while isinstance(cell, BlankNode) and cell not in seen and self.walked < _MAX_WALKED:
                 seen.add(cell)
+                self.walked += 1
                 yield from self.graph.objects(cell, _FIRST)[:1]
                 cell = next(iter(self.graph.objects(cell, _REST)), _NIL)
 
@@ -256,7 +288,7 @@ class _Reader:
             return self._link(value, predicate)
         anchor = self.anchors.get(value)
         if anchor is not None:
-            title = name_in(self.graph, value, self.language) or "…"
+            title = self._name(value) or "…"
             return CardValue(Form.LINK, title, link=Address(f"#{anchor}", external=False))
         if value in path or len(path) > _MAX_DEPTH or not self.graph.about(value):
             return CardValue(Form.TEXT, "…")
@@ -267,7 +299,7 @@ class _Reader:
         anchor = self.anchors.get(iri)
         link = Address(f"#{anchor}", external=False) if anchor else self.links.of(iri.value)
         picture = self.links.picture(iri.value) if predicate in PICTURES else None
-        text = name_in(self.graph, iri, self.language)
+        text = self._name(iri)
         if text is None:
             text = name_of_iri(iri.value, self.language)
             if link is not None and link.external:

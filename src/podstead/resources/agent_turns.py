@@ -1,4 +1,4 @@
-"""One tree operation at a time for each agent.
+"""One costly operation at a time for each agent: of a tree, for example.
 
 An operation on ten thousand resources takes tens of megabytes and seconds of work. Whoever sends
 many of them at once waits for their own, and nobody else's requests wait for theirs.
@@ -30,7 +30,12 @@ class AgentTurns:
     @asynccontextmanager
     async def of(self, agent: Identity | None) -> AsyncIterator[None]:
         """Wait for the agent's turn, which lasts until the context is left."""
-        key = requester() if agent is None else agent.iri
+        async with self.by(requester() if agent is None else agent.iri):
+            yield
+
+    @asynccontextmanager
+    async def by(self, key: str) -> AsyncIterator[None]:
+        """Wait for the turn of whoever has the key."""
         turn = self._turns.setdefault(key, _Turn())
         turn.waiting += 1
         try:

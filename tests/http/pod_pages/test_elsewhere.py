@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
+from podstead.app.adapters.rendering_processes import RenderingProcesses
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
@@ -456,6 +457,34 @@ async def test_one_address_cannot_begin_without_end(
     assert {page.status for page in pages} == {200, 429}
     other = Browser(server.application, peer="10.1.2.3")
     assert (await begin(other, elsewhere.web_id)).status == 200
+
+
+async def test_addresses_of_one_customer_are_one_address(
+    server: Server, elsewhere: Elsewhere
+) -> None:
+    browsers = [Browser(server.application, peer=f"2001:db8::{n:x}") for n in range(1, 41)]
+    pages = [await begin(browser, elsewhere.web_id) for browser in browsers]
+    assert {page.status for page in pages} == {200, 429}
+
+
+async def test_web_ids_of_one_provider_share_what_their_network_may_do(
+    server: Server, browser: Browser, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requesters: list[str] = []
+
+    async def render(*_: object, requester: str) -> bytes:
+        requesters.append(requester)
+        return b""
+
+    monkeypatch.setattr(RenderingProcesses, "render", render)
+    await server.alice.put("/alice/public/x.md", "x", "text/markdown")
+    await elsewhere.sign_in(browser)
+    other = Browser(server.application, peer="2001:db8::1")
+    neighbour = Browser(server.application, peer="2001:db8::2")
+    for each in (browser, other, neighbour):
+        assert (await each.get("/.pages/files/alice/public/x.md")).status == 200
+        await server.alice.put("/alice/public/x.md", f"{len(requesters)}", "text/markdown")
+    assert requesters == ["127.0.0.1", "2001:db8::/64", "2001:db8::/64"]
 
 
 async def test_other_sites_cannot_begin_a_sign_in(

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import Counter
 
+import pytest
+
+from podstead.core.identifiers import ResourcePath
+from podstead.core.requester import requester
+from podstead.resources.outcome import ListedMembers, ResourceRequest
+from podstead.resources.service import ResourceService
 from tests.support.application import Server
 from tests.support.browser import Browser, Page
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token
@@ -159,6 +167,43 @@ async def test_search_finds_names_below_and_nothing_that_is_hidden(
     assert (await bob.get("/.pages/search?q=x&in=/alice/private/")).status == 403
     for place in ("/.pages/", "alice", "/alice/private/x", "%2F..%2F", "/alice//"):
         assert (await bob.get(f"/.pages/search?q=x&in={place}")).status in {400, 404}
+
+
+async def test_searches_of_one_network_wait_for_each_other_only(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, most = Counter[str](), Counter[str]()
+    members = ResourceService.members
+
+    async def counted(
+        self: ResourceService,
+        request: ResourceRequest,
+        *,
+        after: ResourcePath | None = None,
+        limit: int,
+    ) -> ListedMembers:
+        running[requester()] += 1
+        most.update({requester(): 0})
+        most[requester()] = max(most[requester()], running[requester()])
+        most["in all"] = max(most["in all"], running.total())
+        await asyncio.sleep(0)
+        try:
+            return await members(self, request, after=after, limit=limit)
+        finally:
+            running[requester()] -= 1
+
+    monkeypatch.setattr(ResourceService, "members", counted)
+    await server.alice.put("/alice/public/needle.txt", "x", "text/plain")
+    peers = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "10.1.2.3"]
+    pages = await asyncio.gather(
+        *(
+            Browser(server.application, peer=peer).get("/.pages/search?q=needle&in=/alice/public/")
+            for peer in peers
+        )
+    )
+    assert all("needle.txt" in page.text for page in pages)
+    assert most["2001:db8::/64"] == 1
+    assert most["in all"] == 2
 
 
 async def test_a_kept_page_is_not_shown_after_access_is_taken_away(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -21,8 +23,10 @@ from podstead.previews.drawing import MAX_NODES, draw
 from podstead.previews.links import Address, Links
 from podstead.previews.statements import MAX_STATEMENTS, read_statements
 from podstead.previews.vocabulary_labels import vocabulary_label
+from podstead.previews.words import name_in
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.terms import Iri, Object, Subject
 
 BASE = "https://pod.example"
 LINKS = Links(BASE, ResourcePath("/alice/card"))
@@ -145,6 +149,30 @@ def test_long_lists_and_documents_are_bounded() -> None:
     read = cards("".join(f"<#{n}> ex:p {n} .\n" for n in range(1_000)))
     assert len(read.cards) == MAX_CARDS
     assert read.more == 1_000 - MAX_CARDS
+
+
+def test_what_is_referred_to_often_is_not_read_again_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = Counter[str]()
+    objects = Graph.objects
+
+    def counted_objects(self: Graph, subject: Subject, predicate: Iri) -> Sequence[Object]:
+        read["objects"] += 1
+        return objects(self, subject, predicate)
+
+    def counted_name(graph: Graph, subject: Subject, language: str) -> str | None:
+        read[f"name of {subject.value}"] += 1
+        return name_in(graph, subject, language)
+
+    monkeypatch.setattr(Graph, "objects", counted_objects)
+    monkeypatch.setattr("podstead.previews.cards.name_in", counted_name)
+    cells = "".join(f"_:c{n} rdf:first {n} ; rdf:rest _:c{n + 1} .\n" for n in range(1_000))
+    references = "".join(f"<#{s}> ex:p{p} _:c0, <#named> .\n" for s in range(20) for p in range(50))
+    rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
+    cards(f'{rdf}{references}{cells}<#named> foaf:name "x" .')
+    assert read["objects"] < 100_000
+    assert read[f"name of {LINKS.document_url}#named"] == 1
 
 
 def test_a_circular_list_ends() -> None:

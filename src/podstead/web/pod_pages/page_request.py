@@ -10,10 +10,11 @@ from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
 from podstead.resources.outcome import ResourceRequest
 from podstead.web.forms import MAX_FORM_BYTES, Fields, only, read_query
+from podstead.web.limits import address_key
 from podstead.web.origins import check_form_token
 from podstead.web.pod_pages.addresses import target_of
 from podstead.web.pod_pages.notices import Notice
-from podstead.web.pod_pages.people import Person
+from podstead.web.pod_pages.people import Person, SignedInBy
 from podstead.web.pod_pages.texts import Texts
 from podstead.web.request import Request
 from podstead.web.submissions import FormSubmission, read_submission
@@ -49,6 +50,18 @@ class PageRequest:
         if self.request.method not in _SAFE and not self._checked:
             raise UncheckedRequest
         return self.person.identity
+
+    @property
+    def requester(self) -> str:
+        """The key for limits on costly work: a person of this server, or the network.
+
+        Whoever runs a provider elsewhere can sign in with any number of WebIDs, so they all share
+        what their network may do.
+        """
+        person = self.person
+        if person is None or person.signed_in_by is SignedInBy.ELSEWHERE:
+            return address_key(self.request.client_address)
+        return person.web_id
 
     @property
     def target(self) -> ResourcePath:

@@ -99,9 +99,8 @@ class DocumentContents:
         kept = self._rendered.get(key)
         if kept is not None:
             return kept
-        requester = page.person.web_id if page.person else page.request.client_address
         made = await self._renderer.render(
-            task, arguments, read.decoded.text.encode(), requester=requester
+            task, arguments, read.decoded.text.encode(), requester=page.requester
         )
         if made is None:
             return None

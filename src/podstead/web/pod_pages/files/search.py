@@ -2,6 +2,7 @@
 
 Every container on the way passes the gate, so nobody finds what they could not see by opening the
 folders one after another. The search is bounded and says when it has not looked everywhere.
+Whoever sends many searches at once waits for their own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from podstead.core.errors import BadRequest, NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
+from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
@@ -51,13 +53,18 @@ class Search:
     def __init__(self, *, resources: ResourceService, renderer: PageRenderer) -> None:
         self._resources = resources
         self._renderer = renderer
+        self._turns = AgentTurns()
 
     async def get(self, page: PageRequest) -> Response:
         """The form and what was found. Raises NotAuthenticated, AccessDenied, NotFound,
         BadRequest."""
         text = page.query_text("q").strip()[:_MAX_CHARACTERS]
         top = _top(page)
-        found, is_complete = await self._found(page, top, text) if text else ([], True)
+        found: list[Found] = []
+        is_complete = True
+        if text:
+            async with self._turns.by(page.requester):
+                found, is_complete = await self._found(page, top, text)
         return self._renderer.page(
             page,
             "files/search.html",

@@ -111,7 +111,6 @@ class Thumbnails:
                 return body
             return b"" if body is None else await whole_body(cast("OpenBody", body))
 
-        requester = page.person.web_id if page.person else page.request.client_address
-        made = await self._renderer.render("thumbnail", {}, content, requester=requester)
+        made = await self._renderer.render("thumbnail", {}, content, requester=page.requester)
         await self._store.put(stored.path, read_version, made or b"")
         return made or b""

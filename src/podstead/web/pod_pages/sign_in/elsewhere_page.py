@@ -17,6 +17,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
+from podstead.web.limits import address_key
 from podstead.web.pod_pages.addresses import CLIENT_DOCUMENT, FILES, SHARED, local_address
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People
@@ -106,7 +107,7 @@ class ElsewherePage:
                 typed,
                 browser_secret=secret,
                 afterwards=afterwards or "",
-                client_address=page.request.client_address,
+                client_address=address_key(page.request.client_address),
             )
         except VisitFailed as failure:
             return self._form(page, afterwards, typed=typed, problem=failure.problem)
@@ -124,7 +125,9 @@ class ElsewherePage:
         secret = self._cookies.secret(page.request, VISIT_COOKIE)
         try:
             finished = await self._visits.finish(
-                answer, browser_secret=secret, client_address=page.request.client_address
+                answer,
+                browser_secret=secret,
+                client_address=address_key(page.request.client_address),
             )
         except VisitFailed as failure:
             return self._form(page, None, problem=failure.problem)
