@@ -17,14 +17,16 @@ from podstead.core.requester import requester
 
 
 class _Turn(msgspec.Struct, eq=False):
-    lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    free: asyncio.Semaphore
     waiting: int = 0
 
 
 class AgentTurns:
     """The operations of one worker, by agent, or by network for those without credentials."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_once: int = 1) -> None:
+        """``at_once`` operations of one agent run at once."""
+        self._at_once = at_once
         self._turns: dict[str, _Turn] = {}
 
     @asynccontextmanager
@@ -36,10 +38,10 @@ class AgentTurns:
     @asynccontextmanager
     async def by(self, key: str) -> AsyncIterator[None]:
         """Wait for the turn of whoever has the key."""
-        turn = self._turns.setdefault(key, _Turn())
+        turn = self._turns.setdefault(key, _Turn(asyncio.Semaphore(self._at_once)))
         turn.waiting += 1
         try:
-            async with turn.lock:
+            async with turn.free:
                 yield
         finally:
             turn.waiting -= 1

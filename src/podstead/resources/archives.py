@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import struct
 import zipfile
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,6 +25,7 @@ from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, Request
 from podstead.core.identifiers import ResourcePath, is_container, segment_name
 from podstead.core.media_types import essence
 from podstead.core.methods import allowed_methods
+from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
@@ -36,6 +38,8 @@ from podstead.wac.modes import Mode
 
 MAX_FILES: Final = 100_000
 """How many files and folders one archive may contain."""
+MAX_OF_REQUESTER: Final = 4
+"""How many archives are made for one person or network at once: compressing takes a processor."""
 
 _MEMBERS_AT_ONCE: Final = 500
 _PIECE_BYTES: Final = 64 * 1024
@@ -77,12 +81,13 @@ class Archives:
     def __init__(self, *, store: ResourceStore, gate: Gate) -> None:
         self._store = store
         self._gate = gate
+        self._turns = AgentTurns(at_once=MAX_OF_REQUESTER)
 
     async def open(
-        self, request: ResourceRequest, *, only: Collection[ResourcePath] = ()
+        self, request: ResourceRequest, *, only: Collection[ResourcePath] = (), requester: str
     ) -> Archive:
         """The archive of the container that the request is about, or of those of its members that
-        are in ``only``.
+        are in ``only``. Further archives of one ``requester`` begin when others have ended.
 
         Raises AccessDenied, NotAuthenticated, NotFound, MethodNotAllowed for a document, and
         ServerTrouble. Iterating over the bytes may raise ServerTrouble: the archive is then
@@ -105,11 +110,19 @@ class Archives:
                 "Only a container can be downloaded as an archive", allow=allowed_methods(target)
             )
         name = archive_name(segment_name(target).rstrip("/"), None)
-        return Archive(f"{name}.zip", self._chunks(request, state.existing, name, only))
+        chunks = self._chunks(request, state.existing, name, only)
+        return Archive(f"{name}.zip", self._in_turn(requester, chunks))
+
+    async def _in_turn(
+        self, requester: str, chunks: AsyncGenerator[bytes, None]
+    ) -> AsyncIterator[bytes]:
+        async with self._turns.by(requester), aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
 
     async def _chunks(
         self, request: ResourceRequest, root: Metadata, name: str, only: Collection[ResourcePath]
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         writer = _ZipWriter()
         written = 0
         async for path, metadata in self._walk(request, root, f"{name}/", only):

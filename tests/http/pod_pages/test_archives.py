@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import shutil
 import subprocess
 import zipfile
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from podstead.resources.archive_names import ArchiveFolder, archive_name
+from podstead.resources.archives import MAX_OF_REQUESTER, Archives
+from podstead.resources.outcome import ResourceRequest
+from podstead.storage.protocol import OpenBody
+from podstead.storage.records import Metadata
 from tests.support.application import Server, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.browser import Browser
@@ -98,6 +104,38 @@ async def test_members_can_be_selected(server: Server, alice: Browser) -> None:
         await put(server.alice, f"{ROOT}tree/{name}")
     found = await archive(alice, f"{ROOT}tree/?selection=yes&name=a.txt&name=b/")
     assert set(found.namelist()) == {"tree/", "tree/a.txt", "tree/b/", "tree/b/x.txt"}
+
+
+async def test_one_person_has_few_archives_made_at_once(
+    server: Server, alice: Browser, bob: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(server.alice, "/alice/public/a.txt", "x", "text/plain")
+    running, most = Counter[str](), Counter[str]()
+    may_read = Archives._readable_body
+    everybody = asyncio.Event()
+
+    async def counted(
+        self: Archives, request: ResourceRequest, listed: Metadata
+    ) -> tuple[Metadata, OpenBody] | None:
+        agent = request.agent.iri if request.agent else ""
+        running[agent] += 1
+        most[agent] = max(most[agent], running[agent])
+        if running.total() == MAX_OF_REQUESTER + 1:
+            everybody.set()
+        try:
+            async with asyncio.timeout(10):
+                await everybody.wait()
+            return await may_read(self, request, listed)
+        finally:
+            running[agent] -= 1
+
+    monkeypatch.setattr(Archives, "_readable_body", counted)
+    archives = await asyncio.gather(
+        *(archive(alice, "/alice/public/") for _ in range(MAX_OF_REQUESTER + 3)),
+        archive(bob, "/alice/public/"),
+    )
+    assert all("public/a.txt" in each.namelist() for each in archives)
+    assert sorted(most.values()) == [1, MAX_OF_REQUESTER]
 
 
 async def test_a_document_is_no_archive(server: Server, alice: Browser) -> None:

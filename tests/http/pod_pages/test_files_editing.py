@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from podstead.web.pod_pages.files.saving import ComparedLine, compared
 from tests.support.application import Server
 from tests.support.browser import Browser
 from tests.support.pod_pages import csrf_token_of
@@ -79,6 +82,24 @@ async def test_when_somebody_saved_first_both_versions_are_shown(
     page = await alice.send(page, f"{SAVE}x.txt")
     assert page.status == 200
     assert (await stored(server, "x.txt"))[0] == "one\nmine\n"
+
+
+async def test_versions_are_compared_beside_the_requests_of_others(
+    server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def recorded(theirs: str, mine: str) -> list[ComparedLine] | None:
+        threads.append(threading.current_thread())
+        return compared(theirs, mine)
+
+    monkeypatch.setattr("podstead.web.pod_pages.files.saving.compared", recorded)
+    await server.alice.put("/alice/private/x.txt", "one\n", "text/plain")
+    page = await alice.get(f"{FILES}x.txt?view=edit")
+    await server.alice.put("/alice/private/x.txt", "theirs\n", "text/plain")
+    assert (await alice.send(page, f"{SAVE}x.txt", text="mine")).status == 409
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()
 
 
 async def test_a_conflict_that_is_saved_can_conflict_again(server: Server, alice: Browser) -> None:

@@ -155,6 +155,16 @@ def picture(colour: str) -> bytes:
     return written.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["image/svg+xml", "image/x+xml", "video/x+xml; charset=utf-8"])
+async def test_xml_is_downloaded_whatever_it_claims_to_be(
+    server: Server, alice: Browser, kind: str
+) -> None:
+    await put(server, "x.bin", "<script xmlns='http://www.w3.org/1999/xhtml'>1</script>", kind)
+    answer = await alice.ask("GET", "/.pages/raw/alice/private/x.bin")
+    assert (answer.header("content-disposition") or "").startswith("attachment;")
+    assert (answer.header("content-security-policy") or "").startswith("sandbox;")
+
+
 async def test_a_thumbnail_is_made_for_each_version(server: Server, alice: Browser) -> None:
     await put(server, "p.png", picture("red"), "image/png")
     listed = await alice.get(FILES)

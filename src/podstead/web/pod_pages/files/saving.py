@@ -6,6 +6,7 @@ versions are shown and nothing is lost.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
@@ -129,7 +130,8 @@ class Saving:
             breadcrumb=breadcrumb(target),
             mine=mine,
             theirs=theirs,
-            lines=compared(theirs, mine),
+            # Comparing lines that alternate takes more than a second.
+            lines=await asyncio.to_thread(compared, theirs, mine),
             newline="crlf" if "\r\n" in mine else "lf",
             tag=_tag(read.stored),
         )

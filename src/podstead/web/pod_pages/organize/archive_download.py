@@ -22,7 +22,7 @@ class ArchiveDownload:
         selection = await read_selection(page)
         request = page.operation("GET", selection.place)
         only = {item.path for item in selection.items} if selection.names else ()
-        archive = await self._archives.open(request, only=only)
+        archive = await self._archives.open(request, only=only, requester=page.requester)
         name = archive.name.encode("ascii", "replace").decode().replace("?", "_")
         disposition = (
             f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(archive.name, safe='')}"
