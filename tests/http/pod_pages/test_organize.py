@@ -139,6 +139,27 @@ async def test_links_in_documents_of_others_are_not_revealed(
     assert "secret.ttl" not in page.text
 
 
+@pytest.mark.parametrize("action", ["rename", "move", "delete"])
+async def test_a_search_for_links_that_others_could_continue_names_no_document(
+    server: Server, alice: Browser, bob: Browser, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    monkeypatch.setattr("podstead.web.pod_pages.organize.selection.MAX_SEARCHED", 3)
+    rules = acl_turtle(f"{ROOT}shared/", (f"acl:agent <{server.bob_web_id}>", "+Read +Write"))
+    await put(server.alice, f"{ROOT}shared/a")
+    await put(server.alice, f"{ROOT}shared/.acl", rules, TURTLE)
+    for number in range(6):
+        await put(server.alice, f"{ROOT}secret{number}.ttl", "<#x> <#p> <shared/a>.", TURTLE)
+    assert "?links_after=" in (await alice.get(f"/.pages/{action}{ROOT}shared/a")).text
+    pages = [await bob.get(f"/.pages/{action}{ROOT}shared/a")]
+    for start in (ROOT, f"{ROOT}secret0.ttl", f"{ROOT}secret4.ttl", "/alice/z"):
+        address = f"/.pages/{action}{ROOT}shared/a?links_after={start}"
+        pages.append(await bob.get(address))
+    said = {page.text.partition("<main")[2] for page in pages}
+    assert all(page.status == 200 for page in pages)
+    assert not any('href="?links_after=' in text for text in said)
+    assert len({"not searched" in text for text in said}) == 1
+
+
 async def test_the_search_for_links_continues(
     server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -204,10 +204,16 @@ class Organizer:
         self._links = links
 
     async def links_to(self, page: PageRequest, selection: Selection) -> LinksThere:
-        """The documents that link to the selected resources, as far as they were searched."""
+        """The documents that link to the selected resources, as far as they were searched.
+
+        Only owners continue a search: it continues after a document that others might not even
+        know of.
+        """
         found: dict[ResourcePath, LinkingDocument] = {}
         after = None
-        if len(selection.items) == 1 and (text := selection.text("links_after")):
+        pods = page.person.pods if page.person else ()
+        may_continue = len(selection.items) == 1 and selection.place.startswith(tuple(pods))
+        if may_continue and (text := selection.text("links_after")):
             after = parse_path(text.encode("ascii", "replace"))
         complete = len(selection.items) <= _MAX_ITEMS_WITH_LINKS
         taken = {item.path for item in selection.items}
@@ -217,7 +223,7 @@ class Organizer:
             )
             found |= {each.path: each for each in links.documents if each.path not in taken}
             complete = complete and links.after is None
-            after = links.after if len(selection.items) == 1 else None
+            after = links.after if may_continue else None
         return LinksThere(tuple(found.values()), complete, after or "")
 
     async def contents_of(self, page: PageRequest, selection: Selection) -> Contents:
