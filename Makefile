@@ -50,7 +50,7 @@ texts: $(DEV_STAMP) ## Collect the texts of the pages for their translations
 
 .PHONY: tour
 tour: $(DEV_STAMP) ## Take the pictures of docs/tour.md
-	$(BIN)/python -m tests.browser.tour_pictures $(ARGS)
+	$(BIN)/python -m tests.support.tour_pictures $(ARGS)
 
 .PHONY: bench
 bench: $(DEV_STAMP) ## Measure this server beside others, on this machine

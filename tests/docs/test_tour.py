@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.browser.tour_pictures import FOLDER, MAX_BYTES, PICTURES
+from tests.support.tour_pictures import FOLDER, MAX_BYTES, PICTURES
 
 _TOUR = Path(__file__).resolve().parents[2] / "docs/tour.md"
 _TEXT = _TOUR.read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ async def test_it_says_who_is_signed_in(start: Start) -> None:
     browser = await sign_in_to_account(await start(idp=True))
     page = await browser.get("/")
     assert "Signed in as alice" in page.text
-    assert {"/.pages/files/", "/idp/account"} <= _links(page)
+    assert {"/.pages/", "/.pages/security"} <= _links(page)
     assert "/idp/register" not in page.text
 
 
