@@ -22,6 +22,7 @@ from podstead.core.iris import canonical_url
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import Iri
+from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.documents import Documents, is_rdf, run_work
 from podstead.resources.trees import Tree
 from podstead.storage.document_reader import Superseded
@@ -61,6 +62,7 @@ class IncomingLinks:
         self._store = store
         self._gate = gate
         self._documents = documents
+        self._turns = AgentTurns()
 
     async def find(
         self,
@@ -73,8 +75,20 @@ class IncomingLinks:
     ) -> FoundLinks:
         """One step of a search: reads at most ``max_documents`` RDF documents after ``after``.
 
-        ``target`` is a resource with everything below it. Raises StorageError, Overloaded.
+        ``target`` is a resource with everything below it. The searches of one agent follow one
+        another. Raises StorageError, Overloaded.
         """
+        async with self._turns.of(agent):
+            return await self._find(agent, origin, target, after, max_documents)
+
+    async def _find(
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        target: ResourcePath,
+        after: ResourcePath | None,
+        max_documents: int,
+    ) -> FoundLinks:
         storage = storage_root(target)
         if storage is None:
             return FoundLinks((), None)

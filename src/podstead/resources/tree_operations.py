@@ -193,6 +193,10 @@ class Trees:
 
         Raises AccessDenied, NotAuthenticated, NotFound, and ServerTrouble.
         """
+        async with self._turns.of(request.agent):
+            return await self._contents(request)
+
+    async def _contents(self, request: ResourceRequest) -> TreeContents:
         target = request.operation.target
         tree = Tree(target)
         state = TreeState(tree, await self._read(tree))

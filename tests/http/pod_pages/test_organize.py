@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.resources.incoming_links import IncomingLinks
+from podstead.resources.tree_operations import Trees
+from podstead.resources.trees import Tree
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import Metadata
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import Server, acl_turtle
 from tests.support.browser import Browser
@@ -177,6 +188,40 @@ async def test_the_search_for_links_continues(
         after = page.text.split(marker)[1].split('"')[0]
         address = f"/.pages/rename{ROOT}a?links_after={after}"
     assert found == set(range(12))
+
+
+async def test_one_person_has_one_tree_counted_and_one_storage_searched_at_once(
+    server: Server, alice: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, most = Counter[str](), Counter[str]()
+    read_tree, links_in = Trees._read, IncomingLinks._links_in
+
+    @contextmanager
+    def counted(name: str) -> Iterator[None]:
+        running[name] += 1
+        most[name] = max(most[name], running[name])
+        yield
+        running[name] -= 1
+
+    async def read(self: Trees, tree: Tree, *also: ResourcePath) -> Snapshot:
+        with counted("tree"):
+            await asyncio.sleep(0)
+            return await read_tree(self, tree, *also)
+
+    async def search(
+        self: IncomingLinks, agent: Identity | None, origin: str | None, of: Metadata, tree: Tree
+    ) -> int:
+        with counted("links"):
+            await asyncio.sleep(0)
+            return await links_in(self, agent, origin, of, tree)
+
+    monkeypatch.setattr(Trees, "_read", read)
+    monkeypatch.setattr(IncomingLinks, "_links_in", search)
+    await put(server.alice, f"{ROOT}a")
+    await put(server.alice, f"{ROOT}x.ttl", "<#x> <#p> <a>.", TURTLE)
+    pages = await asyncio.gather(*(alice.get(f"/.pages/delete{ROOT}a") for _ in range(4)))
+    assert all("x.ttl" in page.text for page in pages)
+    assert most == {"tree": 1, "links": 1}
 
 
 # --- moving and copying ------------------------------------------------------------------------
