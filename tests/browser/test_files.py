@@ -280,15 +280,12 @@ def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
 def test_a_thumbnail_is_shown(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}private/?view=grid")
     picture = page.locator('[data-name="sea.png"] img')
-    expect(picture).to_be_visible()
-    page.wait_for_function(
-        "document.querySelector('[data-name=\"sea.png\"] img').naturalWidth === 320"
-    )
+    expect(picture).to_have_js_property("naturalWidth", 320)
 
 
 def test_a_pdf_and_pictures_are_loaded_through_the_pages(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}private/sea.png")
-    page.wait_for_function("document.querySelector('.media img').naturalWidth === 900")
+    expect(page.locator(".media img")).to_have_js_property("naturalWidth", 900)
 
 
 def test_everything_works_without_scripts(chromium: Browser, pod: Pod, owner: Client) -> None:
