@@ -33,6 +33,7 @@ from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
 from podstead.web.pod_pages.sharing.sentences import Names, shown_role
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change, read_kind
 from podstead.web.pod_pages.sharing.views import (
@@ -97,13 +98,7 @@ class SharePage:
         try:
             state = await self._sharing.view(page.identity, target)
         except RulesOutOfReach as error:
-            return self._renderer.page(
-                page,
-                "sharing/out_of_reach.html",
-                target=target,
-                name=shown_name(target),
-                folder=shown_name(error.folder),
-            )
+            return out_of_reach_page(self._renderer, page, error)
         return await self._list(page, state)
 
     async def post(self, page: PageRequest) -> Response:

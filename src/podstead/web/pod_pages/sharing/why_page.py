@@ -19,6 +19,7 @@ from podstead.wac.sharing.rules import AccessRule, GranteeKind
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
 from podstead.web.pod_pages.sharing.sentences import MODES, Names, shown_role
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
@@ -62,13 +63,7 @@ class WhyPage:
         try:
             state = await self._sharing.view(page.identity, target)
         except RulesOutOfReach as error:
-            return self._renderer.page(
-                page,
-                "sharing/out_of_reach.html",
-                target=target,
-                name=shown_name(target),
-                folder=shown_name(error.folder),
-            )
+            return out_of_reach_page(self._renderer, page, error)
         who, app = page.query_text("who").strip(), page.query_text("app").strip()
         asked = bool(who or app or page.query_text("ask"))
         anybody = page.query_text("kind") == _ANYBODY
