@@ -28,7 +28,7 @@ def moment_text(unix_ms: int) -> str:
 
 def iso_time(unix_ms: int) -> str:
     """A time as ``<time datetime>`` has it; scripts show it in the reader's own time zone."""
-    return datetime.fromtimestamp(unix_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _iso(unix_ms // 1000)
 
 
 def number_text(number: float) -> str:
@@ -43,6 +43,11 @@ def size_text(size_bytes: int) -> str:
         value /= _STEP
         unit += 1
     return _size(current_texts().language, round(value, 1 if unit else 0), unit)
+
+
+@lru_cache(maxsize=4096)
+def _iso(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @lru_cache(maxsize=4096)

@@ -7,47 +7,27 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from podstead.core.identifiers import ResourcePath, segment_name
-from podstead.core.media_types import essence
-from podstead.previews.kinds import Kind, kind_of
-from podstead.resources.entity_tags import last_modified_ms
+from markupsafe import Markup
+
+from podstead.core.identifiers import ResourcePath
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
 from podstead.wac.audience import Reach
 from podstead.wac.modes import Mode
-from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.page_cache import PageCache
-from podstead.web.pod_pages.files.thumbnails import has_thumbnail, thumbnail_url
-from podstead.web.pod_pages.files.words import kind_name, reach_name, shown_agent
+from podstead.web.pod_pages.files.rows import ICONS, RowWriter
+from podstead.web.pod_pages.files.words import shown_agent
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 
 ROWS: Final = 200
 """How many members a page has; the next ones follow when it is scrolled."""
 _MAX_FILTER_CHARACTERS: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class MemberRow:
-    """A member as the list shows it. ``reach`` is ``None`` where the person may not know."""
-
-    name: str
-    segment: str
-    path: ResourcePath
-    address: str
-    kind: Kind
-    type_name: str
-    is_container: bool
-    size_bytes: int
-    modified_ms: int
-    author: str | None
-    reach: Reach | None
-    reach_name: str
-    thumbnail: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +121,8 @@ class ContainerPage:
             target=target,
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
-            rows=await self._rows(page, part),
+            rows=await self._rows(page, part, grid=shown.grid),
+            icons=ICONS,
             shown=shown,
             more=more,
             total=len(sorted_members),
@@ -153,61 +134,39 @@ class ContainerPage:
             self._kept.put(page, response, begun=begun)
         return response
 
-    async def _rows(self, page: PageRequest, members: Sequence[Member]) -> list[MemberRow]:
+    async def _rows(
+        self, page: PageRequest, members: Sequence[Member], *, grid: bool
+    ) -> Sequence[Markup]:
         stored = [member.metadata for member in members]
         reaches = await self._reach.of(page.identity, stored)
-        authors = await self._authors.of(stored)
         person = page.person
-        own = None if person is None else person.web_id
         owns = person is not None and any(
             member.path.startswith(pod) for pod in person.pods for member in members[:1]
         )
-        return [
-            _row(
-                member,
-                reaches[member.path],
-                _author(member, authors, reaches, own=own, base_url=self._base_url),
-                owns=owns,
+        authors = (
+            {}
+            if grid
+            else _shown_authors(
+                await self._authors.of(stored), reaches, page.person, self._base_url
             )
-            for member in members
-        ]
+        )
+        writer = RowWriter(grid=grid, owns=owns, reaches=reaches, authors=authors)
+        return [writer.row(member) for member in members]
 
 
-def _author(
-    member: Member,
+def _shown_authors(
     authors: Mapping[ResourcePath, str],
     reaches: Mapping[ResourcePath, Reach | None],
-    *,
-    own: str | None,
+    person: Person | None,
     base_url: str,
-) -> str | None:
-    """Who changed a member last, told to the person who did and to those who know its rules."""
-    author = authors.get(member.path)
-    knows_rules = reaches[member.path] not in {None, Reach.EVERYONE}
-    if author is None or not (author == own or knows_rules):
-        return None
-    return shown_agent(author, own=own, base_url=base_url)
-
-
-def _row(member: Member, reach: Reach | None, author: str | None, *, owns: bool) -> MemberRow:
-    metadata = member.metadata
-    media_type = essence(metadata.content_type)
-    kind = Kind.FOLDER if member.is_container else kind_of(media_type, member.name)
-    return MemberRow(
-        name=member.name,
-        segment=segment_name(member.path),
-        path=member.path,
-        address=files_url(member.path),
-        kind=kind,
-        type_name=kind_name(kind),
-        is_container=member.is_container,
-        size_bytes=metadata.size_bytes,
-        modified_ms=last_modified_ms(metadata),
-        author=author,
-        reach=reach,
-        reach_name="" if reach is None else reach_name(reach, owns=owns),
-        thumbnail=thumbnail_url(metadata) if has_thumbnail(metadata) else None,
-    )
+) -> Mapping[ResourcePath, str]:
+    """Who changed each member last, told to the person who did and to those who know its rules."""
+    own = None if person is None else person.web_id
+    return {
+        path: shown_agent(author, own=own, base_url=base_url)
+        for path, author in authors.items()
+        if author == own or reaches[path] not in {None, Reach.EVERYONE}
+    }
 
 
 def _columns(shown: Shown) -> dict[str, Column]:
