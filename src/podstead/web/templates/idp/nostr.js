@@ -2,9 +2,9 @@
 // (NIP-07). Without this script what belongs to it stays hidden.
 (() => {
   "use strict";
-  /** @typedef {{ error?: string, message?: string, registerUrl?: string }} Answer */
+  /** @typedef {Partial<Record<"error" | "message" | "registerUrl", string>>} Answer */
   /** @typedef {Error & { answer?: Answer }} Refusal */
-  /** @typedef {{ signEvent: (event: object) => Promise<object | null> }} Signer */
+  /** @typedef {({ signEvent: (event: object) => Promise<object | null> })} Signer */
   // No element has the id "nostr": it would be what `window.nostr` is without an extension.
   const part = /** @type {HTMLElement | null} */ (document.querySelector("[data-nostr]"));
   if (!part) return;
