@@ -46,7 +46,7 @@
 
   async function add() {
     const { challengeKey, ...options } = await post("register/options", {});
-    const described = (/** @type {{ id: string }} */ each) => ({ ...each, id: toBytes(each.id) });
+    const described = (/** @type {({ id: string })} */ each) => ({ ...each, id: toBytes(each.id) });
     const credential = /** @type {PublicKeyCredential} */ (
       await navigator.credentials.create({
         publicKey: {
