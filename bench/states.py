@@ -1,7 +1,8 @@
 """Data roots of a given size, written through the storage engine in this process.
 
 The commits are those that the server would make, many puts in each, so that a root of a million
-resources takes a minute or two instead of hours.
+resources takes a minute or two instead of hours. The index over access rules is not marked as
+complete in such a root, so a worker goes through all ACLs in the background, as after an upgrade.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ The oracle reads every ACL with another RDF library.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Sequence
 
@@ -20,6 +21,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.resources.sharing.rules_index import (
     ACLS_AT_ONCE,
     BUILDING,
+    REST,
     RulesIndex,
     RulesIndexBuilder,
     is_index_complete,
@@ -262,6 +264,35 @@ async def test_an_older_root_is_indexed_in_steps_that_can_be_interrupted(
     await builder.run()
     assert await is_index_complete(records)
     assert await in_index(store) == await by_scan(store)
+
+
+async def test_the_building_of_the_index_leaves_the_worker_to_requests(
+    server: Server, records: RecordStore, builder: RulesIndexBuilder
+) -> None:
+    """Between two ACLs the event loop runs whatever is ready, and a step is followed by a rest
+    that is several times as long, so an upgraded root answers as fast as others."""
+    await shared_folders(server, ACLS_AT_ONCE)
+    await forget(records)
+    turns = 0
+    rests_s: list[float] = []
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def rest(rest_s: float) -> None:
+        rests_s.append(rest_s)
+
+    counting = asyncio.create_task(count_turns())
+    began_s = asyncio.get_running_loop().time()
+    await builder.run(rest)
+    took_s = asyncio.get_running_loop().time() - began_s
+    counting.cancel()
+    assert turns > ACLS_AT_ONCE
+    (rest_s,) = rests_s
+    assert 0 < rest_s < REST * took_s
 
 
 async def test_rules_that_change_while_the_index_is_built_are_recorded_once(
