@@ -65,7 +65,7 @@ class Model:
             return Refusal()
         for root in {f"/{path.split('/')[1]}/" for path in contents}:
             before, after = self.used_bytes(root), tried.used_bytes(root)
-            if write.quota_bytes and after > before and after > write.quota_bytes:
+            if 0 < write.default_quota_bytes < after and after > before:
                 return Refusal(over_quota=True)
         self.resources, self.pods, self.log = tried.resources, tried.pods, tried.log
         self.deleted_acls, self.dropped_bytes = tried.deleted_acls, tried.dropped_bytes

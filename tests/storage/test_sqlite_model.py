@@ -229,7 +229,7 @@ async def _write(
         deletes=tuple(ResourcePath(path) for path in sorted(deletes)),
         records=tuple(records),
         changes=tuple(Change(put.path, ChangeType.UPDATE, None) for put in puts),
-        quota_bytes=step.quota_bytes,
+        default_quota_bytes=step.quota_bytes,
     )
 
 

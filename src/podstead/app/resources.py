@@ -76,7 +76,7 @@ def build_resources(
         clock=clock,
         randomness=randomness,
         patches=Patches(documents=documents, content_validator=content_validator),
-        committer=Committer(store=store, quotas=capacity.quotas),
+        committer=Committer(store=store, default_quota_bytes=settings.quota_bytes),
         capacity=capacity,
         trees=Trees(
             store=store,
@@ -90,6 +90,6 @@ def build_resources(
             ),
             clock=clock,
             randomness=randomness,
-            quotas=capacity.quotas,
+            default_quota_bytes=settings.quota_bytes,
         ),
     )

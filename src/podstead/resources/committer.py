@@ -18,13 +18,12 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
-from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identifiers import ResourcePath
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
 from podstead.resources.target_state import TargetState
 from podstead.resources.write_locks import WriteLock, WriteLocks
 from podstead.storage.document_reader import Superseded
-from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Committed, Metadata, NoMembers, OverQuota, ResourceKind
 
@@ -45,9 +44,10 @@ changed while it was read."""
 class Committer:
     """Committer planned writes."""
 
-    def __init__(self, *, store: ResourceStore, quotas: PodQuotas) -> None:
+    def __init__(self, *, store: ResourceStore, default_quota_bytes: int) -> None:
+        """``default_quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
         self._store = store
-        self._quotas = quotas
+        self._default_quota_bytes = default_quota_bytes
         self._locks = WriteLocks()
 
     async def commit(
@@ -84,8 +84,9 @@ class Committer:
         self, request: ResourceRequest, lock: WriteLock, planned: Plan
     ) -> Outcome | None:
         """Commit one plan; ``None`` if a precondition no longer held."""
-        quota_bytes = await self._quotas.of(storage_root(request.operation.target))
-        write = planned.with_preconditions(request.preconditions, quota_bytes=quota_bytes)
+        write = planned.with_preconditions(
+            request.preconditions, default_quota_bytes=self._default_quota_bytes
+        )
         if request.records:
             write = replace(write, records=write.records + request.records)
         after = planned.outcome.metadata
@@ -102,7 +103,7 @@ class Committer:
         if isinstance(ended, OverQuota):
             raise QuotaExceeded(
                 used_bytes=ended.used_bytes,
-                limit_bytes=quota_bytes,
+                limit_bytes=ended.limit_bytes,
                 needed_bytes=ended.needed_bytes,
             )
         if isinstance(ended.precondition, NoMembers):

@@ -95,13 +95,14 @@ class Plan(msgspec.Struct, frozen=True):
     outcome: Outcome
 
     def with_preconditions(
-        self, preconditions: tuple[Precondition, ...], *, quota_bytes: int
+        self, preconditions: tuple[Precondition, ...], *, default_quota_bytes: int
     ) -> Write:
-        """The write with further preconditions, those of the access decision, and with a quota."""
+        """The write with further preconditions, those of the access decision, and with the quota
+        of pods that have none of their own."""
         return replace(
             self.write,
             preconditions=self.write.preconditions + preconditions,
-            quota_bytes=quota_bytes,
+            default_quota_bytes=default_quota_bytes,
         )
 
 

@@ -55,7 +55,6 @@ from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_plan import PlannedTree, TreePlanner
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.document_reader import Superseded
-from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import EntryRegistry, ResourceStore, Snapshot
 from podstead.storage.records import (
     Committed,
@@ -129,14 +128,14 @@ class Trees:
         planner: TreePlanner,
         clock: Clock,
         randomness: Randomness,
-        quotas: PodQuotas,
+        default_quota_bytes: int,
     ) -> None:
         self._store = store
         self._gate = gate
         self._planner = planner
         self._clock = clock
         self._randomness = randomness
-        self._quotas = quotas
+        self._default_quota_bytes = default_quota_bytes
         self._turns = AgentTurns()
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
@@ -221,11 +220,10 @@ class Trees:
                 planned = await attempt()
             except Superseded:
                 continue
-            write, quota_bytes = planned.write, 0
+            write = planned.write
             try:
                 if write.puts:
-                    quota_bytes = await self._quotas.of(storage_root(write.puts[0].path))
-                    write = replace(write, quota_bytes=quota_bytes)
+                    write = replace(write, default_quota_bytes=self._default_quota_bytes)
                 ended = await self._store.commit(write)
             finally:
                 # Has no effect on what was committed.
@@ -235,7 +233,7 @@ class Trees:
             if isinstance(ended, OverQuota):
                 raise QuotaExceeded(
                     used_bytes=ended.used_bytes,
-                    limit_bytes=quota_bytes,
+                    limit_bytes=ended.limit_bytes,
                     needed_bytes=ended.needed_bytes,
                 )
         raise Conflict("Something in it keeps changing, so nothing was done; try again")

@@ -329,10 +329,14 @@ class _PendingWrite:
 
     def _check_quota(self) -> None:
         for root, grown in self.grown_bytes.items():
-            used = self.state.used_bytes.get(root, 0)
+            used, quota_bytes = self.state.used_bytes.get(root, 0), self._quota_of(root)
             # A quota of 0 means none. A storage above its quota may still shrink.
-            if 0 < self.write.quota_bytes < used + grown and grown > 0:
-                raise _Refused(OverQuota(root, used, grown))
+            if 0 < quota_bytes < used + grown and grown > 0:
+                raise _Refused(OverQuota(root, used, grown, quota_bytes))
+
+    def _quota_of(self, root: ResourcePath) -> int:
+        own, default = self.state.own_quotas, self.write.default_quota_bytes
+        return own.get(folded(root.strip("/")), default) if own else default
 
     def _check_record(self, record: Record) -> None:
         if isinstance(record, PodRecord) and folded(record.name) in self.state.taken_pods:
@@ -381,8 +385,10 @@ class _PendingWrite:
         if isinstance(record, PodRecord):
             self.state.taken_pods.add(folded(record.name))
             self.state.pods.append(record)
+            self._apply_quota(record)
         elif isinstance(record, PodQuota):
             self.state.quotas.append(record)
+            self._apply_quota(record)
         elif isinstance(record, PutEntry):
             self._apply_entry(record)
         elif isinstance(record, DropEntry):
@@ -390,6 +396,12 @@ class _PendingWrite:
             self.state.changed_entries.add(record.entry)
         else:
             self.state.tokens.append(record)
+
+    def _apply_quota(self, record: PodRecord | PodQuota) -> None:
+        if record.quota_bytes is None:
+            self.state.own_quotas.pop(folded(record.name), None)
+        else:
+            self.state.own_quotas[folded(record.name)] = record.quota_bytes
 
     def _apply_entry(self, put: PutEntry) -> None:
         self.state.entries[put.entry] = Entry(

@@ -333,8 +333,9 @@ class Write(Value):
     time. For each put or delete of a member, the engine sets the ``members_version`` of the parent
     container to ``version``; if the membership changes, also its ``members_modified_ms`` to
     ``at_ms``, and the ``members_version`` of the container above it, whose listing shows that time.
-    The engine maintains what each pod is charged for (``storage/quota.py``); if ``quota_bytes`` is
-    above 0, it refuses a write that would make a pod grow beyond it.
+    The engine maintains what each pod is charged for (``storage/quota.py``) and refuses a write
+    that would make a pod grow beyond its quota. ``default_quota_bytes`` is the quota of each pod
+    that has none of its own; 0 for none.
     """
 
     version: Version
@@ -344,7 +345,7 @@ class Write(Value):
     deletes: tuple[ResourcePath, ...] = ()
     records: tuple[Record, ...] = ()
     changes: tuple[Change, ...] = ()
-    quota_bytes: int = 0
+    default_quota_bytes: int = 0
 
     @property
     def stores_content(self) -> bool:
@@ -378,6 +379,7 @@ class OverQuota(Value):
     root: ResourcePath
     used_bytes: int
     needed_bytes: int
+    limit_bytes: int
 
 
 CommitOutcome = Committed | VersionConflict | OverQuota

@@ -160,7 +160,7 @@ class Needs:
 class State:
     """The stored rows that a batch requires, and what the batch has changed so far.
 
-    The first six fields are loaded and updated by each write; the others collect what must be
+    The first seven fields are loaded and updated by each write; the others collect what must be
     stored. ``changed_paths`` and ``changed_entries`` are the keys that differ. A body of ``None``
     means that the database has no body for the path.
     """
@@ -168,6 +168,8 @@ class State:
     resources: dict[ResourcePath, ResourceRow | None]
     taken_pods: set[str]
     used_bytes: dict[ResourcePath, int]
+    own_quotas: dict[str, int]
+    """Of the pods that have a quota of their own, by the folded name."""
     staged: set[BlobId]
     entries: dict[EntryId, Entry | None]
     sequence: int

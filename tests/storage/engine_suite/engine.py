@@ -92,7 +92,7 @@ def write(
         deletes=tuple(map(ResourcePath, deletes)),
         records=tuple(records),
         changes=tuple(changes),
-        quota_bytes=quota_bytes,
+        default_quota_bytes=quota_bytes,
     )
 
 

@@ -20,6 +20,7 @@ from podstead.storage.records import (
     NoMembers,
     NoPod,
     OverQuota,
+    PodQuota,
     PodRecord,
     Precondition,
     Present,
@@ -272,7 +273,7 @@ class TransactionSuite:
         await commit(store, write(put("/bob/", b"x" * 90), quota_bytes=quota))
         before = await _everything(store)
         over = write(put("/bob/a", b"x" * 11), put("/alice/c/x", b"y"), quota_bytes=quota)
-        assert await store.commit(over) == OverQuota(path("/bob/"), root + 90, a + 11)
+        assert await store.commit(over) == OverQuota(path("/bob/"), root + 90, a + 11, quota)
         assert await _everything(store) == before
         await commit(store, write(put("/bob/a", b"x" * 10), quota_bytes=quota))
         assert await store.used_bytes("Bob") == quota
@@ -286,8 +287,44 @@ class TransactionSuite:
         await commit(store, smaller)
         await commit(store, same)
         fixed = fixed_charge(path("/bob/")) + fixed_charge(path("/bob/a"))
-        assert await store.commit(larger) == OverQuota(path("/bob/"), fixed + 170, 1)
+        assert await store.commit(larger) == OverQuota(path("/bob/"), fixed + 170, 1, 100)
         await commit(store, write(deletes=["/bob/a"], quota_bytes=1))
+
+    async def test_the_quota_of_a_pod_is_that_of_the_commit(self, engine: Engine) -> None:
+        """It takes the place of the default from the write that sets it on, in every process."""
+        store, other = await _prepared(engine), await engine.open_store()
+        await commit(store, write(put("/bob/")))
+        small, large = b"x" * 100, b"x" * 100_000
+        set_small = write(records=[PodQuota("Bob", 10_000)], quota_bytes=1)
+        none = write(records=[PodQuota("Bob", 0)])
+        default = write(records=[PodQuota("Bob", None)])
+        await commit(store, set_small)
+        used = await store.used_bytes("Bob") + fixed_charge(path("/bob/b"))
+        refused = await other.commit(write(put("/bob/b", large)))
+        assert refused == OverQuota(
+            path("/bob/"),
+            await store.used_bytes("Bob"),
+            len(large) + fixed_charge(path("/bob/b")),
+            10_000,
+        )
+        await commit(other, write(put("/bob/b", small), quota_bytes=1))
+        assert await store.used_bytes("Bob") == used + len(small)
+        outcomes = await asyncio.gather(
+            store.commit(write(put("/bob/c", large))),
+            store.commit(none),
+            store.commit(write(put("/bob/d", large), quota_bytes=1)),
+            store.commit(default),
+            store.commit(write(put("/bob/e", small), quota_bytes=1)),
+            store.commit(write(put("/bob/f", large))),
+        )
+        assert [isinstance(each, OverQuota) for each in outcomes] == [
+            True,
+            False,
+            False,
+            False,
+            True,
+            False,
+        ]
 
     # --- many writes in one transaction -------------------------------------------------------
 

@@ -16,7 +16,6 @@ from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
 from podstead.resources.target_state import TargetState
 from podstead.storage.document_reader import Superseded
-from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.records import (
     CommitOutcome,
     InlineBody,
@@ -91,7 +90,7 @@ class Writers:
 
     def __init__(self, store: WatchedStore) -> None:
         self._store = store
-        self._committer = Committer(store=store, quotas=PodQuotas(store, 0))
+        self._committer = Committer(store=store, default_quota_bytes=0)
         self.decided_on: list[Version | None] = []
 
     async def write(

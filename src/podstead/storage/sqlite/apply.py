@@ -47,7 +47,12 @@ _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"
 _INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
 
-_SELECT_STORAGES = "SELECT root, used_bytes FROM storages WHERE root IN"
+_SELECT_STORAGES = (
+    # The names of pods are ASCII, so lower() folds them. A pod is created with its root container,
+    # so its storage has a row.
+    "SELECT s.root, s.used_bytes, p.folded_name, p.quota_bytes FROM storages s"
+    " LEFT JOIN pods p ON p.folded_name = lower(trim(s.root, '/')) WHERE s.root IN"
+)
 _INSERT_STORAGES = "INSERT INTO storages (root, used_bytes)"
 _REPLACE_STORAGES = "ON CONFLICT (root) DO UPDATE SET used_bytes = excluded.used_bytes"
 
@@ -86,12 +91,18 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
         entry = Entry(*values)
         entries[entry.entry] = entry
     pods = run_in(connection, _SELECT_PODS, tuple(needs.pods))
-    storages = run_in(connection, _SELECT_STORAGES, tuple(needs.roots))
+    used_bytes: dict[ResourcePath, int] = {}
+    own_quotas: dict[str, int] = {}
+    for root, used, pod, quota_bytes in run_in(connection, _SELECT_STORAGES, tuple(needs.roots)):
+        used_bytes[root] = used
+        if quota_bytes is not None:
+            own_quotas[pod] = quota_bytes
     staged = run_in(connection, _SELECT_STAGED, tuple(needs.blobs))
     return State(
         resources=resources,
         taken_pods={name for (name,) in pods},
-        used_bytes=dict(storages),
+        used_bytes=used_bytes,
+        own_quotas=own_quotas,
         staged={blob for (blob,) in staged},
         entries=entries,
         sequence=connection.execute(_SELECT_SEQUENCE).get,
