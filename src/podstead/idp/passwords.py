@@ -7,6 +7,7 @@ produce different code points on different devices. Hashing takes time and memor
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from enum import Enum
 from typing import Final, Protocol
@@ -15,6 +16,10 @@ from podstead.core.errors import BadRequest
 
 MIN_CHARACTERS: Final = 8
 MAX_CHARACTERS: Final = 1024
+MAX_BCRYPT_COST: Final = 14
+"""Each step doubles the time of a comparison; other Solid servers use 10."""
+
+_BCRYPT: Final = re.compile(r"\$2[abxy]?\$([0-9]{2})\$[./A-Za-z0-9]{53}")
 
 
 class UnusablePassword(BadRequest):
@@ -34,7 +39,8 @@ class PasswordCheck(Enum):
 
 
 class PasswordHasher(Protocol):
-    """Hashes passwords with argon2id. The number of hashes computed at a time is limited, in total
+    """Hashes passwords with argon2id, and compares them also with the bcrypt hashes of imported
+    accounts. The number of hashes computed at a time is limited, in total
     and for one ``network``, which is the part of an address that one customer has."""
 
     async def hash(self, password: str, *, network: str) -> str:
@@ -72,6 +78,17 @@ def presented(password: str) -> str | None:
     """The normalized form of a password typed to sign in; ``None`` if no account can have it."""
     normal = _normal_form(password)
     return normal if len(normal) <= MAX_CHARACTERS and _is_text(normal) else None
+
+
+def is_bcrypt(password_hash: str) -> bool:
+    """Whether the hash is one of bcrypt, which only imported accounts have."""
+    return _BCRYPT.fullmatch(password_hash) is not None
+
+
+def is_usable_bcrypt(password_hash: str) -> bool:
+    """Whether an account may be imported with this hash."""
+    matched = _BCRYPT.fullmatch(password_hash)
+    return matched is not None and 4 <= int(matched[1]) <= MAX_BCRYPT_COST
 
 
 def _normal_form(password: str) -> str:

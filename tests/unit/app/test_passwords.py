@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import argon2
+import bcrypt
 import pytest
 
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import Overloaded, StorageError
-from podstead.idp.passwords import PasswordCheck
+from podstead.idp.passwords import PasswordCheck, is_usable_bcrypt
 
 CHEAP = HashCost(memory_kib=8, passes=1)
 ALICE, MALLORY, TRENT = "192.0.2.1", "192.0.2.2", "192.0.2.3"
@@ -168,3 +169,49 @@ async def test_a_request_that_is_given_up_keeps_its_place_until_its_hash_is_made
     await asyncio.gather(given_up, return_exceptions=True)
     with pytest.raises(Overloaded):
         await slots.hasher.verify(None, "x", network=MALLORY)
+
+
+# Written by javascript-solid-server 0.0.81 for the password `password123`.
+FOREIGN_HASH = "$2b$10$oG45Y7X0DTxs9N8t29GyMe9Ibi5jQ5IyYWVoVnTY5Ks1vmRcWT8zO"
+
+
+async def test_a_hash_from_another_server_is_compared_and_outdated() -> None:
+    hasher = Argon2Passwords(CHEAP)
+    right = await hasher.verify(FOREIGN_HASH, "password123", network=ALICE)
+    assert right is PasswordCheck.RIGHT_BUT_OUTDATED
+    wrong = await hasher.verify(FOREIGN_HASH, "password124", network=ALICE)
+    assert wrong is PasswordCheck.WRONG
+
+
+async def test_a_foreign_hash_ignores_what_its_maker_ignored() -> None:
+    """Bcrypt uses 72 bytes of a password, and the library here would refuse a longer one."""
+    hashed = bcrypt.hashpw(b"a" * 72, bcrypt.gensalt(4)).decode()
+    hasher = Argon2Passwords(CHEAP)
+    longer = await hasher.verify(hashed, "a" * 72 + "typed but never compared", network=ALICE)
+    assert longer is PasswordCheck.RIGHT_BUT_OUTDATED
+    assert await hasher.verify(hashed, "a" * 71, network=ALICE) is PasswordCheck.WRONG
+
+
+async def test_a_damaged_foreign_hash_is_trouble_and_not_a_wrong_password() -> None:
+    hasher = Argon2Passwords(CHEAP)
+    damaged = "$2b$99$" + "." * 53
+    with pytest.raises(StorageError):
+        await hasher.verify(damaged, "password123", network=ALICE)
+
+
+@pytest.mark.parametrize(
+    ("password_hash", "usable"),
+    [
+        (FOREIGN_HASH, True),
+        ("$2a$14$" + "." * 53, True),
+        ("$2y$15$" + "." * 53, False),  # half a minute for each attempt
+        ("$2b$10$short", False),
+        ("$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$AAAA", False),
+        ("password123", False),
+    ],
+)
+def test_only_hashes_that_can_be_compared_in_time_are_imported(
+    password_hash: str,
+    usable: bool,
+) -> None:
+    assert is_usable_bcrypt(password_hash) is usable

@@ -4,6 +4,9 @@ A hash takes a tenth of a second and 46 MiB on purpose. It is computed outside t
 more than two at a time. Requests from one customer's network use at most one of the two threads and
 half the queue, whether their passwords are right or wrong. A request waits a few seconds at most;
 after that, or if the queue is full, it is refused.
+
+Accounts that came from another server have its hashes, made with bcrypt. They are compared as they
+are, and count as outdated, so the first sign-in replaces them.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ from argon2 import PasswordHasher as Argon2
 from argon2.exceptions import HashingError, InvalidHashError, VerificationError, VerifyMismatchError
 from argon2.low_level import ARGON2_VERSION, Type
 
+from podstead.app.adapters.bcrypt_hashes import matches_bcrypt
 from podstead.app.adapters.slots import Slots
 from podstead.core.errors import Overloaded, StorageError
-from podstead.idp.passwords import PasswordCheck
+from podstead.idp.passwords import PasswordCheck, is_bcrypt
 
 T = TypeVar("T")
 
@@ -86,6 +90,9 @@ class Argon2Passwords:
         return await self._in_turn(network, lambda: self._compare(compared, password))
 
     def _compare(self, password_hash: str, password: str) -> PasswordCheck:
+        if is_bcrypt(password_hash):
+            right = matches_bcrypt(password_hash, password)
+            return PasswordCheck.RIGHT_BUT_OUTDATED if right else PasswordCheck.WRONG
         try:
             self._argon2.verify(password_hash, password)
         except VerifyMismatchError:
