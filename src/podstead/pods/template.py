@@ -111,15 +111,34 @@ def _put(path: str, kind: ResourceKind, turtle: str = "") -> Put:
     )
 
 
+def root_rules(owner: str) -> str:
+    """The ACL of the root container of a new pod in Turtle: the owner may do everything, and
+    everybody may read the profile."""
+    return _rules("/", owner, public_modes="acl:Read")
+
+
 def _acl(
     subject: str, owner: str, *, public_modes: str | None = None, public_default: bool = False
 ) -> Put:
-    path = acl_of(ResourcePath(subject))
+    rules = _rules(subject, owner, public_modes=public_modes, public_default=public_default)
+    return _put(acl_of(ResourcePath(subject)), ResourceKind.ACL, rules)
+
+
+def _rules(
+    subject: str, owner: str, *, public_modes: str | None = None, public_default: bool = False
+) -> str:
     # Relative IRIs in an ACL are resolved against the ACL's URL: "./" is its container.
     target = f"<{subject.rpartition('/')[2]}>" if not subject.endswith("/") else "<./>"
-    return _put(
-        path,
-        ResourceKind.ACL,
+    public = ""
+    if public_modes is not None:
+        public = _authorization(
+            "#public",
+            target,
+            "acl:agentClass foaf:Agent",
+            public_modes,
+            with_default=public_default,
+        )
+    return (
         _ACL_PREFIXES
         + _authorization(
             "#owner",
@@ -128,17 +147,7 @@ def _acl(
             "acl:Read, acl:Write, acl:Control",
             with_default=subject.endswith("/"),
         )
-        + (
-            ""
-            if public_modes is None
-            else _authorization(
-                "#public",
-                target,
-                "acl:agentClass foaf:Agent",
-                public_modes,
-                with_default=public_default,
-            )
-        ),
+        + public
     )
 
 

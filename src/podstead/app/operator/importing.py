@@ -1,0 +1,90 @@
+"""How does a command import resources, beside a running server?
+
+All imports use one service, :mod:`podstead.resources.importing.importer`; a command brings the
+source.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.root import remembered_base_url, remembered_issuer
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.documents import build_documents
+from podstead.app.operator.data_root import opened_store
+from podstead.config import Settings
+from podstead.core.errors import RootUnusable
+from podstead.core.identifiers import ResourcePath
+from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
+from podstead.pods.names import check_name
+from podstead.pods.provision import web_id_of
+from podstead.pods.template import root_rules
+from podstead.resources.documents import Documents
+from podstead.resources.importing.importer import TreeImporter
+from podstead.resources.importing.values import ImportTarget
+from podstead.resources.sharing.rules_index import RulesIndex
+from podstead.resources.write_hooks import WriteHook
+from podstead.storage.layout import RootLayout
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPods:
+    """What commands need that read and write whole pods. ``settings`` have the base URL and the
+    issuer of the data root."""
+
+    settings: Settings
+    records: RecordStore
+    documents: Documents
+    write_hooks: tuple[WriteHook, ...]
+    importer: TreeImporter
+
+    def target(
+        self, name: str, *, source_id: str, owner: str | None = None, created_ms: int | None = None
+    ) -> ImportTarget:
+        """A new pod of that name, which belongs to ``owner``, by default its own WebID. Raises
+        UnusablePodName."""
+        name = check_name(name)
+        root = ResourcePath(f"/{name}/")
+        owner = owner or web_id_of(self.settings.base_url, name)
+        now_ms = self.records.now_ms()
+        pod = PodRecord(name, root, owner, now_ms if created_ms is None else created_ms)
+        rules = root_rules(owner).encode()
+        return ImportTarget(root=root, source_id=source_id, new_pod=pod, root_rules=rules)
+
+
+@asynccontextmanager
+async def opened_pods(settings: Settings) -> AsyncIterator[OpenedPods]:
+    """Open an existing data root. Raises RootUnusable, StorageError."""
+    async with opened_store(settings) as store:
+        layout = RootLayout(settings.root)
+        base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
+        if base_url is None or issuer is None:
+            raise RootUnusable(
+                f"The data root {settings.root} has no base URL yet. Start the server once first."
+            )
+        settings = dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer)
+        clock = SystemClock()
+        records = RecordStore(store, clock, SystemRandomness())
+        foreign = ForeignDocuments(settings, clock)
+        documents = build_documents(settings, store=store, foreign=foreign)
+        hooks: tuple[WriteHook, ...] = (
+            ProfileKeyRecords(records),
+            RulesIndex(records, base_url=base_url),
+        )
+        importer = TreeImporter(
+            records=records,
+            documents=documents,
+            write_hooks=hooks,
+            default_quota_bytes=settings.quota_bytes,
+            max_body_bytes=settings.max_body_bytes,
+        )
+        try:
+            yield OpenedPods(settings, records, documents, hooks, importer)
+        finally:
+            await foreign.close()

@@ -1,0 +1,1 @@
+"""Writing a tree of resources from elsewhere into a pod."""

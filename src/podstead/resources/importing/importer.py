@@ -1,0 +1,150 @@
+"""How is a tree of resources from elsewhere written into a pod?
+
+For the operator: no gate decides, and everything else is as for a write by a request. Content is
+validated for its path, the records that follow from it are written with it, quota and disk space
+apply, and each resource keeps its media type and its dates. What cannot be taken is reported, never
+skipped in silence.
+
+A new pod becomes visible at once, when everything is there: until then, its root has access rules
+that grant nothing, and no others exist. The last write stores all access rules, those of the root
+last if there are very many. Rules that cannot be read are replaced by rules that grant nothing,
+because without them what they protect would inherit others.
+
+An interrupted import continues when it is run again: each write is whole, a record names the source
+while the import is unfinished, and what is there already is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    is_container,
+    subject_of,
+)
+from podstead.core.media_types import TURTLE
+from podstead.resources.documents import Documents
+from podstead.resources.importing.preparing import Preparation, Prepared
+from podstead.resources.importing.values import (
+    ImportedResource,
+    ImportReport,
+    ImportSource,
+    ImportTarget,
+    NotTaken,
+    Progress,
+)
+from podstead.resources.importing.writer import ImportWriter
+from podstead.resources.write_hooks import WriteHook
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import InlineBody, ResourceKind
+
+RULES_AT_ONCE: Final = 1000
+"""How many ACLs one write stores. A new pod with no more becomes visible in one write."""
+
+
+class TreeImporter:
+    """Imports trees of resources."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        documents: Documents,
+        write_hooks: Sequence[WriteHook],
+        default_quota_bytes: int,
+        max_body_bytes: int,
+    ) -> None:
+        self._records = records
+        self._documents = documents
+        self._write_hooks = tuple(write_hooks)
+        self._default_quota_bytes = default_quota_bytes
+        self._max_body_bytes = max_body_bytes
+
+    async def run(
+        self, target: ImportTarget, source: ImportSource, *, progress: Progress = lambda _: None
+    ) -> ImportReport:
+        """Import everything that the source has.
+
+        Raises Conflict if the pod exists and is not the unfinished import of this source,
+        QuotaExceeded, Overloaded, StorageError, and what the source raises. What was imported until
+        then remains; a new pod stays closed until the import is run again and finishes.
+        """
+        report = ImportReport()
+        preparation = Preparation(
+            store=self._records.store,
+            documents=self._documents,
+            max_body_bytes=self._max_body_bytes,
+            target=target,
+            report=report,
+        )
+        writer = ImportWriter(
+            self._records,
+            self._write_hooks,
+            target=target,
+            report=report,
+            default_quota_bytes=self._default_quota_bytes,
+            progress=progress,
+        )
+        await writer.begin()
+        described: list[ImportedResource] = []
+        rules: list[ImportedResource] = []
+        async for resource in source.resources():
+            match _part(resource.path):
+                case Auxiliary.ACL:
+                    rules.append(resource)
+                case Auxiliary.DESCRIPTION:
+                    described.append(resource)
+                case None:
+                    await self._take(resource, preparation, writer)
+        await writer.flush()
+        for resource in described:
+            await self._take(resource, preparation, writer)
+        await writer.flush()
+        await self._finish(rules, preparation, writer)
+        return report
+
+    async def _take(
+        self, resource: ImportedResource, preparation: Preparation, writer: ImportWriter
+    ) -> None:
+        prepared = await preparation.prepare(resource)
+        if prepared is not None and not await writer.add(prepared):
+            await preparation.discard(prepared)
+
+    async def _finish(
+        self, rules: Sequence[ImportedResource], preparation: Preparation, writer: ImportWriter
+    ) -> None:
+        target = writer.target
+        if target.new_pod is None:
+            for each in rules:
+                reason = "Access rules are not imported into a pod that exists"
+                writer.report.not_taken.append(NotTaken(each.path, reason))
+            return
+        of_root = acl_of(target.root)
+        last = next((each for each in rules if each.path == of_root), None)
+        inner = [each for each in rules if each.path != of_root]
+        for start in range(0, max(0, len(inner) - RULES_AT_ONCE), RULES_AT_ONCE):
+            some = inner[start : start + RULES_AT_ONCE]
+            await writer.add_rules([await preparation.prepare_rules(each) for each in some])
+        some = inner[-(len(inner) % RULES_AT_ONCE or RULES_AT_ONCE) :] if inner else []
+        prepared = [await preparation.prepare_rules(each) for each in some]
+        root_rules = None if last is None else await preparation.prepare_rules(last)
+        if root_rules is None:
+            content = InlineBody(target.root_rules)
+            dataset = (await self._documents.parse(target.root_rules, TURTLE, path=of_root)).dataset
+            size_bytes = len(target.root_rules)
+            root_rules = Prepared(of_root, ResourceKind.ACL, TURTLE, content, size_bytes, dataset)
+        await writer.add_rules([*prepared, root_rules], is_last=True)
+
+
+def _part(path: ResourcePath) -> Auxiliary | None:
+    """When a resource is stored: documents and containers, also by their descriptions, come first,
+    then the descriptions of documents, and the ACLs at the end."""
+    kind = auxiliary_kind(path)
+    if kind is Auxiliary.DESCRIPTION and is_container(subject_of(path)):
+        return None
+    return kind

@@ -1,0 +1,228 @@
+"""In what form is a resource from elsewhere stored? Validated for its path, with its new names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, RequestRefused, TargetTooLong
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    is_container,
+    slash_variant,
+    subject_of,
+)
+from podstead.core.media_types import TURTLE, essence, parse_media_type
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import Dataset
+from podstead.rdf.listing import server_managed
+from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.importing.values import (
+    ImportedResource,
+    ImportReport,
+    ImportTarget,
+    NotTaken,
+)
+from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
+from podstead.resources.renaming import renamed_document
+from podstead.resources.target_state import check_new_path_length
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Body, InlineBody, ResourceKind
+from podstead.wac.acl import check_storable
+from podstead.wac.effective import MAX_DEPTH
+
+NO_RULES = InlineBody(b"")
+"""An ACL that grants nothing to anybody."""
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A resource that is ready to be stored. ``dataset`` is what it says if it is RDF."""
+
+    path: ResourcePath
+    kind: ResourceKind
+    content_type: str
+    body: Body
+    size_bytes: int
+    dataset: Dataset = EMPTY_DATASET
+    created_ms: int | None = None
+    modified_ms: int | None = None
+
+
+class Preparation:
+    """Prepares the resources of one import, and notes in its report what cannot be taken."""
+
+    def __init__(
+        self,
+        *,
+        store: ResourceStore,
+        documents: Documents,
+        max_body_bytes: int,
+        target: ImportTarget,
+        report: ImportReport,
+    ) -> None:
+        self._store = store
+        self._documents = documents
+        self._max_body_bytes = max_body_bytes
+        self._target = target
+        self._report = report
+
+    async def prepare(self, resource: ImportedResource) -> Prepared | None:
+        """A document, container or description; ``None`` if it cannot be taken. Raises
+        StorageError, and what the source raises."""
+        path = resource.path
+        try:
+            self._check_path(path)
+            return await self._prepared(resource)
+        except RequestRefused as refused:
+            self._report.not_taken.append(NotTaken(path, str(refused)))
+            return None
+
+    async def prepare_rules(self, resource: ImportedResource) -> Prepared:
+        """An ACL; one that grants nothing if it cannot be read. Raises as :meth:`prepare` does."""
+        path = resource.path
+        try:
+            content, dataset = await self._rdf(resource, path, must_be_read=True)
+            check_storable(
+                dataset.default,
+                subject_url=self._documents.url_of(subject_of(path)),
+                of_storage_root=subject_of(path) == self._target.root,
+            )
+        except RequestRefused as refused:
+            self._report.closed.append(NotTaken(path, str(refused)))
+            return closed_rules(path)
+        body = InlineBody(content) if self._target.dry_run else await self._staged(content)
+        return Prepared(
+            path, ResourceKind.ACL, resource.content_type, body, len(content), dataset,
+            resource.created_ms, resource.modified_ms,
+        )  # fmt: skip
+
+    async def discard(self, prepared: Prepared) -> None:
+        """Remove what was staged for a resource that is not stored. Raises StorageError."""
+        if not isinstance(prepared.body, InlineBody):
+            await self._store.discard(prepared.body)
+
+    def _check_path(self, path: ResourcePath) -> None:
+        """Raises Conflict, TargetTooLong."""
+        if not path.startswith(self._target.root):
+            raise Conflict("It is outside of the pod")
+        subject = subject_of(path)
+        if subject != path and auxiliary_kind(subject) is not None:
+            raise Conflict("An auxiliary resource cannot have auxiliary resources of its own")
+        if is_container(path) and auxiliary_kind(slash_variant(path)) is not None:
+            raise Conflict("Without its trailing slash, the URL is that of an auxiliary resource")
+        check_new_path_length(subject)
+        if subject.count("/") > MAX_DEPTH:
+            raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
+
+    async def _prepared(self, resource: ImportedResource) -> Prepared:
+        path, content_type = resource.path, resource.content_type
+        dates = resource.created_ms, resource.modified_ms
+        parse_media_type(content_type)
+        of_container = is_container(subject_of(path))
+        if of_container:
+            return await self._container(resource)
+        if auxiliary_kind(path) is Auxiliary.DESCRIPTION:
+            content, dataset = await self._rdf(resource, path, must_be_read=False)
+            body = await self._staged(content)
+            kind = ResourceKind.DESCRIPTION
+            return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
+        if is_rdf(content_type):
+            content, dataset = await self._rdf(resource, path, must_be_read=False)
+            body = await self._staged(content)
+            kind = ResourceKind.DOCUMENT
+            return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
+        body, size_bytes = await self._streamed(resource)
+        kind = ResourceKind.DOCUMENT
+        return Prepared(path, kind, content_type, body, size_bytes, EMPTY_DATASET, *dates)
+
+    async def _container(self, resource: ImportedResource) -> Prepared:
+        path = subject_of(resource.path)
+        is_root = path == self._target.root
+        kind = ResourceKind.STORAGE if is_root else ResourceKind.CONTAINER
+        dates = resource.created_ms, resource.modified_ms
+        if resource.open is None:
+            return Prepared(
+                path, kind, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), 0, EMPTY_DATASET, *dates
+            )
+        content_type = resource.content_type
+        content, dataset = await self._rdf(resource, path, must_be_read=True)
+        url = self._documents.url_of(path)
+        managed = server_managed(dataset.default, container_url=url)
+        if managed or resource.path != path:
+            document = await self._documents.parse(content, content_type, path=resource.path)
+            # What the server states about a container and its members is not stored.
+            document = document.with_graph(dataset.default - managed)
+            content_type = essence(content_type)
+            content = await self._documents.write(document, content_type, path=path)
+            dataset = document.dataset
+        body = await self._staged(content)
+        return Prepared(path, kind, content_type, body, len(content), dataset, *dates)
+
+    async def _rdf(
+        self, resource: ImportedResource, path: ResourcePath, *, must_be_read: bool
+    ) -> tuple[bytes, Dataset]:
+        """The content with its new names, and what it says. Raises RequestRefused."""
+        content_type = resource.content_type
+        if not is_rdf(content_type):
+            raise BadRequest(f"It must be RDF, not {essence(content_type)}")
+        content = await self._read(resource)
+        target, at = self._target, resource.path
+        from_url = resource.from_url or self._documents.url_of(at)
+        adjust = target.adjust
+        try:
+            renamed = await renamed_document(
+                self._documents,
+                content,
+                content_type,
+                target.names,
+                from_url=from_url,
+                path=at,
+                adjust=None if adjust is None else lambda dataset: adjust(path, dataset),
+            )
+        except UnknownContext as unknown:
+            if must_be_read:
+                raise BadRequest(str(unknown)) from unknown
+            if not target.names.changes_nothing:
+                self._report.not_renamed.append(NotTaken(path, str(unknown)))
+            return content, EMPTY_DATASET
+        if renamed.content is not content:
+            self._report.renamed += 1
+        return renamed.content, renamed.dataset
+
+    async def _staged(self, content: bytes) -> Body:
+        if self._target.dry_run:
+            return InlineBody(b"")
+        return await self._store.stage_body(content)
+
+    async def _read(self, resource: ImportedResource) -> bytes:
+        limit_bytes = min(self._documents.max_bytes, self._max_body_bytes)
+        return b"".join([piece async for piece in _pieces(resource, limit_bytes)])
+
+    async def _streamed(self, resource: ImportedResource) -> tuple[Body, int]:
+        pieces = _pieces(resource, self._max_body_bytes)
+        if not self._target.dry_run:
+            body = await self._store.stage_body(pieces)
+            return body, body.size_bytes
+        size_bytes = 0
+        async for piece in pieces:
+            size_bytes += len(piece)
+        return InlineBody(b""), size_bytes
+
+
+def closed_rules(path: ResourcePath) -> Prepared:
+    """An ACL that grants nothing to anybody."""
+    return Prepared(path, ResourceKind.ACL, TURTLE, NO_RULES, 0)
+
+
+async def _pieces(resource: ImportedResource, limit_bytes: int) -> AsyncIterator[bytes]:
+    if resource.open is None:
+        return
+    taken_bytes = 0
+    async for piece in resource.open():
+        taken_bytes += len(piece)
+        if taken_bytes > limit_bytes:
+            raise BodyTooLarge(f"It is larger than the limit of {limit_bytes} bytes")
+        yield piece

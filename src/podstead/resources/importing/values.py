@@ -1,0 +1,114 @@
+"""What is imported, where does it go, and what came of it?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.identifiers import ResourcePath
+from podstead.core.value import Value
+from podstead.rdf.graph import Dataset
+from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
+from podstead.resources.renaming import NameMapping
+from podstead.storage.records import PodRecord, Precondition, Record
+from podstead.storage.registry import RecordKind
+
+
+class ImportedResource(msgspec.Struct, frozen=True):
+    """A document, container, description or ACL as it comes from elsewhere.
+
+    ``path`` is where it goes. That of a description or an ACL ends in ``.meta`` or ``.acl``; the
+    description of a container may be the container's content or its ``.meta``. ``open`` starts
+    reading the content from its beginning; ``None`` for a container without any. ``from_url`` is
+    the URL for which its relative names were written, by default the new one.
+    """
+
+    path: ResourcePath
+    content_type: str = DEFAULT_DESCRIPTION_TYPE
+    open: Callable[[], AsyncIterator[bytes]] | None = None
+    created_ms: int | None = None
+    modified_ms: int | None = None
+    from_url: str | None = None
+
+
+class ImportSource(Protocol):
+    """Where resources come from."""
+
+    def resources(self) -> AsyncIterator[ImportedResource]:
+        """Every resource, in any order, without repetitions.
+
+        Containers that are missing are created empty.
+        """
+
+
+class ImportTarget(msgspec.Struct, frozen=True):
+    """Where resources go, and how.
+
+    ``root`` is the root container of a pod; all paths begin with it. With ``new_pod``, the pod is
+    created, and ``root_rules`` is the Turtle of its root's ACL if the source has none. Without, the
+    pod exists, nothing in it is replaced, and ACLs are not taken. ``source_id`` identifies the
+    source: an interrupted import continues only with the same one. ``names`` are rewritten in RDF,
+    and ``adjust`` may change what a document at a path says. ``last_records`` are committed with
+    the write that makes a new pod visible, if ``last_preconditions`` hold.
+    """
+
+    root: ResourcePath
+    source_id: str
+    new_pod: PodRecord | None = None
+    root_rules: bytes = b""
+    names: NameMapping = NameMapping()
+    adjust: Callable[[ResourcePath, Dataset], Dataset] | None = None
+    last_records: Sequence[Record] = ()
+    last_preconditions: Sequence[Precondition] = ()
+    dry_run: bool = False
+
+
+class NotTaken(Value):
+    """A resource that was not imported, or not as it was, and why."""
+
+    path: ResourcePath
+    reason: str
+
+
+class ImportReport(msgspec.Struct):
+    """What an import did, or would do.
+
+    ``charged_bytes`` is what the quota is charged for it, and ``renamed`` the number of documents
+    in which names were rewritten. The ``closed`` are ACLs that could not be read: nobody has access
+    to what they protect. The ``not_renamed`` are documents that were stored as they are because
+    they cannot be read as RDF.
+    """
+
+    documents: int = 0
+    containers: int = 0
+    descriptions: int = 0
+    rules: int = 0
+    size_bytes: int = 0
+    charged_bytes: int = 0
+    renamed: int = 0
+    already_there: int = 0
+    not_taken: list[NotTaken] = msgspec.field(default_factory=list)
+    closed: list[NotTaken] = msgspec.field(default_factory=list)
+    not_renamed: list[NotTaken] = msgspec.field(default_factory=list)
+
+    @property
+    def resources(self) -> int:
+        """How many resources were dealt with."""
+        stored = self.documents + self.containers + self.descriptions + self.rules
+        return stored + self.already_there + len(self.not_taken)
+
+
+Progress = Callable[[ImportReport], None]
+"""Called after each write with what was done so far."""
+
+
+class UnfinishedImport(msgspec.Struct, frozen=True):
+    """An import into a new pod that has begun; the key is the root container of the pod."""
+
+    source_id: str
+    started_ms: int
+
+
+UNFINISHED_IMPORTS: Final = RecordKind("unfinished-import", UnfinishedImport)
