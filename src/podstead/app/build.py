@@ -256,7 +256,7 @@ def build_application(
         accounts=provider.people() if provider and not parted_hosts else None,
         invalid_credentials=invalid_credentials,
         archives=Archives(store=store, gate=gate),
-        links=IncomingLinks(store=store, gate=gate, documents=documents),
+        links=IncomingLinks(store=store, gate=gate, documents=documents, base_url=base_url),
         files=FileParts(
             thumbnails=ThumbnailFiles(RootLayout(settings.root).thumbnails, clock=clock),
             renderer=RenderingProcesses(),

@@ -91,5 +91,6 @@ def build_resources(
             clock=clock,
             randomness=randomness,
             default_quota_bytes=settings.quota_bytes,
+            base_url=settings.base_url,
         ),
     )

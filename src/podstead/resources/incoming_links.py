@@ -58,11 +58,13 @@ class FoundLinks(msgspec.Struct, frozen=True):
 class IncomingLinks:
     """Searches for links within one storage."""
 
-    def __init__(self, *, store: ResourceStore, gate: Gate, documents: Documents) -> None:
+    def __init__(
+        self, *, store: ResourceStore, gate: Gate, documents: Documents, base_url: str
+    ) -> None:
         self._store = store
         self._gate = gate
         self._documents = documents
-        self._turns = AgentTurns()
+        self._turns = AgentTurns(base_url=base_url)
 
     async def find(
         self,

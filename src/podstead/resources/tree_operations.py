@@ -129,6 +129,7 @@ class Trees:
         clock: Clock,
         randomness: Randomness,
         default_quota_bytes: int,
+        base_url: str,
     ) -> None:
         self._store = store
         self._gate = gate
@@ -136,7 +137,7 @@ class Trees:
         self._clock = clock
         self._randomness = randomness
         self._default_quota_bytes = default_quota_bytes
-        self._turns = AgentTurns()
+        self._turns = AgentTurns(base_url=base_url)
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.

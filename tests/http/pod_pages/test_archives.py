@@ -20,6 +20,7 @@ from podstead.storage.records import Metadata
 from tests.support.application import Server, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.browser import Browser
+from tests.support.pod_pages import csrf_token_of
 from tests.support.rdf import TURTLE
 from tests.support.transfers import put
 
@@ -214,3 +215,20 @@ def test_siblings_have_different_names_on_every_system() -> None:
     folder = ArchiveFolder()
     names = [folder.free(name) for name in ("a.txt", "A.TXT", "a.txt", "a (2).txt", "ﬁ", "FI")]
     assert names == ["a.txt", "A (2).TXT", "a (3).txt", "a (2) (2).txt", "ﬁ", "FI (2)"]
+
+
+async def test_more_members_than_an_address_has_room_for_are_selected_by_a_form(
+    server: Server, alice: Browser
+) -> None:
+    names = [f"a-name-that-is-rather-long-{number:03}.txt" for number in range(200)]
+    for name in (*names, "other.txt"):
+        await put(server.alice, f"{ROOT}tree/{name}", "x", "text/plain")
+    page = await alice.get(f"/.pages/files{ROOT}tree/")
+    selected = [("selection", "yes"), *(("name", name) for name in names)]
+    fields = [*selected, ("csrf_token", csrf_token_of(page))]
+    answer = (await alice.post(f"{ZIP}{ROOT}tree/", fields)).answer
+    assert answer.status == 200
+    found = zipfile.ZipFile(io.BytesIO(answer.body))
+    assert {each.rpartition("/")[2] for each in found.namelist()} - {""} == set(names)
+    refused = await alice.post(f"{ZIP}{ROOT}tree/", [*selected, ("csrf_token", "0" * 64)])
+    assert refused.status == 403

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import pytest
 
 from podstead.app.adapters.rendering_processes import RenderingProcesses
+from podstead.web.pod_pages.sign_in import visitor_sessions
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
@@ -546,3 +547,16 @@ async def test_people_with_accounts_sign_in_at_the_provider_of_the_server(
     page = await pods.get(page.url.removeprefix(BASE))
     assert page.status == 200, page.text
     assert (await pods.get("/.pages/files/")).path == "/.pages/files/alice/"
+
+
+async def test_a_network_has_few_sessions_and_a_new_one_ends_its_oldest(
+    server: Server, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitor_sessions, "MAX_OF_NETWORK", 2)
+    first, second, third = (Browser(server.application) for _ in range(3))
+    for each in (first, second):
+        await elsewhere.sign_in(each)
+    await elsewhere.sign_in(third)
+    signed_in = [await is_signed_in(each) for each in (first, second, third)]
+    assert signed_in.count(True) == 2
+    assert signed_in[2]

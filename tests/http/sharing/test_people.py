@@ -97,3 +97,17 @@ async def test_look_ups_are_limited_for_each_person(
         await people.find(alice(server), "bob")
     bob = Identity(server.bob_web_id, AuthenticationMethod.SESSION)
     assert await people.find(bob, "alice") == server.alice_web_id
+
+
+async def test_a_new_web_id_from_elsewhere_does_not_get_further_look_ups(
+    server: Server, people: PeopleDirectory
+) -> None:
+    def visitor(number: int) -> Identity:
+        return Identity(f"https://n{number}.example/#me", AuthenticationMethod.SESSION)
+
+    for number in range(LOOKUPS_PER_HOUR):
+        with pytest.raises(NobodyFound):
+            await people.find(visitor(number), f"guess{number}@example.org")
+    with pytest.raises(RateLimited):
+        await people.find(visitor(1000), "guess@example.org")
+    assert await people.find(alice(server), "bob") == server.bob_web_id

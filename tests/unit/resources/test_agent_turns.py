@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from podstead.core.errors import RateLimited
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.resources.agent_turns import AgentTurns
+from podstead.core.requester import set_requester
+from podstead.resources.agent_turns import MAX_WAITING, AgentTurns
+
+BASE_URL = "https://pods.example"
 
 
 def agent(name: str) -> Identity:
-    return Identity(f"https://{name}.example/#me", next(iter(AuthenticationMethod)))
+    return Identity(f"{BASE_URL}/{name}/#me", next(iter(AuthenticationMethod)))
 
 
 async def test_operations_of_one_agent_follow_one_another() -> None:
-    turns, running, most = AgentTurns(), 0, 0
+    turns, running, most = AgentTurns(base_url=BASE_URL), 0, 0
 
     async def operate() -> None:
         nonlocal running, most
@@ -29,7 +35,7 @@ async def test_operations_of_one_agent_follow_one_another() -> None:
 
 
 async def test_other_agents_do_not_wait() -> None:
-    turns, entered = AgentTurns(), asyncio.Event()
+    turns, entered = AgentTurns(base_url=BASE_URL), asyncio.Event()
 
     async def hold() -> None:
         async with turns.of(agent("alice")):
@@ -47,4 +53,47 @@ async def test_other_agents_do_not_wait() -> None:
     await asyncio.gather(holding, return_exceptions=True)
     async with asyncio.timeout(10), turns.of(agent("alice")):
         pass
+    assert turns._turns == {}
+
+
+async def test_a_new_name_from_elsewhere_is_no_new_turn() -> None:
+    turns, entered = AgentTurns(base_url=BASE_URL), asyncio.Event()
+    set_requester("198.51.100.7")
+
+    async def hold() -> None:
+        async with turns.of(Identity("https://one.example/#me", AuthenticationMethod.SESSION)):
+            entered.set()
+            await asyncio.Event().wait()
+
+    holding = asyncio.create_task(hold())
+    await entered.wait()
+    with pytest.raises(TimeoutError):
+        async with (
+            asyncio.timeout(0),
+            turns.of(Identity("https://two.example/#me", AuthenticationMethod.SESSION)),
+        ):
+            pass
+    async with asyncio.timeout(10), turns.of(agent("alice")):
+        pass
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+
+
+async def test_few_operations_of_one_agent_wait() -> None:
+    turns = AgentTurns(base_url=BASE_URL)
+
+    async def hold() -> None:
+        async with turns.of(agent("alice")):
+            await asyncio.Event().wait()
+
+    holding = [asyncio.create_task(hold()) for _ in range(MAX_WAITING)]
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited):
+        async with turns.of(agent("alice")):
+            pass
+    async with turns.of(agent("bob")):
+        pass
+    for each in holding:
+        each.cancel()
+    await asyncio.gather(*holding, return_exceptions=True)
     assert turns._turns == {}

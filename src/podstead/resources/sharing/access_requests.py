@@ -22,6 +22,7 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
+from podstead.core.limit_keys import limit_key
 from podstead.core.media_types import JSON_LD
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.rdf.terms import Iri
@@ -170,10 +171,12 @@ class AccessRequests:
     # --- steps ----------------------------------------------------------------------------
 
     async def _count(self, person: Identity, storage: ResourcePath) -> None:
-        """Count a request. The limits are each person's own, so nobody uses up another's."""
+        """Count a request. The limits are each person's own, so nobody uses up another's; people
+        from other servers share those of their network."""
+        who = limit_key(person, base_url=self._base_url)
         for key, capacity, period_s in (
-            (f"access-request:{person.iri}", REQUESTS_PER_HOUR, _HOUR_S),
-            (f"access-request:{storage}:{person.iri}", REQUESTS_TO_ONE_OWNER_PER_DAY, _DAY_S),
+            (f"access-request:{who}", REQUESTS_PER_HOUR, _HOUR_S),
+            (f"access-request:{storage}:{who}", REQUESTS_TO_ONE_OWNER_PER_DAY, _DAY_S),
         ):
             wait_s = await self._counters.take(
                 key, capacity=capacity, per_s=capacity / period_s, now_ms=self._clock.now_ms()

@@ -2,7 +2,8 @@
 
 A name is that of a pod of this server and means its owner. An e-mail address means somebody only if
 that person's own public profile states the address, so that the answer reveals nothing that is not
-public, least of all who has an account. Look-ups are limited for each person who makes them.
+public, least of all who has an account. Look-ups are limited for each person who makes them;
+those of people from other servers for each network.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from podstead.core import vocab
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused
 from podstead.core.identity import Identity
+from podstead.core.limit_keys import limit_key
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.terms import Iri, Literal
 from podstead.resources.documents import Documents
@@ -113,7 +115,7 @@ class PeopleDirectory:
 
     async def _count(self, person: Identity) -> None:
         wait_s = await self.counters.take(
-            f"people:{person.iri}",
+            f"people:{limit_key(person, base_url=self.base_url)}",
             capacity=LOOKUPS_PER_HOUR,
             per_s=LOOKUPS_PER_HOUR / _HOUR_S,
             now_ms=self.clock.now_ms(),

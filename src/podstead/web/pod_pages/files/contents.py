@@ -24,6 +24,10 @@ MAX_LINKED_DATA_BYTES: Final = 2 * 1024 * 1024
 """A longer document, as N-Quads, is not shown as cards: it would take seconds."""
 _THREAD_FROM_BYTES: Final = 32 * 1024
 _CACHED_BYTES: Final = 16 * 1024 * 1024
+_CACHED_FAILURES: Final = 1_000
+_FAILURE_KEPT_S: Final = 600
+"""After how long a version that could not be rendered is tried again: the machine may have been
+busy."""
 
 _Result = TypeVar("_Result")
 
@@ -47,6 +51,7 @@ class DocumentContents:
         self._renderer = renderer
         self._base_url = base_url
         self._rendered: BoundedCache[tuple[str, ...], str] = BoundedCache(_CACHED_BYTES)
+        self._failed: BoundedCache[tuple[str, ...], float] = BoundedCache(_CACHED_FAILURES)
 
     async def text(
         self, page: PageRequest, target: ResourcePath, accept: str | None = None
@@ -99,10 +104,14 @@ class DocumentContents:
         kept = self._rendered.get(key)
         if kept is not None:
             return kept
+        now_s = asyncio.get_running_loop().time()
+        if now_s - (self._failed.get(key) or -_FAILURE_KEPT_S) < _FAILURE_KEPT_S:
+            return None
         made = await self._renderer.render(
             task, arguments, read.decoded.text.encode(), requester=page.requester
         )
         if made is None:
+            self._failed.put(key, now_s)
             return None
         html = made.decode()
         self._rendered.put(key, html, weight=2 * len(html))

@@ -19,6 +19,14 @@ class ArchiveDownload:
 
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, MethodNotAllowed, BadRequest."""
+        return await self._send(page)
+
+    async def post(self, page: PageRequest) -> Response:
+        """As :meth:`get`, for more selected members than an address has room for. Raises
+        WrongFormToken as well."""
+        return await self._send(page)
+
+    async def _send(self, page: PageRequest) -> Response:
         selection = await read_selection(page)
         request = page.operation("GET", selection.place)
         only = {item.path for item in selection.items} if selection.names else ()

@@ -34,5 +34,5 @@ def organize_routes(guard: PageGuard, pages: OrganizePages) -> tuple[Route, ...]
         route(addresses.MOVE + _REST, GET=pages.move.get, POST=pages.move.post),
         route(addresses.COPY + _REST, GET=pages.copy.get, POST=pages.copy.post),
         route(addresses.DELETE + _REST, GET=pages.delete.get, POST=pages.delete.post),
-        route(addresses.ZIP + _REST, GET=pages.archive.get),
+        route(addresses.ZIP + _REST, GET=pages.archive.get, POST=pages.archive.post),
     )

@@ -1,7 +1,8 @@
 """Who is signed in to the pages with an identity of another server? Sessions of visitors.
 
 A session acts as the WebID that the person has proven at a provider, for eight hours at most, and
-only while the document of the WebID names that provider.
+only while the document of the WebID names that provider. Anybody can have any number of WebIDs, so
+the sessions of one network are limited in number: a new one ends the oldest.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from podstead.authn.elsewhere.id_tokens import IdTokens
 from podstead.authn.elsewhere.problems import VisitFailed
 from podstead.authn.elsewhere.visits import Finished
 from podstead.authn.identity_status import LocalWebIds
+from podstead.core.errors import RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.requester import requester
 from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.people import Person, SignedInBy
@@ -26,11 +30,20 @@ from podstead.web.response import HeaderField
 
 SESSION_S: Final = 8 * 3600
 SESSION_COOKIE: Final = "podstead-visitor"
+MAX_OF_NETWORK: Final = 100
+"""How many sessions one network has at most."""
+MAX_IN_ALL: Final = 50_000
+_NETWORK_CHARACTERS: Final = 16
+_RETRY_AFTER_S: Final = 600
 _SECRET_BYTES: Final = 32
 
 
 class VisitorSession(msgspec.Struct, frozen=True):
-    """A browser that is signed in by another provider; the key is the hash of its cookie."""
+    """A browser that is signed in by another provider.
+
+    The cookie begins with a hash of the network in which the session began. The key is that hash
+    and the hash of the cookie, so that the sessions of one network are listed together.
+    """
 
     web_id: str
     issuer: str
@@ -58,8 +71,11 @@ class PeopleFromElsewhere:
         self._cookies = cookies
 
     async def begin(self, signed_in: Finished) -> Sequence[HeaderField]:
-        """Begin a session; the headers store it in the browser. Raises StorageError, Overloaded."""
-        secret = self._records.randomness.token_hex(_SECRET_BYTES)
+        """Begin a session; the headers store it in the browser. Raises RateLimited if there are
+        too many in all, StorageError, Overloaded."""
+        network = secret_key(requester())[:_NETWORK_CHARACTERS]
+        secret = network + self._records.randomness.token_hex(_SECRET_BYTES)[len(network) :]
+        ending = await self._ending(network)
         expires_s = self._records.now_s() + SESSION_S
         session = VisitorSession(
             web_id=signed_in.web_id,
@@ -68,12 +84,12 @@ class PeopleFromElsewhere:
             expires_s=expires_s,
         )
         kept = VISITOR_SESSIONS.put(
-            secret_key(secret),
+            _key(secret),
             session,
             owner=self._storage_of(signed_in.web_id),
             expires_ms=expires_s * 1000,
         )
-        await self._records.commit([kept])
+        await self._records.commit([kept, *ending])
         return [self._cookies.set(SESSION_COOKIE, secret, None)]
 
     async def person(self, request: Request) -> Person | None:
@@ -81,7 +97,7 @@ class PeopleFromElsewhere:
         secret = self._cookies.secret(request, SESSION_COOKIE)
         if secret is None:
             return None
-        kept = await self._records.read(VISITOR_SESSIONS, secret_key(secret))
+        kept = await self._records.read(VISITOR_SESSIONS, _key(secret))
         if kept is None:
             return None
         session = kept.value
@@ -109,8 +125,23 @@ class PeopleFromElsewhere:
         secret = self._cookies.secret(request, SESSION_COOKIE)
         if secret is None:
             return []
-        await self._records.commit([VISITOR_SESSIONS.drop(secret_key(secret))])
+        await self._records.commit([VISITOR_SESSIONS.drop(_key(secret))])
         return [self._cookies.clear(SESSION_COOKIE)]
+
+    async def _ending(self, network: str) -> Sequence[Record]:
+        """The oldest sessions of a network, which a new one replaces. Raises RateLimited."""
+        store, now_ms = self._records.store, self._records.now_ms()
+        found = await VISITOR_SESSIONS.page(
+            store, after=network, now_ms=now_ms, limit=MAX_OF_NETWORK + 1
+        )
+        own = [each for each in found if each.key.startswith(network)]
+        own.sort(key=lambda each: each.value.expires_s)
+        room = MAX_OF_NETWORK - 1
+        if await VISITOR_SESSIONS.count(store, at_most=MAX_IN_ALL) >= MAX_IN_ALL:
+            if not own:
+                raise RateLimited(retry_after_s=_RETRY_AFTER_S)
+            room = len(own) - 1
+        return [VISITOR_SESSIONS.drop(each.key) for each in own[: max(0, len(own) - room)]]
 
     def _storage_of(self, web_id: str) -> ResourcePath | None:
         """The storage of a WebID of this server, with which its sessions end."""
@@ -123,3 +154,7 @@ class PeopleFromElsewhere:
             return ()
         pod = await self._records.store.read_pod(storage.strip("/"))
         return (storage,) if pod is not None and pod.owner == web_id else ()
+
+
+def _key(secret: str) -> str:
+    return secret[:_NETWORK_CHARACTERS] + secret_key(secret)
