@@ -81,6 +81,7 @@ def test_every_page_of_the_console_is_accessible(
         "log": "log?events=person",
         "health": "health",
         "settings": "settings",
+        "invitations": "invitations",
     }
     found: dict[str, object] = {}
     for name, address in addresses.items():

@@ -124,7 +124,12 @@ def password_of(name: str) -> str:
 
 async def _new_pod(public: Client, name: str) -> dict[str, str]:
     """A new pod with a token of its owner, from the provider if the server is one."""
-    sent = {"name": name, "email": f"{name}@example.org", "password": password_of(name)}
+    sent = {
+        "name": name,
+        "email": f"{name}@example.org",
+        "password": password_of(name),
+        "acceptTerms": True,
+    }
     answer = await public.post("/.pods", json.dumps(sent), "application/json")
     assert answer.status == 201, answer.text
     made: dict[str, str] = answer.json()

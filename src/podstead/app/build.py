@@ -20,6 +20,7 @@ from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.pod_account_pages import AccountPageParts
 from podstead.app.pod_pages import FileParts, build_pod_pages
+from podstead.app.registration import build_registration
 from podstead.app.resources import Owners, build_resources
 from podstead.app.sharing_pages import SharingParts
 from podstead.app.visitors import Visitors
@@ -48,14 +49,13 @@ from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
 from podstead.web.application import Application
 from podstead.web.authentication import LimitedAuthentication
-from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
+from podstead.web.authority import Authorities, hosts_of, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.favicon_endpoint import FaviconEndpoint
-from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
+from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.routes import asset_route
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
-from podstead.web.registration import Registration
 from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.resource_responses import Responder
 from podstead.web.response_cache import ResponseCache
@@ -151,14 +151,10 @@ def build_application(
         clock=clock,
         randomness=randomness,
     )
-    registration = Registration(
-        is_open=settings.registration == "open",
-        limit=PodCreationLimit(
-            counters=store,
-            clock=clock,
-            per_hour=settings.pod_creations_per_hour,
-            exempt_loopback=is_loopback_url(base_url),
-        ),
+    registration = build_registration(
+        settings,
+        records=RecordStore(store, clock, randomness),
+        refused=provider.note_refused_invitation if provider else None,
     )
     pods = PodsEndpoint(
         maker=provider.pod_maker if provider else PodsAlone(provisioner),
@@ -288,13 +284,13 @@ def build_application(
             provider_routes=provider_routes,
             records=RecordStore(store, clock, randomness),
         ),
-        registration_open=registration.is_open,
+        registration=registration,
     )
     root = RootEndpoint(
         base_url=base_url,
         provider=provider.issuer if provider else None,
         provider_hosts=parted_hosts,
-        registration_open=registration.is_open,
+        registration=registration,
         page=pod_pages.first,
     )
     everywhere = (

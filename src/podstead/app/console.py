@@ -10,6 +10,7 @@ from podstead.app.console_settings import shown_settings
 from podstead.config import Settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.directory import Directory
+from podstead.idp.administration.invitations import InvitationActions
 from podstead.idp.administration.one_time_links import OneTimeLinks
 from podstead.idp.administration.pods import PodActions
 from podstead.idp.administration.slow_requests import SlowRequests
@@ -19,6 +20,7 @@ from podstead.web.idp.console.access import ConsoleGuard
 from podstead.web.idp.console.account_page import AccountPage
 from podstead.web.idp.console.accounts_page import AccountsPage
 from podstead.web.idp.console.health_page import HealthPage
+from podstead.web.idp.console.invitations_page import InvitationsPage
 from podstead.web.idp.console.link_page import LinkPage
 from podstead.web.idp.console.log_page import LogPage
 from podstead.web.idp.console.routes import NAVIGATION, ConsolePages, console_routes
@@ -69,6 +71,13 @@ def build_console(
             log=LogPage(log=log, accounts=accounts.accounts, renderer=renderer),
             health=HealthPage(read=ServerHealth(settings, records, slow).read, renderer=renderer),
             settings=SettingsPage(groups=shown_settings(settings), renderer=renderer),
+            invitations=InvitationsPage(
+                invitations=InvitationActions(records, accounts.audit),
+                registration=settings.registration,
+                guard=guard,
+                renderer=renderer,
+                issuer=issuer,
+            ),
             link=LinkPage(
                 accounts=accounts.accounts,
                 links=OneTimeLinks(records),

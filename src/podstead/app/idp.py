@@ -26,6 +26,7 @@ from podstead.core.media_types import JSON_LD, essence
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.idp import discovery
 from podstead.idp.administration.slow_requests import SlowRequests
+from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory, ClientDocuments
@@ -147,7 +148,7 @@ class Provider:
             proofs=proofs,
             counters=store,
             registrations_per_hour=settings.registrations_per_hour,
-            registration_open=registration.is_open,
+            registration_open=not registration.is_closed,
             clock=clock,
         )
         authorizations = Authorizations(
@@ -202,13 +203,20 @@ class Provider:
             *protocol_routes(protocol, userinfo, credentials),
             *pages.routes,
             *build_console(
-                settings, accounts=self.accounts, people=self.people(), slow=self.slow_requests
+                settings,
+                accounts=self.accounts,
+                people=self.people(),
+                slow=self.slow_requests,
             ),
         )
         if nostr is None:
             return routes
         documents = DidDocumentEndpoint(links=nostr.links, accounts=self.accounts.accounts)
         return (*routes, _protocol_route(DOCUMENT_PATH, GET=documents.get, HEAD=documents.get))
+
+    def note_refused_invitation(self) -> None:
+        """Log that somebody sent a wrong code."""
+        self.audit.note(AuditEvent.INVITATION_REFUSED)
 
     def people(self) -> PeopleByAccount:
         """The people who are signed in to their accounts, for pages at the provider's origin."""

@@ -121,7 +121,7 @@ def build_pages(
     login = LoginPage(
         sign_in=sign_in,
         renderer=renderer,
-        registration_open=services.registration.is_open,
+        registration_open=not services.registration.is_closed,
         passkeys=known is not None,
         nostr=nostr is not None,
     )
@@ -165,7 +165,7 @@ def build_pages(
             audit=audit,
             base_url=base_url,
             pods_url=pods_url,
-            registration_open=services.registration.is_open,
+            registration_open=not services.registration.is_closed,
             passkeys=None if known is None else known.passkeys,
             nostr=nostr is not None,
         ),
@@ -261,7 +261,7 @@ def build_pages(
             sign_in=sign_in,
             verified=verified,
             limit=nostr_limit,
-            registration_open=services.registration.is_open,
+            registration_open=not services.registration.is_closed,
             base_url=base_url,
         )
         routes = (

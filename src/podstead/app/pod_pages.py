@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from podstead import __version__
 from podstead.app.pod_account_pages import AccountPageParts, build_account_pages
+from podstead.app.registration import is_markdown
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages, shared_lists
 from podstead.app.visitors import Visitors
 from podstead.config import Settings
@@ -48,8 +49,10 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.routes import PodPages, pod_page_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.pod_pages.terms_page import TermsPage
 from podstead.web.pod_pages.transfers.page_uploads import PageUploads
 from podstead.web.pod_pages.transfers.upload_page import UploadPage
+from podstead.web.registration import Registration
 from podstead.web.resource_responses import Responder
 from podstead.web.routes import Endpoint, Route
 from podstead.web.uploads_endpoint import UploadsEndpoint
@@ -91,7 +94,7 @@ def build_pod_pages(
     sharing: SharingParts,
     account: AccountPageParts,
     visitors: Visitors,
-    registration_open: bool,
+    registration: Registration,
 ) -> BuiltPages:
     """All pages of one worker. ``accounts`` finds people by the sessions of the provider, if it is
     at this origin."""
@@ -168,6 +171,14 @@ def build_pod_pages(
         client_document=visitors.document,
         language=LanguageChoice(secure=cookies.secure),
         components=ComponentsPage(renderer),
+        terms=TermsPage(
+            text=settings.terms_text,
+            is_markdown=is_markdown(settings),
+            about=registration.about,
+            content=files.renderer,
+            renderer=renderer,
+            base_url=base_url,
+        ),
         organizing=OrganizePages(
             rename=RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
             move=TransferPage(
@@ -210,6 +221,6 @@ def build_pod_pages(
         version=__version__,
         provider=settings.issuer if settings.idp else None,
         at_provider=settings.issuer if settings.idp and accounts is None else "",
-        registration_open=registration_open,
+        registration=registration,
     )
     return BuiltPages(routes, guard.endpoint(first.get))

@@ -10,6 +10,7 @@ import click
 from podstead import __version__
 from podstead.cli.account import account
 from podstead.cli.cert import cert
+from podstead.cli.invite import invite
 from podstead.cli.keys import keys
 from podstead.cli.pod import pod
 from podstead.cli.start import start
@@ -48,5 +49,6 @@ main.add_command(watch)
 main.add_command(token)
 main.add_command(account)
 main.add_command(pod)
+main.add_command(invite)
 main.add_command(keys)
 main.add_command(cert)

@@ -125,6 +125,8 @@ def summary(settings: Settings, *, pid: int) -> str:
 def _pods(settings: Settings) -> str:
     if settings.registration == "open":
         return f"POST {settings.base_url}/.pods creates one"
+    if settings.registration == "invited":
+        return "registration is by invitation; 'podstead invite create' creates one"
     if settings.idp:
         return "registration is closed; 'podstead account create' creates one"
     return "registration is closed"

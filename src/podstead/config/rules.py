@@ -12,6 +12,8 @@ from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
 from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
 
+_MAX_TERMS_BYTES = 256 * 1024
+
 
 def check_together(settings: Settings) -> None:
     """Raises StartRefused for settings that contradict one another."""
@@ -124,6 +126,23 @@ def with_base_url(settings: Settings) -> Settings:
     scheme = "https" if settings.uses_tls else "http"
     base_url = value_types.BASE_URL.parse(f"{scheme}://localhost:{settings.port}")
     return dataclasses.replace(settings, base_url=base_url)
+
+
+def with_terms(settings: Settings) -> Settings:
+    """The settings with the content of the file with the terms. Raises StartRefused."""
+    path = settings.terms
+    if path is None:
+        return settings
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise StartRefused(f"Cannot read terms {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise StartRefused(f"terms {path} is not UTF-8 text.") from error
+    if not text.strip() or len(content) > _MAX_TERMS_BYTES:
+        raise StartRefused(f"terms {path} must contain text, at most {_MAX_TERMS_BYTES} bytes.")
+    return dataclasses.replace(settings, terms_text=text)
 
 
 def with_token_secrets(settings: Settings) -> Settings:

@@ -21,6 +21,7 @@ from podstead.config.rules import (
     check_provider_url,
     check_together,
     with_base_url,
+    with_terms,
     with_token_secrets,
 )
 from podstead.config.settings import TABLE, Settings
@@ -110,7 +111,7 @@ def read_settings(
     settings = with_base_url(settings)
     check_provider_url(settings)
     check_passkeys(settings)
-    return with_token_secrets(settings)
+    return with_token_secrets(with_terms(settings))
 
 
 def _from_option(row: Row[Any], options: Mapping[str, OptionValue], folder: Path) -> _Given | None:

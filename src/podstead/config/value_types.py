@@ -30,6 +30,9 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
+_EMAIL_ADDRESS = re.compile(r"[^@\s<>\"]+@[^@\s<>\"]+")
+_CONTACT_URL = re.compile(r"https?://[^\s<>\"]+")
+_MAX_LINE_CHARACTERS = 200
 # Header fields that the server uses for something else.
 _FIELDS_IN_USE = frozenset({"authorization", "cookie", "dpop", "host", "origin"})
 # Of 32 random bytes about 30 differ; fewer than 16 do not happen by chance.
@@ -155,6 +158,19 @@ def _parse_issuer(text: str) -> str:
     return f"{_parse_origin(f'{scheme}{separator}{authority}')}{slash}{path}"
 
 
+def _parse_line(text: str) -> str:
+    if not text.isprintable() or len(text) > _MAX_LINE_CHARACTERS:
+        raise ValueError(text)
+    return text.strip()
+
+
+def _parse_contact(text: str) -> str:
+    line = _parse_line(text)
+    if not _EMAIL_ADDRESS.fullmatch(line) and not _CONTACT_URL.fullmatch(line):
+        raise ValueError(text)
+    return line
+
+
 def _parse_secret_key(text: str) -> Secret:
     octets = _decode_octets(text.strip())
     if len(octets) < MIN_KEY_BYTES or len(set(octets)) < _MIN_DISTINCT_BYTES:
@@ -175,6 +191,13 @@ def _decode_octets(text: str) -> bytes:
 SWITCH = ValueType("", "must be true or false", _parse_switch, bool)
 FILE = ValueType("FILE", "must be the path of a file", _parse_path)
 FOLDER = ValueType("FOLDER", "must be the path of a folder", _parse_path)
+
+LINE = ValueType("TEXT", "must be a line of at most 200 characters", _parse_line)
+CONTACT = ValueType(
+    "ADDRESS|URL",
+    "must be an e-mail address or a URL, such as help@pods.example or https://pods.example/help",
+    _parse_contact,
+)
 
 HOST = ValueType(
     "NAME",

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import msgspec
+
 from podstead.core.errors import Conflict
-from podstead.idp.names import name_key
+from podstead.idp.names import EmailTaken, name_key
 from podstead.idp.records import ACCOUNTS, EMAILS, USERNAMES, Account, AccountName
-from podstead.storage.records import Precondition, Record, Write
+from podstead.storage.invitations import MAX_ATTEMPTS, Admission
+from podstead.storage.record_store import BUSY, Contention, RecordStore
+from podstead.storage.records import Committed, Precondition, Record, VersionConflict, Write
 
 
 class PodPlan(Protocol):
@@ -60,6 +64,50 @@ class Joined:
 
 
 NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What the write that creates an account is made of, and what it raises."""
+
+    account: Account
+    write: Write
+    """The write without the invitation; it creates the pod or relies on it."""
+    name_taken: Conflict
+    further: Joined = NOTHING_JOINED
+
+
+async def commit_creation(
+    records: RecordStore, creation: Creation, admitted: Admission | None = None
+) -> str:
+    """Create the account, and return the id of the invitation that was used, if any.
+
+    Raises EmailTaken, the Conflict of the creation, its further refusal, UnusableInvitation,
+    Contention, StorageError; nothing has been used up or created then.
+    """
+    write = creation.write
+    for _ in range(MAX_ATTEMPTS):
+        use = None if admitted is None else await admitted()
+        if use is not None:
+            write = msgspec.structs.replace(
+                creation.write,
+                preconditions=(*creation.write.preconditions, *use.preconditions),
+                records=(*creation.write.records, *use.records),
+            )
+        outcome = await records.store.commit(write)
+        if isinstance(outcome, Committed):
+            return "" if use is None else use.invitation_id
+        if not isinstance(outcome, VersionConflict):
+            break
+        if use is not None and outcome.precondition in use.preconditions:
+            continue  # somebody else has used the invitation: is there a use left?
+        if outcome.precondition in creation.further.preconditions:
+            raise creation.further.refusal
+        email = creation.account.email
+        if email is not None and outcome.precondition == EMAILS.absent(name_key(email)):
+            raise EmailTaken
+        raise creation.name_taken
+    raise Contention(BUSY)
 
 
 def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:

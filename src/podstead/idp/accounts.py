@@ -15,9 +15,11 @@ from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.account_creation import (
     NOTHING_JOINED,
+    Creation,
     Joined,
     NewAccount,
     PodPlanner,
+    commit_creation,
     records_of_new,
 )
 from podstead.idp.audit import Audit, AuditEvent
@@ -37,16 +39,15 @@ from podstead.idp.records import (
 )
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
+from podstead.storage.invitations import Admission
 from podstead.storage.pod_tombstones import pod_tombstone
-from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
+from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.records import (
-    Committed,
     DropEntry,
     PodRemoval,
     Precondition,
     Present,
     Record,
-    VersionConflict,
     Write,
 )
 from podstead.storage.registry import RecordKind, Versioned
@@ -89,14 +90,17 @@ class Accounts:
         needs_email: bool = True,
         source: RequestSource = OPERATOR,
         joined: Callable[[Account], Joined] | None = None,
+        admitted: Admission | None = None,
+        terms_hash: str = "",
         operator: bool = False,
     ) -> NewAccount:
         """Create an account and its pod, whole or not at all (A-90, A-94). An ``operator`` may use
-        the console.
+        the console. ``admitted`` is the invitation, if the person needs one, and ``terms_hash``
+        that of the terms that they have accepted.
 
         Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
-        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, and the refusal of
-        what is ``joined``. Unless ``needs_email``, the address may be ``None``.
+        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, the refusal of what
+        is ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
         """
         self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
@@ -105,7 +109,10 @@ class Accounts:
         password_hash = await self._passwords.hash(chosen, network=source.network)
         pod = self._pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
-        account = msgspec.structs.replace(account, operator=operator)
+        accepted_s = account.created_s if terms_hash else 0
+        account = msgspec.structs.replace(
+            account, operator=operator, terms_accepted_s=accepted_s, terms_hash=terms_hash
+        )
         records, preconditions = records_of_new(account)
         further = NOTHING_JOINED if joined is None else joined(account)
         write = msgspec.structs.replace(
@@ -113,7 +120,8 @@ class Accounts:
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
             records=(*pod.write.records, *records, *further.records),
         )
-        await self._commit_new(write, account, name_taken=self._pods.name_taken(), further=further)
+        creation = Creation(account, write, self._pods.name_taken(), further)
+        await self._commit_new(creation, admitted)
         return NewAccount(account, pod.pod_uri)
 
     async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
@@ -137,7 +145,7 @@ class Accounts:
             records=tuple(records),
         )
         has_one = Conflict(f"The pod '{pod.name}' already has an account.")
-        await self._commit_new(write, account, name_taken=has_one)
+        await self._commit_new(Creation(account, write, has_one))
         return account
 
     # --- finding ------------------------------------------------------------------------------
@@ -319,25 +327,10 @@ class Accounts:
             if await self._records.read(EMAILS, key) is not None:
                 raise EmailTaken
 
-    async def _commit_new(
-        self,
-        write: Write,
-        account: Account,
-        *,
-        name_taken: Conflict,
-        further: Joined = NOTHING_JOINED,
-    ) -> None:
-        outcome = await self._records.store.commit(write)
-        if isinstance(outcome, VersionConflict):
-            if outcome.precondition in further.preconditions:
-                raise further.refusal
-            email = account.email
-            if email is not None and outcome.precondition == EMAILS.absent(name_key(email)):
-                raise EmailTaken
-            raise name_taken
-        if not isinstance(outcome, Committed):
-            raise Contention(BUSY)
-        facts = {"pod": account.pod}
+    async def _commit_new(self, creation: Creation, admitted: Admission | None = None) -> None:
+        invitation_id = await commit_creation(self._records, creation, admitted)
+        account = creation.account
+        facts = {"pod": account.pod} | ({"invitation": invitation_id} if invitation_id else {})
         self._audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
 
     async def _existing(self, account_id: str) -> Versioned[Account]:

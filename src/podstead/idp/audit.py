@@ -20,6 +20,9 @@ class AuditEvent(Enum):
     SIGN_IN_LINK_CREATED = "one-time sign-in link created"
     SIGN_IN_LINK_USED = "one-time sign-in link used"
     QUOTA_SET = "quota of a pod set"
+    INVITATION_CREATED = "invitation created"
+    INVITATION_REVOKED = "invitation revoked"
+    INVITATION_REFUSED = "invitation refused"
     EMAIL_CHANGED = "e-mail address changed"
     PASSWORD_CHANGED = "password changed"  # noqa: S105 - the name of what happened
     SIGNED_IN = "signed in"

@@ -32,6 +32,10 @@ class Account(msgspec.Struct, frozen=True):
     valid_after_s: int = 0
     operator: bool = False
     """Whether the person may use the console (:mod:`podstead.idp.administration`)."""
+    terms_accepted_s: int = 0
+    """When the person accepted the terms of the server; 0 if there were none."""
+    terms_hash: str = ""
+    """The SHA-256 of the terms that the person accepted."""
 
 
 class AccountName(msgspec.Struct, frozen=True):

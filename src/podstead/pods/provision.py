@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from podstead.authn.pod_token import SigningKey, make_token
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
@@ -12,9 +14,10 @@ from podstead.core.identifiers import ResourcePath, slash_variant, subject_of
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.rdf.codecs import parse
+from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import BUSY, Contention, RecordStore
 from podstead.storage.records import (
     Absent,
     Change,
@@ -28,6 +31,7 @@ from podstead.storage.records import (
     Record,
     ResourceKind,
     TokenRecord,
+    VersionConflict,
     Write,
     random_version,
 )
@@ -114,16 +118,32 @@ class PodProvisioner:
         self._randomness = randomness
         self._issuer = issuer
 
-    async def create(self, name: object) -> PlannedPod:
-        """Create a pod atomically.
+    async def create(self, name: object, admitted: Admission | None = None) -> PlannedPod:
+        """Create a pod atomically. ``admitted`` is the invitation, if one is needed.
 
-        Raises UnusablePodName for an invalid name, and PodNameTaken for the name of another pod.
+        Raises UnusablePodName for an invalid name, UnusableInvitation, and PodNameTaken for the
+        name of another pod.
         """
         pod = self.plan(name)
-        outcome = await self._store.commit(pod.write)
-        if not isinstance(outcome, Committed):
-            raise self.name_taken()
-        return pod
+        write = pod.write
+        for _ in range(MAX_ATTEMPTS):
+            use = None if admitted is None else await admitted()
+            if use is not None:
+                write = msgspec.structs.replace(
+                    pod.write,
+                    preconditions=(*pod.write.preconditions, *use.preconditions),
+                    records=(*pod.write.records, *use.records),
+                )
+            outcome = await self._store.commit(write)
+            if isinstance(outcome, Committed):
+                return pod
+            if (
+                use is None
+                or not isinstance(outcome, VersionConflict)
+                or outcome.precondition not in use.preconditions
+            ):
+                raise self.name_taken()
+        raise Contention(BUSY)
 
     def plan(self, name: object) -> PlannedPod:
         """Plan a pod; the caller may add records to its write. Raises UnusablePodName."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_network
+from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.errors import RateLimited
 from podstead.core.memoization import memoize_short_keys
 from podstead.storage.protocol import RateCounters
 from podstead.web.authority import read_address
+
+WRONG_INVITATIONS_PER_HOUR: Final = 20
+"""How many codes of invitations one address may guess wrong in an hour."""
 
 
 @memoize_short_keys
@@ -86,6 +90,40 @@ class PodCreationLimit:
             period_s=3600,
             clock=self.clock,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationGuessLimit:
+    """Counts codes of invitations that an address guessed wrong."""
+
+    counters: RateCounters
+    clock: Clock
+
+    async def check(self, address: str) -> None:
+        """Refuse an address that has guessed too often. Raises RateLimited."""
+        retry_after_s = await self.counters.wait_s(
+            _invitation_key(address),
+            capacity=WRONG_INVITATIONS_PER_HOUR,
+            per_s=WRONG_INVITATIONS_PER_HOUR / 3600,
+            now_ms=self.clock.now_ms(),
+        )
+        if retry_after_s is not None:
+            raise RateLimited(retry_after_s=retry_after_s)
+
+    async def count(self, address: str) -> None:
+        """Count one that was wrong. Raises RateLimited, and then nothing may be said about the
+        code: many guesses sent at once get no more answers than others."""
+        await take(
+            self.counters,
+            _invitation_key(address),
+            capacity=WRONG_INVITATIONS_PER_HOUR,
+            period_s=3600,
+            clock=self.clock,
+        )
+
+
+def _invitation_key(address: str) -> str:
+    return f"invitation:{address_key(address)}"
 
 
 async def take(

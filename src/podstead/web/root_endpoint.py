@@ -8,6 +8,7 @@ from __future__ import annotations
 from podstead.core.conneg import prefers_html
 from podstead.core.identity import Identity
 from podstead.web.browser_responses import see_other
+from podstead.web.registration import INVITED, Registration
 from podstead.web.request import Request
 from podstead.web.response import Response, json_content_response
 from podstead.web.routes import Endpoint
@@ -22,15 +23,14 @@ class RootEndpoint:
         base_url: str,
         provider: str | None,
         provider_hosts: frozenset[str],
-        registration_open: bool,
+        registration: Registration,
         page: Endpoint,
     ) -> None:
         """``provider`` is the URL of the identity provider, if it has pages for signing in, and
-        ``provider_hosts`` are its hosts if it has an origin of its own. ``registration_open`` is
-        true if anyone may create a pod. ``page`` is for people."""
+        ``provider_hosts`` are its hosts if it has an origin of its own. ``page`` is for people."""
         self._base_url = base_url
         self._provider = provider
-        self._registration_open = registration_open
+        self._registration = registration
         self._provider_hosts = provider_hosts
         self._page = page
 
@@ -41,8 +41,17 @@ class RootEndpoint:
                 return see_other(f"{self._base_url}/")  # the pages of pods are there
             return await self._page(request, agent)
         facts = {"server": "Podstead"}
-        if self._registration_open:
+        if not self._registration.is_closed:
             facts["createPod"] = f"{self._base_url}/.pods"
+        if self._registration.by_invitation:
+            facts["registration"] = INVITED
         if self._provider is not None:
             facts["signIn"] = f"{self._provider}/idp/login"
+        operator = self._registration.about
+        about = {
+            "operator": operator.name,
+            "contact": operator.contact,
+            "terms": operator.terms_url,
+        }
+        facts |= {name: text for name, text in about.items() if text}
         return json_content_response(facts, method=request.method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 
 import pytest
@@ -27,7 +28,8 @@ from tests.support.pod_pages import sign_in_to_account
 BOB = f"{ACCOUNTS}/bob"
 HEALTH = "/.pages/console/health"
 SETTINGS = "/.pages/console/settings"
-PAGES = [CONSOLE, ACCOUNTS, LOG, HEALTH, SETTINGS, BOB, f"{BOB}/delete", f"{BOB}/link"]
+INVITATIONS = "/.pages/console/invitations"
+PAGES = [CONSOLE, ACCOUNTS, INVITATIONS, LOG, HEALTH, SETTINGS, BOB, f"{BOB}/delete", f"{BOB}/link"]
 
 
 @pytest.fixture
@@ -338,3 +340,40 @@ async def test_every_action_is_in_the_log(server: Server, operator: Browser) -> 
 
 
 _DIRECT = ("enable", "sign-out")
+
+
+# --- invitations ------------------------------------------------------------------------------
+
+
+async def test_an_operator_creates_and_revokes_an_invitation(
+    server: Server, operator: Browser
+) -> None:
+    page = await operator.get(INVITATIONS)
+    assert "Registration is open" in page.text
+    assert "There is no invitation" in page.text
+    page = await operator.send(page, INVITATIONS, uses="3", days="2")
+    assert page.status == 200
+    found = re.search(r"http://localhost:3000/idp/register\?invitation=([0-9a-z-]{19})<", page.text)
+    assert found is not None
+    page = await operator.get(INVITATIONS)
+    assert "3 of 3" in page.text
+    assert found[1] not in page.text, "only its hash is stored"
+    assert "Invitation created" in (await operator.get(LOG)).text
+    invitation = re.search(r"<code>([0-9a-f]{8})</code>", page.text)
+    assert invitation is not None
+    page = await operator.send(page, f"{INVITATIONS}/{invitation[1]}/revoke")
+    assert "is revoked" in page.text
+    assert "There is no invitation" in page.text
+    page = await operator.get(LOG)
+    assert "Invitation revoked" in page.text
+    assert invitation[1] in page.text
+
+
+@pytest.mark.parametrize(
+    ("uses", "days"),
+    [("0", "7"), ("1", "0"), ("x", "7"), ("10001", "7"), ("1", "3651"), ("-1", "1")],
+)
+async def test_an_invitation_has_bounds(operator: Browser, uses: str, days: str) -> None:
+    page = await operator.send(await operator.get(INVITATIONS), INVITATIONS, uses=uses, days=days)
+    assert page.status == 400
+    assert "There is no invitation" in (await operator.get(INVITATIONS)).text

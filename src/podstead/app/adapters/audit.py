@@ -17,6 +17,7 @@ _NOTABLE = frozenset(
         AuditEvent.REFRESH_TOKEN_REUSED,
         AuditEvent.PASSKEY_COPIED,
         AuditEvent.FETCH_BLOCKED,
+        AuditEvent.INVITATION_REFUSED,
     }
 )
 

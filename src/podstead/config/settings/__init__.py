@@ -33,6 +33,9 @@ class Settings(
     set_by: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     """The fields that were set, each with what set it, as the operator wrote it."""
 
+    terms_text: str = field(default="", compare=False, repr=False)
+    """The content of the file that ``terms`` names."""
+
     @property
     def uses_tls(self) -> bool:
         """Whether this server speaks HTTPS itself."""

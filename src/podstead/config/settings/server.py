@@ -102,12 +102,41 @@ class ServerSettings:
     registration: str = setting(
         "open",
         "registration",
-        value_types.one_of("open", "closed"),
+        value_types.one_of("open", "invited", "closed"),
         Group.SERVER,
         (
-            "Whether anybody may create a pod and, if the identity provider is on, an account "
-            "for it. If closed, only the operator creates them, with 'podstead account "
-            "create'."
+            "Who may create a pod and, if the identity provider is on, an account for it: anybody "
+            "(open), whoever has the code of an invitation (invited; 'podstead invite create'), or "
+            "only the operator (closed; 'podstead account create')."
+        ),
+    )
+    operator_name: str = setting(
+        "",
+        "operator-name",
+        value_types.LINE,
+        Group.SERVER,
+        "Who runs this server, as the first page and the registration page say it.",
+        shown_default="none",
+    )
+    operator_contact: str = setting(
+        "",
+        "operator-contact",
+        value_types.CONTACT,
+        Group.SERVER,
+        (
+            "How people reach the operator: an e-mail address or a URL. Shown on the first page, "
+            "on the registration page, and to people who have lost their password."
+        ),
+        shown_default="none",
+    )
+    terms: Path | None = optional(
+        "terms",
+        value_types.FILE,
+        Group.SERVER,
+        (
+            "The terms of use, as a text file, or in Markdown if its name ends in .md. People "
+            "accept them when they register, and find them at /.pages/terms. After a change, "
+            "restart the server."
         ),
     )
     ssl_cert: Path | None = optional(

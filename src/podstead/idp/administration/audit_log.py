@@ -59,6 +59,7 @@ _REFUSED: Final = frozenset(
         AuditEvent.REFRESH_TOKEN_REUSED,
         AuditEvent.PASSKEY_COPIED,
         AuditEvent.FETCH_BLOCKED,
+        AuditEvent.INVITATION_REFUSED,
     }
 )
 

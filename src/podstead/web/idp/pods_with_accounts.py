@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from podstead.idp import discovery
 from podstead.idp.accounts import Accounts
+from podstead.storage.invitations import Admission
 from podstead.web.idp.sources import request_source
 from podstead.web.pods_endpoint import CreatedPod
 from podstead.web.request import Request
@@ -18,13 +19,22 @@ class PodsWithAccounts:
         self._accounts = accounts
         self._issuer = issuer
 
-    async def make(self, sent: Mapping[str, object], request: Request) -> CreatedPod:
+    async def make(
+        self,
+        sent: Mapping[str, object],
+        request: Request,
+        *,
+        admitted: Admission | None,
+        terms_hash: str,
+    ) -> CreatedPod:
         """Create a pod and an account with the name, e-mail address and password sent."""
         made = await self._accounts.create(
             name=sent.get("name"),
             email=sent.get("email"),
             password=sent.get("password"),
             source=request_source(request),
+            admitted=admitted,
+            terms_hash=terms_hash,
         )
         return CreatedPod(
             name=made.account.pod,

@@ -24,6 +24,7 @@ from podstead.pods.names import (
     UnusablePodName,
     check_name,
 )
+from podstead.storage.invitations import UnusableInvitation
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
@@ -33,11 +34,12 @@ from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.registration import Registration
+from podstead.web.registration import Registration, TermsNotAccepted
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 REGISTRATION_PATH: Final = "/idp/register"
+MAX_CODE_CHARACTERS: Final = 64
 
 
 def registration_path(uid: str | None) -> str:
@@ -53,6 +55,8 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     UnusablePassword: "password",
     PasswordsDiffer: "confirmPassword",
     ProofGone: "nostrKey",
+    UnusableInvitation: "invitation",
+    TermsNotAccepted: "acceptTerms",
 }
 """The field of the form at which an error is shown."""
 
@@ -84,13 +88,15 @@ class RegistrationPages:
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The form or, if only the operator creates accounts, a page that says so."""
-        if not self._registration.is_open:
-            return self._renderer.page("registration_closed.html", status=403)
-        pending = await self._pending(
-            browser_request, only(read_query(browser_request.request), "uid")
-        )
+        if self._registration.is_closed:
+            return self._renderer.page(
+                "registration_closed.html", status=403, operator=self._registration.about
+            )
+        query = read_query(browser_request.request)
+        pending = await self._pending(browser_request, only(query, "uid"))
         proven = await self._proven(browser_request)
-        return self._form(pending, proven, FormSubmission({}), errors={})
+        invitation = (only(query, "invitation") or "")[:MAX_CODE_CHARACTERS]
+        return self._form(pending, proven, FormSubmission({}), errors={}, invitation=invitation)
 
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Create the account and sign in to it.
@@ -131,8 +137,11 @@ class RegistrationPages:
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
+        registration, address = self._registration, browser_request.request.client_address
+        registration.check_terms(accepted=sent.ticked("acceptTerms"))
         joined = self._joined(browser_request, sent, proven)
-        await self._registration.count(browser_request.request.client_address)
+        admitted = await registration.admission(sent.text("invitation"), address)
+        await registration.count(address)
         return await self._accounts.create(
             name=username,
             email=sent.text("email") or None,
@@ -140,6 +149,8 @@ class RegistrationPages:
             needs_email=False,
             source=browser_request.source,
             joined=joined,
+            admitted=admitted,
+            terms_hash=registration.terms_hash,
         )
 
     def _joined(
@@ -202,6 +213,7 @@ class RegistrationPages:
         *,
         errors: Mapping[str, str],
         status: int = 200,
+        invitation: str = "",
     ) -> Response:
         targets = [] if pending is None else [pending.interaction.request.redirect_uri]
         return self._renderer.page(
@@ -221,5 +233,10 @@ class RegistrationPages:
             npub=npub,
             # If the box was unticked, it stays so when the form is shown again.
             link_nostr_key=not sent.fields or bool(sent.text("nostrKey")),
+            by_invitation=self._registration.by_invitation,
+            invitation=sent.text("invitation") or invitation,
+            max_code_characters=MAX_CODE_CHARACTERS,
+            operator=self._registration.about,
+            terms_accepted=sent.ticked("acceptTerms"),
             base_url=self._pods_url,
         )

@@ -45,6 +45,7 @@ REQUESTS: Final = f"{PREFIX}/requests"
 SHARED: Final = f"{PREFIX}/shared"
 CONSOLE: Final = f"{PREFIX}/console/"
 LINK: Final = f"{PREFIX}/link"
+TERMS: Final = f"{PREFIX}/terms"
 ASSETS: Final = f"{PREFIX}/assets"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.registration import Registration
 from podstead.web.response import Response
 
 
@@ -17,16 +18,15 @@ class FirstPage:
         version: str,
         provider: str | None,
         at_provider: str,
-        registration_open: bool,
+        registration: Registration,
     ) -> None:
         """``provider`` is the URL of the identity provider, if there is one, and ``at_provider``
-        precedes the addresses of its pages. ``registration_open`` is true if anyone may create a
-        pod."""
+        precedes the addresses of its pages."""
         self._renderer = renderer
         self._version = version
         self._provider = provider
         self._at_provider = at_provider
-        self._registration_open = registration_open
+        self._registration = registration
 
     async def get(self, page: PageRequest) -> Response:
         """The page."""
@@ -36,5 +36,6 @@ class FirstPage:
             version=self._version,
             provider=self._provider,
             at_provider=self._at_provider,
-            registration_open=self._registration_open,
+            registration=self._registration.mode,
+            operator=self._registration.about,
         )

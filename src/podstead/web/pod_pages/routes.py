@@ -22,6 +22,7 @@ from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
 from podstead.web.pod_pages.sign_in.elsewhere_page import ClientDocument, ElsewherePage
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.pod_pages.terms_page import TermsPage
 from podstead.web.pod_pages.transfers.page_uploads import PageUploads
 from podstead.web.pod_pages.transfers.upload_page import UploadPage
 from podstead.web.routes import Access, Route
@@ -47,6 +48,7 @@ class PodPages:
     client_document: ClientDocument
     language: LanguageChoice
     components: ComponentsPage
+    terms: TermsPage
     sharing: SharingPages
     organizing: OrganizePages
 
@@ -78,6 +80,7 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),
         route(addresses.COMPONENTS, GET=pages.components.get),
+        route(addresses.TERMS, GET=pages.terms.get),
         *organize_routes(guard, pages.organizing),
         *sharing_routes(guard, pages.sharing),
     )

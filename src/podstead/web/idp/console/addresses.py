@@ -14,6 +14,8 @@ QUOTA: Final = f"{ACCOUNT}/quota"
 HEALTH: Final = f"{CONSOLE}health"
 SETTINGS: Final = f"{CONSOLE}settings"
 LOG: Final = f"{CONSOLE}log"
+INVITATIONS: Final = f"{CONSOLE}invitations"
+REVOKE: Final = f"{INVITATIONS}/{{invitation}}/revoke"
 
 
 def account_url(pod: str) -> str:

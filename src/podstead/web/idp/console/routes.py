@@ -10,6 +10,7 @@ from podstead.web.idp.console.access import ConsoleGuard
 from podstead.web.idp.console.account_page import AccountPage
 from podstead.web.idp.console.accounts_page import AccountsPage
 from podstead.web.idp.console.health_page import HealthPage
+from podstead.web.idp.console.invitations_page import InvitationsPage
 from podstead.web.idp.console.link_page import LinkPage
 from podstead.web.idp.console.log_page import LogPage
 from podstead.web.idp.console.settings_page import SettingsPage
@@ -20,6 +21,7 @@ from podstead.web.routes import Route
 
 NAVIGATION: Final = (
     (addresses.ACCOUNTS, "people", N_("Accounts")),
+    (addresses.INVITATIONS, "share", N_("Invitations")),
     (addresses.LOG, "activity", N_("Log")),
     (addresses.HEALTH, "pod", N_("Health")),
     (addresses.SETTINGS, "apps", N_("Settings")),
@@ -37,6 +39,7 @@ class ConsolePages:
     health: HealthPage
     settings: SettingsPage
     link: LinkPage
+    invitations: InvitationsPage
 
 
 def console_routes(
@@ -53,5 +56,7 @@ def console_routes(
         route(addresses.QUOTA, POST=pages.account.set_quota),
         route(addresses.ACTION, GET=pages.account.confirm, POST=pages.account.act),
         route(addresses.LOG, GET=pages.log.get),
+        route(addresses.INVITATIONS, GET=pages.invitations.get, POST=pages.invitations.create),
+        route(addresses.REVOKE, POST=pages.invitations.revoke),
         guard.route(f"{LINK}/{{secret}}", GET=pages.link.get, POST=pages.link.post),
     )

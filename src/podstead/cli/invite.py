@@ -1,0 +1,108 @@
+"""``podstead invite``: the operator creates, lists and revokes invitations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from podstead.cli.administration import administered
+from podstead.cli.options import root_options
+from podstead.cli.tables import print_table, time_text
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.operator.invitation_administration import (
+        InvitationAdministration,
+        ListedInvitation,
+    )
+
+T = TypeVar("T")
+
+
+@click.group()
+def invite() -> None:
+    """Create, list and revoke invitations to register.
+
+    People need an invitation where the server runs with --registration invited. Changes take effect
+    in a running server with its next request.
+    """
+
+
+@invite.command("create", short_help="Create an invitation.")
+@click.option(
+    "--uses",
+    metavar="NUMBER",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="How many people can use it.",
+)
+@click.option(
+    "--days",
+    metavar="NUMBER",
+    type=click.IntRange(1, 3650),
+    default=7,
+    show_default=True,
+    help="For how many days it is valid.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@root_options
+def create_invitation(uses: int, days: int, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Print the code of a new invitation, and the link that leads to the registration with it.
+
+    Both are shown only now, because the server stores a hash of the code. Whoever has the code can
+    register, until the invitation is used up or has ended.
+    """
+    made = _administered(options, lambda administration: administration.create(uses, days))
+    if as_json:
+        click.echo(json.dumps(made.as_json()))
+        return
+    click.echo(made.link or made.code)
+    click.echo(f"The code of the invitation {made.invitation_id} is {made.code}", err=True)
+
+
+@invite.command("list", short_help="List invitations with the uses left.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@root_options
+def list_invitations(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """List the invitations that have not ended, newest first: id, uses left, uses in all, time of
+    creation, end."""
+    listed = _administered(options, lambda administration: administration.list())
+    if as_json:
+        click.echo(json.dumps([each.as_json() for each in listed]))
+        return
+    print_table(("ID", "LEFT", "USES", "CREATED", "ENDS"), [_row(each) for each in listed])
+
+
+@invite.command("revoke", short_help="End an invitation.")
+@click.argument("invitation_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@root_options
+def revoke_invitation(invitation_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """End the invitation ID (see 'podstead invite list'). Accounts that were created with it
+    remain."""
+    _administered(options, lambda administration: administration.revoke(invitation_id))
+    if as_json:
+        click.echo(json.dumps({"id": invitation_id, "revoked": True}))
+    else:
+        click.echo(f"Revoked the invitation {invitation_id}.")
+
+
+def _row(each: ListedInvitation) -> tuple[str, ...]:
+    return (
+        each.invitation_id,
+        str(each.uses_left),
+        str(each.uses),
+        time_text(each.created_s),
+        time_text(each.expires_s),
+    )
+
+
+def _administered(
+    options: dict[str, Any], act: Callable[[InvitationAdministration], Awaitable[T]]
+) -> T:
+    from podstead.app.operator.invitation_administration import open_invitation_administration
+
+    return administered(open_invitation_administration, options, act)

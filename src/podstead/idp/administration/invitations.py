@@ -1,0 +1,65 @@
+"""Which invitations do operators create? One service for the console and the commands.
+
+``by`` is the operator who acts in the console, ``None`` for a command; see
+:mod:`podstead.idp.administration.service`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podstead.core.errors import BadRequest, Conflict
+from podstead.idp.administration.acting import Operator, acting_as
+from podstead.idp.administration.audit_log import AuditLog
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.storage.invitations import (
+    INVITATIONS,
+    MAX_DAYS,
+    MAX_INVITATIONS,
+    MAX_USES,
+    Invitation,
+    Invitations,
+    NewInvitation,
+)
+from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import Versioned
+
+
+class InvitationActions:
+    """Creates, lists and revokes invitations. Every method raises Overloaded and StorageError."""
+
+    def __init__(self, records: RecordStore, audit: Audit) -> None:
+        self._records = records
+        self._audit = audit
+        self._invitations = Invitations(records)
+        self._log = AuditLog(records)
+
+    async def create(self, *, uses: int, days: int, by: Operator | None = None) -> NewInvitation:
+        """Create an invitation, whose code is known only now. Raises BadRequest for numbers out of
+        bounds, and Conflict if there are too many invitations."""
+        if not 1 <= uses <= MAX_USES:
+            raise BadRequest(f"An invitation can be used 1 to {MAX_USES:,} times")
+        if not 1 <= days <= MAX_DAYS:
+            raise BadRequest(f"An invitation is valid for 1 to {MAX_DAYS:,} days")
+        if len(await self._invitations.all()) >= MAX_INVITATIONS:
+            raise Conflict("There are too many invitations; revoke some of them first")
+        made = self._invitations.new(uses=uses, days=days)
+        facts = {"invitation": made.invitation.invitation_id, "uses": str(uses), "days": str(days)}
+        event = AuditEvent.INVITATION_CREATED
+        await self._records.commit([made.record, *self._log.action(event, by, **facts)])
+        with acting_as(by):
+            self._audit.note(event, **facts)
+        return made
+
+    async def list(self) -> Sequence[Versioned[Invitation]]:
+        """The invitations that have not ended, the newest first."""
+        return await self._invitations.all()
+
+    async def revoke(self, invitation_id: str, by: Operator | None = None) -> None:
+        """End an invitation. Accounts that were created with it remain. Raises NotFound."""
+        kept = await self._invitations.find(invitation_id)
+        event, facts = AuditEvent.INVITATION_REVOKED, {"invitation": invitation_id}
+        acted = self._log.action(event, by, **facts)
+        await self._records.commit([INVITATIONS.drop(kept.key), *acted])
+        with acting_as(by):
+            self._audit.note(event, **facts)

@@ -1,0 +1,89 @@
+"""``/.pages/console/invitations``: who may register, and the invitations that let people do so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import BadRequest
+from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.invitations import InvitationActions
+from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
+from podstead.web.idp.console.access import segment
+from podstead.web.idp.console.addresses import INVITATIONS
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.notices import Notice, Tone, add_notices
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.texts import N_
+from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission
+
+DEFAULT_USES: Final = 1
+DEFAULT_DAYS: Final = 7
+
+add_notices(
+    Tone.DONE,
+    invitation_revoked=N_("The invitation is revoked. Whoever has used it keeps their account."),
+)
+
+
+class InvitationsPage:
+    """Lists, creates and revokes invitations."""
+
+    def __init__(
+        self,
+        *,
+        invitations: InvitationActions,
+        registration: str,
+        guard: PageGuard,
+        renderer: PageRenderer,
+        issuer: str,
+    ) -> None:
+        """``registration`` is the setting."""
+        self._invitations = invitations
+        self._registration = registration
+        self._guard = guard
+        self._renderer = renderer
+        self._issuer = issuer
+
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """The list."""
+        return self._renderer.page(
+            page,
+            "console/invitations.html",
+            registration=self._registration,
+            invitations=await self._invitations.list(),
+            max_uses=MAX_USES,
+            max_days=MAX_DAYS,
+            default_uses=DEFAULT_USES,
+            default_days=DEFAULT_DAYS,
+            url=INVITATIONS,
+        )
+
+    async def create(self, page: PageRequest, operator: Operator) -> Response:
+        """Create an invitation, and show its code. Raises BadRequest, Conflict, WrongFormToken."""
+        sent = await page.form()
+        uses, days = _number(sent, "uses"), _number(sent, "days")
+        made = await self._invitations.create(uses=uses, days=days, by=operator)
+        return self._renderer.page(
+            page,
+            "console/invitation_created.html",
+            code=made.code,
+            link=invitation_url(self._issuer, made.code),
+            uses=uses,
+            expires_ms=made.expires_ms,
+            url=INVITATIONS,
+        )
+
+    async def revoke(self, page: PageRequest, operator: Operator) -> Response:
+        """End an invitation. Raises NotFound, WrongFormToken."""
+        await page.form()
+        await self._invitations.revoke(segment(page, 4), operator)
+        return self._guard.see_other(INVITATIONS, Notice("invitation-revoked"))
+
+
+def _number(sent: FormSubmission, name: str) -> int:
+    text = sent.text(name).strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise BadRequest("The number of uses and of days must be whole numbers")
+    return int(text)

@@ -1,0 +1,97 @@
+"""Registration by invitation and with terms, in a real browser, with scripts and without."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ViewportSize, expect
+
+from tests.support.browser_people import SCHEMES, violations
+from tests.support.people import PASSWORD
+from tests.support.server import ServerProcess, run_command, running_server
+
+PHONE: ViewportSize = {"width": 360, "height": 740}
+DESK: ViewportSize = {"width": 1280, "height": 800}
+PICTURES = os.environ.get("PODSTEAD_PICTURES")
+TERMS = """# House rules
+
+1. Be kind to others.
+2. Keep your password to yourself.
+
+| what | how long |
+|------|----------|
+| logs | 90 days  |
+"""
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("registration")
+    terms = folder / "terms.md"
+    terms.write_text(TERMS)
+    named = ["--operator-name", "The reading group", "--operator-contact", "help@pods.example"]
+    options = ["--idp", "--registration", "invited", "--terms", str(terms), *named]
+    with running_server(ServerProcess(folder / "root", options=options)) as server:
+        yield server
+
+
+@pytest.fixture(params=[PHONE, DESK], ids=["360", "1280"])
+def context(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[BrowserContext]:
+    context = chromium.new_context(viewport=request.param)
+    yield context
+    context.close()
+
+
+def invitation_link(server: ServerProcess) -> str:
+    made = run_command("invite", "create", "--json", "--root", str(server.root))
+    assert made.returncode == 0, made.stderr
+    link: str = json.loads(made.stdout)["link"]
+    return link
+
+
+@pytest.mark.parametrize("with_scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_guest_follows_the_link_accepts_the_terms_and_is_in(
+    chromium: Browser, server: ServerProcess, *, with_scripts: bool
+) -> None:
+    context = chromium.new_context(java_script_enabled=with_scripts, viewport=PHONE)
+    page = context.new_page()
+    page.goto(invitation_link(server))
+    name = f"guest-{int(with_scripts)}"
+    page.get_by_label("Name of your pod").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    with context.expect_page() as opened:
+        page.get_by_role("link", name="terms of use").click()
+    expect(opened.value.get_by_role("heading", name="House rules")).to_be_visible()
+    opened.value.close()
+    page.get_by_role("button", name="Create the account").click()
+    expect(page.get_by_role("heading", name="Create an account and a pod")).to_be_visible()
+    page.get_by_label("I accept").check()
+    page.get_by_role("button", name="Create the account").click()
+    page.wait_for_url("**/idp/account")
+    context.close()
+
+
+def test_every_page_is_accessible_and_fits(
+    context: BrowserContext, server: ServerProcess, axe: str
+) -> None:
+    page = context.new_page()
+    link = invitation_link(server).removeprefix(server.base_url)
+    addresses = {"first": "/", "register": link, "terms": "/.pages/terms"}
+    for name, address in addresses.items():
+        page.goto(server.base_url + address)
+        assert not violations(page, axe), name
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= page.evaluate("innerWidth"), name
+        if PICTURES:
+            for scheme in SCHEMES:
+                page.emulate_media(color_scheme=scheme)
+                size = page.evaluate("innerWidth")
+                path = Path(PICTURES) / f"{name}-{size}-{scheme}.png"
+                page.screenshot(path=path, full_page=True)
