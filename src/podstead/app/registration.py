@@ -32,8 +32,8 @@ def build_registration(
         wrong_codes=InvitationGuessLimit(records.store, records.clock),
         refused=refused,
         about=AboutOperator(
-            name=settings.operator_name,
-            contact=settings.operator_contact,
+            name=settings.operator_name or "",
+            contact=settings.operator_contact or "",
             terms_url=settings.base_url + TERMS if text else "",
         ),
         terms_hash=hashlib.sha256(text.encode()).hexdigest() if text else "",

@@ -67,7 +67,7 @@ NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class AccountWrite:
     """What the write that creates an account is made of, and what it raises."""
 
     account: Account
@@ -78,7 +78,7 @@ class Creation:
 
 
 async def commit_creation(
-    records: RecordStore, creation: Creation, admitted: Admission | None = None
+    records: RecordStore, creation: AccountWrite, admitted: Admission | None = None
 ) -> str:
     """Create the account, and return the id of the invitation that was used, if any.
 

@@ -15,7 +15,7 @@ from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.account_creation import (
     NOTHING_JOINED,
-    Creation,
+    AccountWrite,
     Joined,
     NewAccount,
     PodPlanner,
@@ -120,7 +120,7 @@ class Accounts:
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
             records=(*pod.write.records, *records, *further.records),
         )
-        creation = Creation(account, write, self._pods.name_taken(), further)
+        creation = AccountWrite(account, write, self._pods.name_taken(), further)
         await self._commit_new(creation, admitted)
         return NewAccount(account, pod.pod_uri)
 
@@ -145,7 +145,7 @@ class Accounts:
             records=tuple(records),
         )
         has_one = Conflict(f"The pod '{pod.name}' already has an account.")
-        await self._commit_new(Creation(account, write, has_one))
+        await self._commit_new(AccountWrite(account, write, has_one))
         return account
 
     # --- finding ------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ class Accounts:
             if await self._records.read(EMAILS, key) is not None:
                 raise EmailTaken
 
-    async def _commit_new(self, creation: Creation, admitted: Admission | None = None) -> None:
+    async def _commit_new(self, creation: AccountWrite, admitted: Admission | None = None) -> None:
         invitation_id = await commit_creation(self._records, creation, admitted)
         account = creation.account
         facts = {"pod": account.pod} | ({"invitation": invitation_id} if invitation_id else {})

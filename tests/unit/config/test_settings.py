@@ -92,7 +92,7 @@ PLAIN_ROWS = [
     row
     for row in TABLE
     if row.sources == Sources.ALL
-    and row.name not in ("base-url", "idp-base-url", "token-secret-file")
+    and row.name not in ("base-url", "idp-base-url", "terms", "token-secret-file")
 ]
 
 
@@ -131,6 +131,7 @@ def example(row: Row[Any]) -> str:
         return str(1 if row.default is None else int(str(row.default)) + 1)
     return {
         "host": "pods.example",
+        "operator-contact": "help@pods.example",
         "log-level": "debug",
         "log-format": "json",
         "registration": "closed",
@@ -400,6 +401,24 @@ def test_client_certificates_come_from_somewhere_that_is_believed(
     assert read({**header, **PROXY}).client_cert_header == "client-cert"
     files: dict[str, OptionValue] = {"ssl_cert": "c.pem", "ssl_key": "k.pem", "webid_tls": True}
     assert read(files).webid_tls
+
+
+def test_the_terms_are_read_with_the_settings(tmp_path: Path) -> None:
+    terms = tmp_path / "terms.md"
+    terms.write_text("\ufeffBe kind.")
+    assert read({"terms": str(terms)}).terms_text == "Be kind."
+    assert "No such file" in refusal({"terms": str(tmp_path / "none")})
+    for content in (b"", b" \n", b"\xff", b"x" * (256 * 1024 + 1)):
+        terms.write_bytes(content)
+        assert "terms" in refusal({"terms": str(terms)})
+
+
+@pytest.mark.parametrize(
+    "contact", ["nobody", "javascript:alert(1)", "a@b c", "https://", 'https://a"b', "@", "a@<b>"]
+)
+def test_a_contact_is_an_email_address_or_a_url(contact: str) -> None:
+    assert read({"operator_contact": "https://pods.example/help"}).operator_contact
+    assert "operator-contact" in refusal({"operator_contact": contact})
 
 
 # --- The table itself -----------------------------------------------------------------------

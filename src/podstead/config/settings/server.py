@@ -110,16 +110,13 @@ class ServerSettings:
             "only the operator (closed; 'podstead account create')."
         ),
     )
-    operator_name: str = setting(
-        "",
+    operator_name: str | None = optional(
         "operator-name",
         value_types.LINE,
         Group.SERVER,
         "Who runs this server, as the first page and the registration page say it.",
-        shown_default="none",
     )
-    operator_contact: str = setting(
-        "",
+    operator_contact: str | None = optional(
         "operator-contact",
         value_types.CONTACT,
         Group.SERVER,
@@ -127,7 +124,6 @@ class ServerSettings:
             "How people reach the operator: an e-mail address or a URL. Shown on the first page, "
             "on the registration page, and to people who have lost their password."
         ),
-        shown_default="none",
     )
     terms: Path | None = optional(
         "terms",
