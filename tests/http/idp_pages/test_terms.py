@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ TYPED = {"username": "carol", "password": PASSWORD, "confirmPassword": PASSWORD}
 async def server(start: Start, settings: Settings) -> Server:
     """With terms, which Alice and Bob have accepted with their requests."""
     path = settings.root.parent / "terms.md"
-    named = {"operator_name": "Ada & Co", "operator_contact": "help@pods.example"}
+    named: dict[str, Any] = {"operator_name": "Ada & Co", "operator_contact": "help@pods.example"}
     return await start(idp=True, terms=path, terms_text=TERMS, **named)
 
 
