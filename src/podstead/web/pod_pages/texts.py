@@ -8,23 +8,24 @@ them. Each part of the pages has catalogues of its own, named after its folder.
 from __future__ import annotations
 
 import gettext as plural_forms
+import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from io import BytesIO
 from typing import Final
 
-from babel import Locale
-from babel.messages.pofile import read_po
 from markupsafe import Markup
+
+from podstead.web.pod_pages.catalogues import read_catalogue
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = {ENGLISH: "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
 """The languages of the pages and their own names, in the order in which the choice lists them."""
 
 _MAX_ACCEPT_LANGUAGE_CHARACTERS: Final = 500
+_PLURAL_FORMS: Final = re.compile(r"^Plural-Forms:.*\bplural=(.+?);?$", re.MULTILINE)
 
 
 def N_(message: str) -> str:  # noqa: N802 - gettext's own name, by which the texts are found
@@ -41,11 +42,6 @@ class Texts:
     plurals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     plural_form: Callable[[int], int] = field(default=lambda number: int(number != 1))
     _markup: dict[str, Markup] = field(default_factory=dict)
-
-    @property
-    def locale(self) -> Locale:
-        """The locale for dates and numbers."""
-        return Locale.parse(self.language)
 
     def get(self, message: str) -> str:
         """The translation of a text; the English text if there is none."""
@@ -102,22 +98,23 @@ def texts_in(language: str) -> Texts:
     expression = "n != 1"
     folder = files("podstead.web") / "locales" / language / "LC_MESSAGES"
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        catalog = read_po(BytesIO(file.read_bytes()), locale=language)
-        expression = catalog.plural_expr
-        for message in catalog:
-            translated = message.string
-            if isinstance(message.id, str):
-                if message.id and isinstance(translated, str) and translated:
-                    messages[message.id] = translated
-            elif isinstance(translated, tuple) and all(translated):
-                plurals[message.id[0]] = tuple(translated)
+        for text, translations, is_plural in read_catalogue(file.read_text("utf-8")):
+            if not text:
+                stated = _PLURAL_FORMS.search(translations[0])
+                expression = stated[1] if stated else expression
+            elif not all(translations):
+                continue
+            elif is_plural:
+                plurals[text] = translations
+            else:
+                messages[text] = translations[0]
     return Texts(language, messages, plurals, plural_forms.c2py(expression))
 
 
 def load_texts() -> None:
-    """Read the texts and what Babel knows about each language from the packages."""
+    """Read the texts of all languages from the package."""
     for language in LANGUAGES:
-        _ = texts_in(language).locale.datetime_formats
+        texts_in(language)
 
 
 @lru_cache(maxsize=256)
