@@ -167,7 +167,7 @@ def build_application(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
     favicon = FaviconEndpoint()
-    directories = Directories(RootLayout(settings.root).git)
+    directories = _directories(RootLayout(settings.root))
     repositories = RepositorySweep(directories, store, clock)
     git = None
     if settings.git:
@@ -354,6 +354,10 @@ def build_application(
         provider_routes=dict.fromkeys(parted_hosts, parted),
         slow_request=provider.slow_requests.note if provider else None,
     )
+
+
+def _directories(layout: RootLayout) -> Directories:
+    return Directories(layout.git, removal_hold=layout.removal_hold)
 
 
 def _token_policy(settings: Settings, key: SigningKey) -> TokenPolicy | None:

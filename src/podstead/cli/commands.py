@@ -9,6 +9,7 @@ import click
 
 from podstead import __version__
 from podstead.cli.account import account
+from podstead.cli.backup import backup, restore
 from podstead.cli.cert import cert
 from podstead.cli.invite import invite
 from podstead.cli.keys import keys
@@ -52,3 +53,5 @@ main.add_command(pod)
 main.add_command(invite)
 main.add_command(keys)
 main.add_command(cert)
+main.add_command(backup)
+main.add_command(restore)

@@ -29,6 +29,7 @@ from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.disk_space import is_full
+from podstead.storage.removal_hold import removal_turn
 from podstead.storage.repositories import RepositoryName
 
 T = TypeVar("T")
@@ -91,8 +92,10 @@ class DirectoryClaim:
 class Directories:
     """The repositories below one directory, which is created with the first of them."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *, removal_hold: Path | None = None) -> None:
+        """While a backup holds the lock on ``removal_hold``, no sweep removes a repository."""
         self._place = place.absolute()
+        self._removal_hold = removal_hold
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-git")
 
     def close(self) -> None:
@@ -246,9 +249,17 @@ class Directories:
             return
         try:
             if not await self._is_kept(path, is_kept):
-                await self._run(self._remove, path)
+                await self._remove_unless_held(path)
         finally:
             claim.release()
+
+    async def _remove_unless_held(self, path: Path) -> None:
+        if self._removal_hold is None:
+            await self._run(self._remove, path)
+            return
+        async with removal_turn(self._removal_hold) as is_allowed:
+            if is_allowed:
+                await self._run(self._remove, path)
 
     async def _is_kept(self, path: Path, is_kept: IsKept) -> bool:
         named = _REPOSITORY.fullmatch(path.name)

@@ -52,6 +52,26 @@ class RootLayout:
         return self.root / "write-turns"
 
     @property
+    def removal_hold(self) -> Path:
+        """The file whose lock keeps bodies and repositories from being removed."""
+        return self.root / "removal-hold"
+
+    @property
+    def last_backup(self) -> Path:
+        """What the last successful backup was, for monitoring; see ``backup/last.py``."""
+        return self.root / "last-backup.json"
+
+    @property
+    def set_aside(self) -> Path:
+        """What ``podstead check --repair`` took out of use; created with the first of it."""
+        return self.root / "set-aside"
+
+    @property
+    def restoring(self) -> Path:
+        """Exists while a backup is being restored here, and after that has failed."""
+        return self.root / ".restoring"
+
+    @property
     def lock(self) -> Path:
         """The file that a running server holds a lock on."""
         return self.root / "podstead.lock"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import (
@@ -27,6 +27,9 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+
+if TYPE_CHECKING:  # for commands only
+    from podstead.storage.inspection import Inspection
 
 Snapshot = Mapping[ResourcePath, Metadata | None]
 """The metadata of several paths in one snapshot of the store; ``None`` if nothing is stored."""
@@ -362,6 +365,12 @@ class Store(
 
     async def close(self) -> None:
         """Finish pending writes and release all resources."""
+
+    def inspect(self) -> Inspection:
+        """Read everything that is stored, as of this moment; for backups and checks, which block.
+
+        Raises StorageError.
+        """
 
     async def sweep(self, *, now_ms: int) -> None:
         """Remove what is no longer needed, and return free pages to the file system.

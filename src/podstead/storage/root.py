@@ -10,8 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
-from podstead.storage.blobs.local import DRAFTS
-from podstead.storage.blobs.uploads import UPLOADS
+from podstead.storage.blobs.paths import DRAFTS, UPLOADS
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite.ephemeral_store import prepare_ephemeral_store
 from podstead.storage.sqlite.migrate import migrate
@@ -27,6 +26,11 @@ def prepare_root(root: Path) -> RootLayout:
     necessary. Raises RootUnusable, including its subclass SchemaTooNew.
     """
     layout = RootLayout(root)
+    if layout.restoring.exists():
+        raise RootUnusable(
+            f"A backup was being restored into {root}, and that did not finish. Remove everything "
+            "in it, and restore again."
+        )
     try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         _rename_files_of_earlier_versions(layout)

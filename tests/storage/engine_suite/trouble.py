@@ -97,7 +97,7 @@ class TroubleSuite:
 
     def test_every_operation_is_called_below(self) -> None:
         operations = {name for name in dir(Store) if not name.startswith("_")}
-        assert operations - {"open", "close", "listen", "uploads"} == set(_CALLS)
+        assert operations - {"open", "close", "inspect", "listen", "uploads"} == set(_CALLS)
 
     @pytest.mark.parametrize("operation", _CALLS)
     async def test_a_failing_driver_is_trouble(self, engine: Engine, operation: str) -> None:

@@ -16,7 +16,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts, convert_to_shrinkable
 
-_BASE_URL = "base-url"
+BASE_URL_FACT = "base-url"
 _ISSUER = "issuer"
 _PROFILE_KEYS = "profile-keys"
 PROFILE_KEY_RULES = "1"
@@ -67,14 +67,14 @@ def prepared_root(settings: Settings) -> Iterator[None]:
 
 def remembered_base_url(layout: RootLayout) -> str | None:
     """The base URL of a data root; ``None`` before the first start. Raises StorageError."""
-    return SqliteFacts(layout.database).read_fact(_BASE_URL)
+    return SqliteFacts(layout.database).read_fact(BASE_URL_FACT)
 
 
 def remembered_issuer(layout: RootLayout) -> str | None:
     """The issuer that the accounts of a data root belong to; ``None`` before the first start.
     Raises StorageError."""
     facts = SqliteFacts(layout.database)
-    return facts.read_fact(_ISSUER) or facts.read_fact(_BASE_URL)
+    return facts.read_fact(_ISSUER) or facts.read_fact(BASE_URL_FACT)
 
 
 def store_issuer(layout: RootLayout, issuer: str) -> None:
@@ -105,9 +105,9 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
     StorageError.
     """
     facts = SqliteFacts(layout.database)
-    remembered = facts.read_fact(_BASE_URL)
+    remembered = facts.read_fact(BASE_URL_FACT)
     if remembered is None:
-        facts.write_fact(_BASE_URL, base_url)
+        facts.write_fact(BASE_URL_FACT, base_url)
     elif remembered != base_url:
         raise RootUnusable(
             f"The data root {layout.root} belongs to {remembered}: the URL of everything in it "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
+from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
@@ -35,3 +37,10 @@ async def opened_store(settings: Settings) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
+
+
+def inspect_copy(records: Path) -> Inspection:
+    """Read a copy that :meth:`Inspection.copy_to` wrote. Raises StorageError."""
+    from podstead.storage.sqlite.inspection import SqliteInspection
+
+    return SqliteInspection(records, is_copy=True)

@@ -23,7 +23,8 @@ from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.blobs.bodies import FileBody
 from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory
 from podstead.storage.blobs.drafts import BlobDraft
-from podstead.storage.blobs.uploads import UPLOADS, DraftDirectory
+from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path
+from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.blobs.verification import (
     Verification,
     copy_of,
@@ -32,8 +33,6 @@ from podstead.storage.blobs.verification import (
 )
 from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.records import BlobId
-
-DRAFTS = "drafts"
 
 _THREADS = 8
 _WITHOUT_LINKS = frozenset(
@@ -121,7 +120,7 @@ class LocalBlobs:
 
     def path_of(self, blob: BlobId) -> Path:
         """The path of a blob, whether it exists or not."""
-        return self._directory / blob[:2] / blob[2:4] / blob
+        return blob_path(self._directory, blob)
 
     async def _run(self, removal: Callable[[], None]) -> None:
         try:

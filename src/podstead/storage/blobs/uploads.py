@@ -26,17 +26,15 @@ from typing import Final, TypeVar
 from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.storage.blobs.bodies import CHUNK_BYTES, FileBody
 from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory, write_all
+from podstead.storage.blobs.paths import DRAFT_BODY
 from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.uploads import DraftGone
-
-UPLOADS: Final = "uploads"
 
 LOCK_WAIT_S: Final = 10.0
 """How long a request waits for another one that uses the same draft."""
 
 _LOCK_PERIOD_S: Final = 0.05
 _WANTED_PERIOD_S: Final = 0.25
-_BODY: Final = "body"
 _COPY: Final = "copy"
 _WANTED: Final = "wanted"
 _FILE: Final = 0o600
@@ -71,7 +69,7 @@ class DraftDirectory:
 
     def body_of(self, name: str) -> Path:
         """The file of a draft."""
-        return self._directory / name / _BODY
+        return self._directory / name / DRAFT_BODY
 
     async def read(self, name: str, size_bytes: int) -> bytes:
         """All bytes of a small draft of that size. Raises StorageError."""
@@ -122,7 +120,7 @@ class LockedDraft:
 
     def __init__(self, directory: Path, executor: Executor, space: DiskSpace) -> None:
         self._directory = directory
-        self._body = directory / _BODY
+        self._body = directory / DRAFT_BODY
         self._executor = executor
         self._space = space
         self._pieces: list[bytes] = []
@@ -206,7 +204,7 @@ async def _run(executor: Executor, call: Callable[[], Result]) -> Result:
 def _create(directory: Path, name: str) -> None:
     draft = directory / name
     draft.mkdir(_DIRECTORY)
-    os.close(os.open(draft / _BODY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE))
+    os.close(os.open(draft / DRAFT_BODY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE))
     sync_directory(draft)
     sync_directory(directory)
 
@@ -220,7 +218,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _remove(directory: Path) -> None:
-    for name in (_BODY, _COPY, _WANTED):
+    for name in (DRAFT_BODY, _COPY, _WANTED):
         (directory / name).unlink(missing_ok=True)
     try:
         directory.rmdir()
@@ -238,7 +236,7 @@ def _older(directory: Path, before_ms: int) -> list[str]:
             with suppress(FileNotFoundError):
                 changed_s = entry.stat(follow_symlinks=False).st_mtime
                 with suppress(FileNotFoundError):
-                    changed_s = max(changed_s, (Path(entry.path) / _BODY).stat().st_mtime)
+                    changed_s = max(changed_s, (Path(entry.path) / DRAFT_BODY).stat().st_mtime)
                 if changed_s * 1000 < before_ms:
                     found.append(entry.name)
     return found

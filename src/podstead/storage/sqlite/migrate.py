@@ -42,7 +42,7 @@ def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) ->
 
 def check_schema(connection: apsw.Connection) -> None:
     """Raise SchemaTooNew or StorageError unless the schema is current. Raises apsw.Error."""
-    version, newest = _read_version(connection), read_migrations()[-1].number
+    version, newest = read_schema_version(connection), read_migrations()[-1].number
     if version > newest:
         raise _too_new(version, newest)
     if version < newest:
@@ -68,7 +68,7 @@ def _migrate_once(database: Path, steps: Sequence[Migration]) -> None:
 
 
 def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
-    version, newest = _read_version(connection), steps[-1].number
+    version, newest = read_schema_version(connection), steps[-1].number
     if version > newest:
         raise _too_new(version, newest)
     if version == 0:
@@ -84,7 +84,7 @@ def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> N
     connection.execute("UPDATE schema_version SET version = ?", (newest,))
 
 
-def _read_version(connection: apsw.Connection) -> int:
+def read_schema_version(connection: apsw.Connection) -> int:
     """The number of the last migration applied; 0 for an empty database."""
     # Unlike the driver's own lookup of tables, a query sees what others have just committed.
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").get:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -41,6 +42,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.removal_hold import removal_turn
 from podstead.storage.sqlite import maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
@@ -55,6 +57,9 @@ from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.sqlite.writer import Writer
 from podstead.storage.uploads import UPLOADS
+
+if TYPE_CHECKING:  # for commands only
+    from podstead.storage.inspection import Inspection
 
 logger = logging.getLogger("podstead.storage")
 
@@ -375,9 +380,14 @@ class SqliteStore:
 
     # --- maintenance --------------------------------------------------------------------------
 
+    def inspect(self) -> Inspection:
+        from podstead.storage.sqlite.inspection import SqliteInspection  # noqa: PLC0415 - for commands
+
+        return SqliteInspection(self._layout.database)
+
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
-        await _sweep_blobs(opened, now_ms)
+        await _sweep_blobs(opened, self._layout, now_ms)
         await _sweep_uploads(opened, now_ms)
         await _finish_removals(opened)
         await _sweep_ephemeral(opened.ephemeral, now_ms)
@@ -454,8 +464,11 @@ async def _sweep_uploads(opened: _Opened, now_ms: int) -> None:
             await drafts.remove(name)
 
 
-async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:
-    """Remove staged blobs that were never committed, and garbage, after their grace periods."""
+async def _sweep_blobs(opened: _Opened, layout: RootLayout, now_ms: int) -> None:
+    """Remove staged blobs that were never committed, and garbage, after their grace periods.
+
+    Garbage waits for the next sweep while a backup is being made: the backup may need it.
+    """
     unclaimed_ms = now_ms - STAGED_GRACE_MS
     await opened.blobs.remove_drafts(before_ms=unclaimed_ms)
     await opened.writer.run(
@@ -465,5 +478,8 @@ async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:
     # Files first, then rows: after a crash in between, rows refer to missing files, which is
     # harmless, whereas files without a row would never be removed.
     while blobs := await opened.writer.run(find):
-        await opened.blobs.remove(blobs)
+        async with removal_turn(layout.removal_hold) as is_allowed:
+            if not is_allowed:
+                return
+            await opened.blobs.remove(blobs)
         await opened.writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))

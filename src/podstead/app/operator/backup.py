@@ -1,0 +1,235 @@
+"""Making a backup of the data root, also while a server runs on it.
+
+The order makes it consistent. Removals are held back first; then the moment of the backup is the
+beginning of a transaction that reads all records; then every file that these records refer to is
+copied. Bodies never change, so each is the one that the record means. A repository is copied as of
+some time after the moment (``git/copying.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from podstead import __version__
+from podstead.app.adapters.root import BASE_URL_FACT
+from podstead.app.operator.data_root import inspect_copy, opened_store
+from podstead.config import Settings
+from podstead.core.errors import Overloaded
+from podstead.core.identifiers import ResourcePath
+from podstead.git.copying import RepositoryFile, repository_files
+from podstead.git.directories import Directories, DirectoryClaim
+from podstead.storage.backup.copying import OpenDrafts, RootCopy
+from podstead.storage.backup.manifest import (
+    DATABASE,
+    FORMAT,
+    BackupCounts,
+    BackupDamaged,
+    Manifest,
+    time_as_text,
+)
+from podstead.storage.backup.reading import FolderBackup, checked_pieces, take_all
+from podstead.storage.backup.sinks import FolderSink, Sink, partial_folder
+from podstead.storage.inspection import Inspection
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.removal_hold import hold_removals
+from podstead.storage.repositories import KIND, RepositoryName
+
+OnStep = Callable[[str, int, int], None]
+"""Called with the name of a step, and how much of it is done and to do."""
+
+_CLAIM_ATTEMPTS: Final = 60
+"""Pruning a large repository takes minutes, and each attempt waits for ten seconds."""
+
+
+async def back_up_to_folder(
+    settings: Settings, target: Path, *, previous: Path | None, on_step: OnStep
+) -> Manifest:
+    """Write a backup into the new folder ``target``, whose files are those of ``previous`` where
+    they did not change.
+
+    Raises BackupUnusable, BackupDamaged, StorageError, OSError.
+    """
+    hashes = {} if previous is None else _hashes_not_in_names(previous)
+    with partial_folder(target) as folder:
+        sink = FolderSink(folder, previous=previous, previous_hashes=hashes)
+        manifest = await _back_up(settings, sink, previous=previous, on_step=on_step)
+        _verify_folder(folder, manifest, on_step)
+    return manifest
+
+
+async def _back_up(
+    settings: Settings, sink: Sink, *, previous: Path | None, on_step: OnStep
+) -> Manifest:
+    layout = RootLayout(settings.root)
+    async with opened_store(settings) as store:
+        with hold_removals(layout.removal_hold):
+            copy = _Backup(layout, store, sink, on_step)
+            return await copy.make(previous)
+
+
+@dataclass(slots=True)
+class _Backup:
+    """One backup in the making."""
+
+    layout: RootLayout
+    store: Store
+    sink: Sink
+    on_step: OnStep
+    faults: list[str] = field(default_factory=list)
+
+    async def make(self, previous: Path | None) -> Manifest:
+        started_ms = _now_ms()
+        with closing(OpenDrafts()) as drafts:
+            records_file = self.sink.work / f".{DATABASE}"
+            with closing(self.store.inspect()) as records:
+                moment_ms = records.moment_ms
+                drafts.open(self.layout, records)
+                step = "Copying the records"
+                records.copy_to(str(records_file), lambda *done: self.on_step(step, *done))
+            with closing(inspect_copy(records_file)) as records:
+                self._verify_records(records)
+                self.sink.add_database(records_file)
+                rest = RootCopy(self.layout, self.sink, self.faults)
+                drafts.copy(self.sink, self.faults)
+                step = "Copying large bodies"
+                rest.copy_large_bodies(records, lambda *done: self.on_step(step, *done))
+                repositories = await self._copy_repositories(records)
+                self.on_step("Copying keys", 0, 0)
+                rest.copy_other_files()
+                counts = records.counts()
+                base_url = records.read_fact(BASE_URL_FACT)
+                schema = records.schema
+            manifest = Manifest(
+                format=FORMAT,
+                version=__version__,
+                schema=schema,
+                base_url=base_url,
+                moment=time_as_text(moment_ms),
+                started=time_as_text(started_ms),
+                finished=time_as_text(_now_ms()),
+                counts=BackupCounts(
+                    pods=counts.pods,
+                    resources=counts.resources,
+                    large_bodies=counts.large_bodies,
+                    body_bytes=counts.body_bytes,
+                    uploads=len(drafts),
+                    repositories=repositories,
+                ),
+                copied=self.sink.copied,
+                linked=self.sink.linked,
+                files_sha256=self.sink.finish_list(),
+                previous=None if previous is None else previous.name,
+                faults=tuple(self.faults),
+            )
+        self.on_step("Writing to disk", 0, 0)
+        self.sink.finish(manifest)
+        return manifest
+
+    def _verify_records(self, records: Inspection) -> None:
+        self.on_step("Verifying the records", 0, 0)
+        faults = records.integrity_faults()
+        self.faults.extend(f"The database is damaged: {fault}" for fault in faults)
+        if not faults:
+            self.faults.extend(
+                f"The body of {path} is missing or damaged in the database"
+                for path in records.damaged_small_bodies()
+            )
+
+    async def _copy_repositories(self, records: Inspection) -> int:
+        """Copy the repositories that the records name; their number."""
+        directories = Directories(self.layout.git)
+        try:
+            entries = list(records.entries(KIND))
+            for number, entry in enumerate(entries, 1):
+                self.on_step("Copying repositories", number, len(entries))
+                name = RepositoryName(entry.value.decode("ascii"))
+                container = ResourcePath(entry.entry.removeprefix(f"{KIND}/"))
+                await self._copy_repository(directories, name, container)
+        finally:
+            directories.close()
+        return len(entries)
+
+    async def _copy_repository(
+        self, directories: Directories, name: RepositoryName, container: ResourcePath
+    ) -> None:
+        if not await directories.exists(name):
+            self.faults.append(f"The git repository of {container} is missing")
+            return
+        claim = await _claim(directories, name)
+        try:
+            place = directories.path(name)
+            for each in repository_files(place):
+                self._copy_repository_file(f"{self.layout.git.name}/{place.name}", each)
+        finally:
+            claim.release()
+
+    def _copy_repository_file(self, place: str, each: RepositoryFile) -> None:
+        name = place if each.name == "." else f"{place}/{each.name}"
+        if each.is_directory:
+            self.sink.add_directory(name)
+            return
+        try:
+            with each.path.open("rb", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                self.sink.add(
+                    name,
+                    file,
+                    size_bytes=status.st_size,
+                    mode=stat.S_IMODE(status.st_mode),
+                    is_immutable=each.is_immutable,
+                )
+        except FileNotFoundError:
+            return  # packed since it was listed: see repository_files
+
+
+async def _claim(directories: Directories, name: RepositoryName) -> DirectoryClaim:
+    for _ in range(_CLAIM_ATTEMPTS - 1):
+        with suppress(Overloaded):
+            return await directories.claim(name)
+    return await directories.claim(name)
+
+
+def _hashes_not_in_names(previous: Path) -> dict[str, str]:
+    """The hashes of packs, and of bodies of earlier versions. Raises BackupUnusable,
+    BackupDamaged."""
+    backup = FolderBackup(previous)
+    manifest = backup.manifest()
+    return {
+        record.name: record.sha256
+        for record in backup.records(manifest.files_sha256)
+        if record.sha256 and record.sha256 not in record.name
+    }
+
+
+def _verify_folder(folder: Path, manifest: Manifest, on_step: OnStep) -> None:
+    """Read back what was written; of what it has in common with an earlier backup, only the size.
+
+    Raises BackupDamaged, OSError.
+    """
+    backup = FolderBackup(folder)
+    if backup.manifest() != manifest:
+        raise BackupDamaged(f"The manifest in {folder} is not what was written")
+    done_bytes = 0
+    for record in backup.records(manifest.files_sha256):
+        if record.is_directory:
+            continue
+        with backup.open(record) as file:
+            status = os.fstat(file.fileno())
+            if status.st_nlink == 1:
+                take_all(record, checked_pieces(record, file))
+                done_bytes += record.size
+                on_step("Verifying the backup", done_bytes, manifest.copied.bytes)
+            elif status.st_size != record.size:
+                raise BackupDamaged(f"{record.name} is not as long as it was")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

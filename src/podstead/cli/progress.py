@@ -1,0 +1,54 @@
+"""How is progress shown? On standard error: a line that is rewritten on a terminal, and a line for
+each finished step elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Final
+
+_PERIOD_S: Final = 0.2
+_CLEAR: Final = "\r\x1b[K"
+_LARGE: Final = 10_000
+"""Above this, numbers are bytes, or as good as bytes, and only the share is shown."""
+
+
+class ProgressLine:
+    """The progress of a command that goes from step to step."""
+
+    def __init__(self, *, is_quiet: bool = False) -> None:
+        self._is_quiet = is_quiet
+        self._is_terminal = sys.stderr.isatty()
+        self._step = ""
+        self._shown_s = 0.0
+
+    def __call__(self, step: str, done: int = 0, total: int = 0) -> None:
+        """Show that so much of a step is done; without a total, only that it has begun."""
+        if self._is_quiet:
+            return
+        is_new, self._step = step != self._step, step
+        if not self._is_terminal:
+            if is_new:
+                sys.stderr.write(f"{step}\n")
+                sys.stderr.flush()
+            return
+        now_s = time.monotonic()
+        if is_new or done >= total or now_s - self._shown_s >= _PERIOD_S:
+            self._shown_s = now_s
+            sys.stderr.write(f"{_CLEAR}{step}{_share(done, total)}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Remove the line, before something else is printed. Idempotent."""
+        if self._is_terminal and self._step and not self._is_quiet:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()
+        self._step = ""
+
+
+def _share(done: int, total: int) -> str:
+    if not total:
+        return " …"
+    if total <= _LARGE:
+        return f" {done} of {total}"
+    return f" {100 * done // total} %"

@@ -1,0 +1,1 @@
+"""Backups: what one consists of, and writing, verifying and restoring it."""

@@ -1,0 +1,72 @@
+"""Everything that is stored, as of one moment: what backups and checks read.
+
+Unlike the operations of a store, these block. They are for commands, which have no event loop to
+keep free, and they may read for minutes without any effect on a running server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from podstead.core.identifiers import ResourcePath
+from podstead.core.value import Value
+from podstead.storage.records import BlobId, Entry
+
+OnProgress = Callable[[int, int], None]
+"""Called with what is done and what there is to do."""
+
+
+class LargeBody(Value):
+    """The large body of a resource."""
+
+    path: ResourcePath
+    blob: BlobId
+    size_bytes: int
+
+
+class StoreCounts(Value):
+    """How much is stored. ``body_bytes`` is the size of all bodies."""
+
+    pods: int
+    resources: int
+    large_bodies: int
+    body_bytes: int
+
+
+class Inspection(Protocol):
+    """The records of a store, or of a copy of them. All methods raise StorageError."""
+
+    @property
+    def moment_ms(self) -> int:
+        """Every write that was acknowledged before this time (Unix milliseconds) is included."""
+
+    @property
+    def schema(self) -> int:
+        """The number of the schema (``storage/migrations``)."""
+
+    def close(self) -> None:
+        """Release the moment. Idempotent."""
+
+    def read_fact(self, name: str) -> str | None:
+        """A fact about the server that persists between starts."""
+
+    def counts(self) -> StoreCounts: ...
+
+    def large_bodies(self) -> Iterator[LargeBody]:
+        """All large bodies, in the byte order of the paths of their resources."""
+
+    def entries(self, kind: str) -> Iterator[Entry]:
+        """All entries of a kind, also expired ones."""
+
+    def copy_to(self, target: str, on_progress: OnProgress) -> None:
+        """Copy all records into a new file, durably, which the engine can inspect in turn.
+
+        The file contains secrets' hashes and small bodies: it is readable by this account only.
+        """
+
+    def integrity_faults(self) -> Sequence[str]:
+        """What is wrong with the file or files that the records are in; nothing if all is well."""
+
+    def damaged_small_bodies(self) -> Iterator[ResourcePath]:
+        """The resources whose small body is missing or not the one that was stored."""
