@@ -13,7 +13,7 @@ from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.idp.records import SESSIONS
+from podstead.idp.records import LAST_SIGN_INS, SESSIONS
 from podstead.pods.provision import PodProvisioner
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
@@ -53,6 +53,14 @@ async def promote(settings: Settings, name: str = "alice") -> None:
         kept = await services.accounts.find(name)
         assert kept is not None
         await services.administration.promote(kept.value.account_id)
+
+
+async def forget_sign_ins(settings: Settings, name: str) -> None:
+    """Make it as if nobody had signed in to the account yet."""
+    async with administering(settings) as services:
+        kept = await services.accounts.find(name)
+        assert kept is not None
+        await services.records.commit([LAST_SIGN_INS.drop(kept.value.account_id)])
 
 
 async def sign_in_operator(server: Server, settings: Settings, name: str = "alice") -> Browser:

@@ -30,6 +30,7 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory, ClientDocuments
+from podstead.idp.last_sign_ins import LastSignIns
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
@@ -163,6 +164,7 @@ class Provider:
             keys=self.keys,
             proven_key=protocol.proven_key,
             randomness=records.randomness,
+            last_sign_ins=LastSignIns(records),
         )
         own_profiles = AccountProfiles(base_url=settings.base_url, resources=resources)
         pages = build_pages(

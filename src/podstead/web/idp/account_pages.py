@@ -277,12 +277,11 @@ class AccountPages:
         )
 
     def _deletion_page(self, owner: OpenSession, *, status: int = 200) -> Response:
-        return self._renderer.page(
+        return self._renderer.page_of_person(
             "delete.html",
+            owner,
             status=status,
-            account=owner.account,
             pod_uri=self._pod_uri(owner),
-            csrf_token=owner.session.csrf_token,
             mistyped=status != 200,
         )
 

@@ -125,8 +125,9 @@ class CertificatePages:
         name = f"{owner.account.pod}-{new.mark}"
         password = self._randomness.token_hex(_PASSWORD_BYTES)
         issued = new.issued
-        return self._renderer.page(
-            "certificate.html",
+        return self._renderer.page_of_person(
+            "new_certificate.html",
+            owner,
             name=name,
             mark=new.mark,
             expires_s=new.expires_s,
@@ -135,8 +136,6 @@ class CertificatePages:
                 issued.key_store(name=name, password=password), "application/x-pkcs12"
             ),
             password=password,
-            account=owner.account,
-            csrf_token=owner.session.csrf_token,
             base_url=self._pods_url,
             back=browser_request.back or f"{ACCOUNT_PATH}#certificates",
             machine_time=machine_time,

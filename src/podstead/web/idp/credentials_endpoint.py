@@ -14,6 +14,7 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.idp.keys import ProviderKeys
+from podstead.idp.last_sign_ins import LastSignIns
 from podstead.idp.oauth.answers import refused
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.oauth.token import Subject
@@ -29,6 +30,7 @@ from podstead.web.response import Response
 CREDENTIALS_PATH: Final = "/idp/credentials"
 CLIENT_ID: Final = "credentials_client"
 SCOPES: Final = ("openid", "webid")
+FACTOR: Final = "password"
 _JSON_TYPE: Final = "application/json"
 
 ProvenKey = Callable[[Request, str], Awaitable[str | None]]
@@ -47,7 +49,9 @@ class CredentialsEndpoint:
         keys: ProviderKeys,
         proven_key: ProvenKey,
         randomness: Randomness,
+        last_sign_ins: LastSignIns,
     ) -> None:
+        self._last_sign_ins = last_sign_ins
         self._issuer = issuer
         self._sign_in = sign_in
         self._keys = keys
@@ -77,6 +81,7 @@ class CredentialsEndpoint:
             )
         except SignInFailed as error:
             return self._refusal(error)
+        await self._last_sign_ins.note(signed_in.kept, factor=FACTOR)
         return oauth_json_response(OAuthAnswer(200, await self._token(signed_in, jkt)))
 
     async def _token(self, signed_in: SignedIn, jkt: str | None) -> dict[str, object]:

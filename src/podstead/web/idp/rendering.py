@@ -14,9 +14,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
+from podstead.idp.sessions import OpenSession
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.idp.cookies import Header
 from podstead.web.pages import HTML, render
+from podstead.web.pod_pages.addresses import SECURITY
+from podstead.web.pod_pages.rendering import render_in_layout
+from podstead.web.pod_pages.texts import current_texts
 from podstead.web.response import NO_STORE, Response, content_response
 
 _NONCE_BYTES: Final = 16
@@ -48,6 +52,38 @@ class Renderer:
         )
         policy = (b"content-security-policy", _policy(nonce, form_targets))
         fields = [policy, NO_STORE, *headers]
+        return content_response(
+            body, HTML, method="GET", status=status, headers=fields, vary=VARY_BY_COOKIE
+        )
+
+    def page_of_person(
+        self,
+        template: str,
+        owner: OpenSession,
+        *,
+        status: int = 200,
+        headers: Sequence[Header] = (),
+        **values: object,
+    ) -> Response:
+        """A page of ``templates/pods/account`` about the account of a person who is signed in, in
+        the dress of the pages of pods. It runs no script."""
+        body = render_in_layout(
+            f"account/{template}",
+            server_name=self.server_name,
+            address=SECURITY,
+            language=current_texts().language,
+            is_sign_in=True,
+            with_scripts=False,
+            values={
+                "status": status,
+                "actions": frozenset[str](),
+                "account": owner.account,
+                **values,
+                "csrf_token": owner.session.csrf_token,
+            },
+        )
+        policy = _policy(self.randomness.token_hex(_NONCE_BYTES), ())
+        fields = [(b"content-security-policy", policy), NO_STORE, *headers]
         return content_response(
             body, HTML, method="GET", status=status, headers=fields, vary=VARY_BY_COOKIE
         )

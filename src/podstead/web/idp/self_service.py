@@ -175,12 +175,11 @@ class SelfService:
         )
         credential = created.credential
         if browser_request.wants_page:
-            return self._renderer.page(
-                "credential.html",
+            return self._renderer.page_of_person(
+                "new_credential.html",
+                owner,
                 credential=credential,
                 secret=created.secret,
-                account=owner.account,
-                csrf_token=owner.session.csrf_token,
                 base_url=self._base_url,
                 back=browser_request.account_address,
             )

@@ -6,7 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.web.pod_pages.addresses import FILES, PREFIX
+from podstead.web.pod_pages.addresses import (
+    ASK,
+    COPY,
+    DELETE,
+    FILES,
+    MOVE,
+    NEW,
+    PREFIX,
+    RENAME,
+    REQUESTS,
+    SAVE,
+    SEARCH,
+    SHARE,
+    SHARED,
+    UPLOAD,
+    WHY,
+)
 from podstead.web.pod_pages.texts import N_, _
 
 NavigationRow = tuple[str, str, str]
@@ -14,15 +30,18 @@ NavigationRow = tuple[str, str, str]
 
 ENTRIES: Final[Sequence[NavigationRow]] = (
     (f"{FILES}/", "folder", N_("Files")),
-    (f"{PREFIX}/shared", "people", N_("Shared")),
+    (SHARED, "people", N_("Shared")),
     (f"{PREFIX}/apps", "apps", N_("Apps")),
     (f"{PREFIX}/activity", "activity", N_("Activity")),
     (f"{PREFIX}/profile", "person", N_("Profile")),
     (f"{PREFIX}/security", "shield", N_("Security")),
     (f"{PREFIX}/storage", "disk", N_("Storage")),
 )
-_OF_OWNERS: Final = frozenset(address for address, *_rest in ENTRIES) - {f"{PREFIX}/shared"}
+_OF_OWNERS: Final = frozenset(address for address, *_rest in ENTRIES) - {SHARED}
 """The pages about a pod, and about the account that it belongs to."""
+_ABOUT_FILES: Final = (UPLOAD, NEW, SAVE, SEARCH, RENAME, MOVE, COPY, DELETE, SHARE, WHY, ASK)
+_BELOW: Final = {f"{FILES}/": _ABOUT_FILES, SHARED: (REQUESTS,)}
+"""Pages that belong to an entry though their addresses are not below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +75,7 @@ def entries(
 
 
 def _is_at(path: str, address: str) -> bool:
-    return path == address or path.startswith(address if address.endswith("/") else f"{address}/")
+    return any(
+        path == each or path.startswith(each if each.endswith("/") else f"{each}/")
+        for each in (address, *_BELOW.get(address, ()))
+    )

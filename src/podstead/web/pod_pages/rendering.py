@@ -124,14 +124,13 @@ def render_in_layout(
         language=language,
         languages=LANGUAGES,
         person=person,
-        csrf_token=person.csrf_token if person else "",
         navigation=navigation,
         notice=notice,
         is_sign_in=is_sign_in,
         with_scripts=with_scripts,
         addresses=addresses,
         formats=formats,
-        **values,
+        **{"csrf_token": person.csrf_token if person else "", **values},
     )
 
 

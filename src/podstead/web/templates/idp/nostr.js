@@ -4,7 +4,7 @@
   "use strict";
   /** @typedef {Partial<Record<"error" | "message" | "registerUrl", string>>} Answer */
   /** @typedef {Error & { answer?: Answer }} Refusal */
-  /** @typedef {({ signEvent: (event: object) => Promise<object | null> })} Signer */
+  /** @typedef {({ signEvent: (event: object) => Promise<unknown> })} Signer */
   // No element has the id "nostr": it would be what `window.nostr` is without an extension.
   const part = /** @type {HTMLElement | null} */ (document.querySelector("[data-nostr]"));
   if (!part) return;
@@ -52,7 +52,7 @@
     const tags = [["u", url], ["method", "POST"]];
     if (challenge) tags.push(["challenge", challenge]);
     const asked = { kind: 27235, created_at: Math.floor(Date.now() / 1000), tags, content: "" };
-    /** @type {object | null} */
+    /** @type {unknown} */
     let event = null;
     try {
       event = await signer.signEvent(asked);
