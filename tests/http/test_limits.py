@@ -11,7 +11,7 @@ from podstead.core.identifiers import MAX_TARGET_BYTES
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.rdf.limits import MAX_TRIPLES
 from podstead.resources.patching import MAX_PATCH_BYTES
-from podstead.storage.sqlite.store import DEFAULT_INLINE_BODY_BYTES
+from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES
 from tests.support.application import Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE

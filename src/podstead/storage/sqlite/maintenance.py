@@ -6,6 +6,7 @@ batches, so that no writer waits long.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import apsw
@@ -22,16 +23,20 @@ BATCH_ROWS = 500
 # --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
 
 
-def stage_blob(connection: apsw.Connection, blob: BlobId, *, now_ms: int) -> None:
-    """Record a blob that a write may use. Raises apsw.Error."""
-    connection.execute("INSERT INTO staged (blob, staged_ms) VALUES (?, ?)", (blob, now_ms))
+def stage_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
+    """Record blobs that a write may use. Raises apsw.Error."""
+    now_ms = time.time_ns() // 1_000_000
+    connection.executemany(
+        "INSERT INTO staged (blob, staged_ms) VALUES (?, ?)", [(blob, now_ms) for blob in blobs]
+    )
 
 
-def discard_blob(connection: apsw.Connection, blob: BlobId) -> bool:
-    """Make a staged blob garbage, to be removed at once; False if it is not staged.
+def discard_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> list[BlobId]:
+    """Make garbage of those of the blobs that are staged, and return them. Raises apsw.Error."""
+    return [blob for blob in blobs if _discard_blob(connection, blob)]
 
-    Raises apsw.Error.
-    """
+
+def _discard_blob(connection: apsw.Connection, blob: BlobId) -> bool:
     was_staged = connection.execute("DELETE FROM staged WHERE blob = ? RETURNING blob", (blob,)).get
     if was_staged is None:
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,19 +17,18 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.local import LocalBlobs
+from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.buckets import BucketRate
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
 from podstead.storage.records import (
-    BlobId,
     Body,
     CommitOutcome,
     DeletedAcl,
     Entry,
     EntryId,
-    InlineBody,
     LoggedChange,
     Metadata,
     PodRecord,
@@ -42,12 +40,11 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.removal_hold import removal_turn
 from podstead.storage.sqlite import maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
-from podstead.storage.sqlite.copies import discard_copies, stage_copies
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
+from podstead.storage.sqlite.ledger import Ledger
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, continue_removal
@@ -56,24 +53,16 @@ from podstead.storage.sqlite.shrinking import checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.sqlite.writer import Writer
-from podstead.storage.uploads import UPLOADS
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
 
 logger = logging.getLogger("podstead.storage")
 
-GARBAGE_GRACE_MS = 10 * 60 * 1000
-"""How long a replaced blob is kept for responses that are still being sent."""
-
-STAGED_GRACE_MS = 60 * 60 * 1000
-"""How long a draft may stop growing, or a staged blob wait for its write."""
-
 DELETED_ACL_MS = 24 * 60 * 60 * 1000
 """How long the content of deleted ACLs is kept. It is needed while disconnected subscribers are
 still notified of the deletion, and not kept any longer because ACLs name people."""
 
-DEFAULT_INLINE_BODY_BYTES = 64 * 1024
 DEFAULT_CHANGE_LOG_DAYS = 30
 DEFAULT_MAX_WAITING = 1024
 
@@ -133,16 +122,24 @@ class SqliteStore:
         except apsw.Error as error:
             raise StorageError(f"The database {database} could not be opened") from error
         change_notifier = ChangeNotifier(self._layout.change_pipes)
+        group_commit = Writer(
+            writer,
+            WriteTurns(self._layout.write_turns),
+            max_waiting=self._max_waiting,
+            on_changes=change_notifier.notify,
+        )
+        blobs = LocalBlobs(self._layout.blobs, self._space)
         self._opened = _Opened(
             ReadConnection(reader, change_queue),
             ephemeral,
-            Writer(
-                writer,
-                WriteTurns(self._layout.write_turns),
-                max_waiting=self._max_waiting,
-                on_changes=change_notifier.notify,
+            group_commit,
+            blobs,
+            BodyStaging(
+                blobs,
+                Ledger(group_commit),
+                inline_body_bytes=self._inline_body_bytes,
+                removal_hold=self._layout.removal_hold,
             ),
-            LocalBlobs(self._layout.blobs, self._space),
             change_notifier,
         )
 
@@ -215,70 +212,21 @@ class SqliteStore:
     async def stage_copies(
         self, resources: Sequence[Metadata]
     ) -> Mapping[ResourcePath, StagedBlob]:
-        opened = self._use()
         self._space.check()
-        return await stage_copies(opened.writer, opened.blobs, resources)
-
-    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
-        opened = self._use()
-        await discard_copies(opened.writer, opened.blobs, [body.blob for body in bodies])
+        return await self._use().staging.stage_copies(resources)
 
     async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
-        if isinstance(content, bytes):
-            if len(content) <= self._inline_body_bytes:
-                return InlineBody(content)
-            return await self._stage_blob(content, _nothing())
-        # The length may be unknown, so every body starts in memory.
-        head = bytearray()
-        async for chunk in content:
-            head += chunk
-            if len(head) > self._inline_body_bytes:
-                return await self._stage_blob(bytes(head), content)
-        return InlineBody(bytes(head))
-
-    async def _stage_blob(self, head: bytes, rest: AsyncIterator[bytes]) -> StagedBlob:
-        opened = self._use()
-        async with opened.blobs.draft() as draft:
-            await draft.append(head)
-            async for chunk in rest:
-                await draft.append(chunk)
-            await draft.sync()
-            await self._record_staged(draft.blob)
-            try:
-                await draft.publish()
-            except BaseException:
-                await self.discard(StagedBlob(draft.blob, draft.size_bytes))
-                raise
-        return StagedBlob(draft.blob, draft.size_bytes)
+        return await self._use().staging.stage(content)
 
     async def stage_upload(self, draft: str, size_bytes: int) -> Body:
-        opened = self._use()
-        if size_bytes <= self._inline_body_bytes:
-            return InlineBody(await opened.blobs.uploads.read(draft, size_bytes))
-        blob = await opened.blobs.name_upload(draft)
-        staged = StagedBlob(blob, size_bytes)
-        await self._record_staged(blob)
-        try:
-            await opened.blobs.publish_upload(draft, blob)
-        except BaseException:
-            await self.discard(staged)
-            raise
-        return staged
-
-    async def _record_staged(self, blob: BlobId) -> None:
-        # Recorded before the file gets its final name, so that a crash cannot leave a file that is
-        # never removed.
-        await self._use().writer.run(
-            partial(maintenance.stage_blob, blob=blob, now_ms=time.time_ns() // 1_000_000)
-        )
+        return await self._use().staging.stage_upload(draft, size_bytes)
 
     async def discard(self, body: Body) -> None:
         if isinstance(body, StagedBlob):
-            opened = self._use()
-            # Only if it is still staged: its write may have been committed although the caller
-            # failed.
-            if await opened.writer.run(partial(maintenance.discard_blob, blob=body.blob)):
-                await opened.blobs.remove([body.blob])
+            await self._use().staging.discard([body.blob])
+
+    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
+        await self._use().staging.discard([body.blob for body in bodies])
 
     async def commit(self, write: Write) -> CommitOutcome:
         if write.puts and write.stores_content:
@@ -387,8 +335,8 @@ class SqliteStore:
 
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
-        await _sweep_blobs(opened, self._layout, now_ms)
-        await _sweep_uploads(opened, now_ms)
+        await opened.staging.sweep(now_ms=now_ms)
+        await opened.staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
         await _finish_removals(opened)
         await _sweep_ephemeral(opened.ephemeral, now_ms)
         # Each of these removes a limited number of rows in a transaction of its own, so that
@@ -413,13 +361,6 @@ class SqliteStore:
         await _shrink(opened, self._layout.database)
 
 
-async def _nothing() -> AsyncIterator[bytes]:
-    """No chunks."""
-    chunks: tuple[bytes, ...] = ()
-    for chunk in chunks:
-        yield chunk
-
-
 @dataclass(frozen=True, slots=True)
 class _Opened:
     """The parts of a store while it is open."""
@@ -428,6 +369,7 @@ class _Opened:
     ephemeral: EphemeralStore
     writer: Writer
     blobs: LocalBlobs
+    staging: BodyStaging
     change_notifier: ChangeNotifier
 
 
@@ -454,32 +396,3 @@ async def _sweep_ephemeral(ephemeral: EphemeralStore, now_ms: int) -> None:
     while more:
         more = ephemeral.sweep(now_ms=now_ms)
         await asyncio.sleep(0)  # requests come first
-
-
-async def _sweep_uploads(opened: _Opened, now_ms: int) -> None:
-    """Remove the drafts of uploads that were finished, cancelled, or given up."""
-    drafts = opened.blobs.uploads
-    for name in await drafts.list(before_ms=now_ms - STAGED_GRACE_MS):
-        if opened.reader.read_entry(UPLOADS.entry_of(name), now_ms) is None:
-            await drafts.remove(name)
-
-
-async def _sweep_blobs(opened: _Opened, layout: RootLayout, now_ms: int) -> None:
-    """Remove staged blobs that were never committed, and garbage, after their grace periods.
-
-    Garbage waits for the next sweep while a backup is being made: the backup may need it.
-    """
-    unclaimed_ms = now_ms - STAGED_GRACE_MS
-    await opened.blobs.remove_drafts(before_ms=unclaimed_ms)
-    await opened.writer.run(
-        partial(maintenance.discard_unclaimed_blobs, staged_before_ms=unclaimed_ms)
-    )
-    find = partial(maintenance.find_garbage, dropped_before_ms=now_ms - GARBAGE_GRACE_MS)
-    # Files first, then rows: after a crash in between, rows refer to missing files, which is
-    # harmless, whereas files without a row would never be removed.
-    while blobs := await opened.writer.run(find):
-        async with removal_turn(layout.removal_hold) as is_allowed:
-            if not is_allowed:
-                return
-            await opened.blobs.remove(blobs)
-        await opened.writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))

@@ -1,0 +1,173 @@
+"""Staging bodies: small ones stay in memory, large ones become blobs that are recorded before their
+files exist.
+
+The engine records blobs (:class:`BlobLedger`), so that none is ever forgotten; the bytes are kept
+elsewhere (``local.py``). A blob belongs to one resource, so the copy of a resource needs a blob of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.blobs.local import LocalBlobs
+from podstead.storage.records import (
+    BlobId,
+    Body,
+    Entry,
+    EntryId,
+    InlineBody,
+    Metadata,
+    StagedBlob,
+)
+from podstead.storage.removal_hold import removal_turn
+from podstead.storage.uploads import UPLOADS
+
+GARBAGE_GRACE_MS: Final = 10 * 60 * 1000
+"""How long a replaced blob is kept for responses that are still being sent."""
+
+STAGED_GRACE_MS: Final = 60 * 60 * 1000
+"""How long a draft may stop growing, or a staged blob wait for its write."""
+
+DEFAULT_INLINE_BODY_BYTES: Final = 64 * 1024
+
+
+class BlobLedger(Protocol):
+    """The engine's record of blobs. Each method is one transaction and raises StorageError."""
+
+    async def record(self, blobs: Sequence[BlobId]) -> None:
+        """Record blobs that a write may use."""
+
+    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
+        """Make garbage of those of the blobs that no write has used, and return them."""
+
+    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
+        """Make garbage of blobs that were recorded before that time and never used."""
+
+    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
+        """Some of the blobs that have been garbage since before that time."""
+
+    async def forget(self, blobs: Sequence[BlobId]) -> None:
+        """Forget garbage whose files have been removed, and end its charges."""
+
+
+class BodyStaging:
+    """Receives bodies for writes, and removes what no write needs any more."""
+
+    def __init__(
+        self, blobs: LocalBlobs, ledger: BlobLedger, *, inline_body_bytes: int, removal_hold: Path
+    ) -> None:
+        """Bodies of at most ``inline_body_bytes`` do not become blobs.
+
+        No garbage is removed while a backup holds ``removal_hold`` (``removal_hold.py``).
+        """
+        self._blobs = blobs
+        self._ledger = ledger
+        self._inline_body_bytes = inline_body_bytes
+        self._removal_hold = removal_hold
+
+    async def stage(self, content: bytes | AsyncIterator[bytes]) -> Body:
+        """Receive a body, as a whole or in chunks. Raises StorageError."""
+        if isinstance(content, bytes):
+            if len(content) <= self._inline_body_bytes:
+                return InlineBody(content)
+            return await self._stage_blob(content, _nothing())
+        # The length may be unknown, so every body starts in memory.
+        head = bytearray()
+        async for chunk in content:
+            head += chunk
+            if len(head) > self._inline_body_bytes:
+                return await self._stage_blob(bytes(head), content)
+        return InlineBody(bytes(head))
+
+    async def _stage_blob(self, head: bytes, rest: AsyncIterator[bytes]) -> StagedBlob:
+        async with self._blobs.draft() as draft:
+            await draft.append(head)
+            async for chunk in rest:
+                await draft.append(chunk)
+            await draft.sync()
+            # Recorded before the file gets its final name, so that a crash cannot leave a file that
+            # is never removed.
+            await self._ledger.record([draft.blob])
+            try:
+                await draft.publish()
+            except BaseException:
+                await self.discard([draft.blob])
+                raise
+        return StagedBlob(draft.blob, draft.size_bytes)
+
+    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
+        """Stage the content of the draft of an upload. Raises StorageError."""
+        if size_bytes <= self._inline_body_bytes:
+            return InlineBody(await self._blobs.uploads.read(draft, size_bytes))
+        blob = await self._blobs.name_upload(draft)
+        await self._ledger.record([blob])
+        try:
+            await self._blobs.publish_upload(draft, blob)
+        except BaseException:
+            await self.discard([blob])
+            raise
+        return StagedBlob(blob, size_bytes)
+
+    async def stage_copies(
+        self, resources: Sequence[Metadata]
+    ) -> Mapping[ResourcePath, StagedBlob]:
+        """Stage a copy of the blob of each resource. Raises StorageError, and has staged none
+        then."""
+        originals = {each.path: (each.blob, each.size_bytes) for each in resources if each.blob}
+        if not originals:
+            return {}
+        names = {path: (blob, self._blobs.name_copy(blob)) for path, (blob, _) in originals.items()}
+        copies = [copy for _, copy in names.values()]
+        await self._ledger.record(copies)
+        try:
+            await self._blobs.copy(names.values())
+        except BaseException:
+            await self.discard(copies)
+            raise
+        return {path: StagedBlob(names[path][1], size) for path, (_, size) in originals.items()}
+
+    async def discard(self, blobs: Sequence[BlobId]) -> None:
+        """Remove those of the blobs that are still staged. Raises StorageError."""
+        # Their write may have been committed although the caller failed.
+        await self._blobs.remove(await self._ledger.discard(blobs))
+
+    async def sweep(self, *, now_ms: int) -> None:
+        """Remove staged blobs that were never committed, and garbage, after their grace periods.
+
+        Garbage waits for the next sweep while a backup is being made: the backup may need it.
+        Raises StorageError.
+        """
+        unclaimed_ms = now_ms - STAGED_GRACE_MS
+        await self._blobs.remove_drafts(before_ms=unclaimed_ms)
+        await self._ledger.discard_unclaimed(staged_before_ms=unclaimed_ms)
+        # Files first, then rows: after a crash in between, rows refer to missing files, which is
+        # harmless, whereas files without a row would never be removed.
+        while blobs := await self._ledger.find_garbage(dropped_before_ms=now_ms - GARBAGE_GRACE_MS):
+            async with removal_turn(self._removal_hold) as is_allowed:
+                if not is_allowed:
+                    return
+                await self._blobs.remove(blobs)
+            await self._ledger.forget(blobs)
+
+    async def sweep_uploads(
+        self, read_entry: Callable[[EntryId], Awaitable[Entry | None]], *, now_ms: int
+    ) -> None:
+        """Remove the drafts of uploads that were finished, cancelled, or given up.
+
+        Raises StorageError.
+        """
+        drafts = self._blobs.uploads
+        for name in await drafts.list(before_ms=now_ms - STAGED_GRACE_MS):
+            if await read_entry(UPLOADS.entry_of(name)) is None:
+                await drafts.remove(name)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """No chunks."""
+    chunks: tuple[bytes, ...] = ()
+    for chunk in chunks:
+        yield chunk
