@@ -73,6 +73,7 @@ def _configuration(folder: Path, **changes: str) -> Path:
     for name, value in here.items():
         text = text.replace(f'{name} = "{settings.get(name)}"', f'{name} = "{value}"')
     path = folder / "podstead.toml"
+    text += '\nadmin-listen = "off"\n'
     path.write_text(text.replace(f"port = {settings['port']}", "port = 0"))
     return path
 

@@ -163,6 +163,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "PODSTEAD_PORT": str(secrets.choice(range(20_000, 32_000))),
         "PODSTEAD_ROOT": str(tmp_path / "data"),
+        "PODSTEAD_ADMIN_LISTEN": "off",
     }
 
 

@@ -102,7 +102,7 @@ class Stage:
 async def stage() -> AsyncIterator[Stage]:
     pair = read_key_pair(Settings(ssl_cert=CERTIFICATE, ssl_key=KEY))
     assert pair is not None
-    with private_folder() as folder:
+    with private_folder("webid-tls") as folder:
         stage = Stage(folder, ServerContext(pair))
         yield stage
         await stage.close()

@@ -129,10 +129,10 @@ def run_process(
 
 
 def clean_environment() -> dict[str, str]:
-    """Without settings, except that a server has one worker unless a test asks for more: tests run
-    in parallel, and most are about what one worker does."""
+    """Without settings, except that a server has one worker and no private address unless a test
+    asks for more: tests run in parallel, and most are about what one worker does."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PODSTEAD_")}
-    return {**kept, "PODSTEAD_WORKERS": "1"}
+    return {**kept, "PODSTEAD_WORKERS": "1", "PODSTEAD_ADMIN_LISTEN": "off"}
 
 
 def _can_fork(command: Sequence[str], environment: Mapping[str, str]) -> bool:

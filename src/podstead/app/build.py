@@ -18,6 +18,9 @@ from podstead.app.documents import build_documents
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
+from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.readings import WorkerReadings
+from podstead.app.monitoring.worker_answers import worker_answers
 from podstead.app.pod_account_pages import AccountPageParts
 from podstead.app.pod_pages import FileParts, build_pod_pages
 from podstead.app.registration import build_registration
@@ -56,6 +59,7 @@ from podstead.web.favicon_endpoint import FaviconEndpoint
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.routes import asset_route
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
+from podstead.web.request_counts import RequestCounts
 from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.resource_responses import Responder
 from podstead.web.response_cache import ResponseCache
@@ -83,8 +87,7 @@ def build_application(
 
     The root must have been prepared and migrated. Raises StorageError if its keys cannot be read.
     """
-    clock = clock or SystemClock()
-    randomness = randomness or SystemRandomness()
+    clock, randomness = clock or SystemClock(), randomness or SystemRandomness()
     base_url = settings.base_url
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
     store = SqliteStore(
@@ -303,6 +306,18 @@ def build_application(
         ),
     )
     parted = Routes((*everywhere, *provider_routes))
+    readings = WorkerReadings(
+        requests=RequestCounts(),
+        responses=ResponseCache(
+            store=store,
+            keys=provider.keys if provider else None,
+            clock=clock,
+            capacity_bytes=settings.rendering_cache_bytes // 4,
+        ),
+        store=store,
+        foreign=foreign,
+        live_updates=live_updates,
+    )
     return Application(
         base_url=base_url,
         routes=Routes(
@@ -327,11 +342,13 @@ def build_application(
         authorities=authorities,
         body_pace=BodyPace(settings.body_idle_timeout_s),
         invalid_credentials=invalid_credentials,
-        responses=ResponseCache(
+        responses=readings.responses,
+        requests=readings.requests,
+        answers=worker_answers(
+            settings,
+            readings=readings,
+            checks=WorkerChecks(store, space, clock),
             store=store,
-            keys=provider.keys if provider else None,
-            clock=clock,
-            capacity_bytes=settings.rendering_cache_bytes // 4,
         ),
         lifespan=Life(
             store=store,

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 from urllib.parse import urlsplit
 
 from podstead import __version__
+from podstead.app.monitoring.stored_facts import read_stored_facts
 from podstead.config import Settings
 from podstead.idp.administration.slow_requests import SlowRequests
-from podstead.idp.records import ACCOUNTS
 from podstead.notifications.channels import CHANNELS
 from podstead.notifications.webhook_records import WEBHOOKS
-from podstead.storage.disk_space import read_disk_usage
-from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.web.idp.console.health_page import FailedWebhook, Health
 
-_MAX_COUNTED = 1_000_000
 _MAX_WEBHOOKS = 10_000
 _MAX_SHOWN = 100
 
@@ -33,22 +29,19 @@ class ServerHealth:
 
     async def read(self) -> Health:
         """Raises StorageError."""
-        store = self._records.store
-        layout = RootLayout(self._settings.root)
-        disk = await asyncio.to_thread(read_disk_usage, layout.root)
-        pods = await store.list_pods()
+        facts = await read_stored_facts(self._settings, self._records.store)
         failed, retrying, given_up = await self._webhooks()
         return Health(
             versions=(("Podstead", __version__), ("Python", platform.python_version())),
             started_ms=self._started_ms,
             workers=self._settings.workers or 1,
-            disk_total_bytes=disk.total_bytes,
-            disk_free_bytes=disk.free_bytes,
-            database_bytes=_size(layout),
-            pods=len(pods),
-            accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
-            used_bytes=sum([await store.used_bytes(pod.name) for pod in pods[:_MAX_WEBHOOKS]]),
-            channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
+            disk_total_bytes=facts.disk.total_bytes,
+            disk_free_bytes=facts.disk.free_bytes,
+            database_bytes=facts.database_bytes,
+            pods=facts.pods.pods,
+            accounts=facts.accounts,
+            used_bytes=facts.pods.used_bytes,
+            channels=facts.channels,
             retrying=retrying,
             given_up=given_up,
             failed=failed,
@@ -79,9 +72,3 @@ class ServerHealth:
                 )
             )
         return failed, retrying, given_up
-
-
-def _size(layout: RootLayout) -> int:
-    """The size of the database with its log."""
-    files = (layout.database, layout.database.with_name(layout.database.name + "-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())

@@ -86,6 +86,16 @@ class LiveUpdates:
         """The streams of changes over HTTP."""
         return self._channels.streams
 
+    @property
+    def open_sockets(self) -> int:
+        """How many WebSockets and streams are open."""
+        return self._sockets.count
+
+    @property
+    def hub(self) -> Hub:
+        """What delivers changes to subscribers."""
+        return self._hub
+
     def start(self) -> None:
         """Begin to send webhooks. The store must be open."""
         self._channels.webhooks.start()

@@ -23,6 +23,7 @@ COMMON_SETTINGS = (
     "port",
     "base-url",
     "workers",
+    "admin-listen",
     "config",
     "log-level",
     "registration",
@@ -112,6 +113,8 @@ def summary(settings: Settings, *, pid: int) -> str:
         "pods": _pods(settings),
         "tokens": _tokens(settings),
     }
+    if settings.admin_listen is not None:
+        lines["metrics"] = f"http://{settings.admin_listen}/metrics"
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.issuer}/idp/login"
     if settings.webid_tls:

@@ -62,6 +62,18 @@ class Secret:
     octets: bytes = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """Where to listen: a host name or IP address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
 def integer(minimum: int, maximum: int = _MAX_INTEGER) -> ValueType[int]:
     """An integer between bounds, both included."""
 
@@ -188,6 +200,21 @@ def _decode_octets(text: str) -> bytes:
         raise ValueError from error
 
 
+_OFF = "off"
+_PORTS = range(65536)
+
+
+def _parse_listen_address(text: str) -> ListenAddress | None:
+    if text.lower() == _OFF:
+        return None
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) not in _PORTS:
+        raise ValueError(text)
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise ValueError(text)
+    return ListenAddress(_parse_host(host.strip("[]")), int(port))
+
+
 SWITCH = ValueType("", "must be true or false", _parse_switch, bool)
 FILE = ValueType("FILE", "must be the path of a file", _parse_path)
 FOLDER = ValueType("FOLDER", "must be the path of a folder", _parse_path)
@@ -204,6 +231,11 @@ HOST = ValueType(
     "must be a host name or an IP address without brackets or port, such as localhost, or 0.0.0.0 "
     "for all IPv4 addresses of this machine",
     _parse_host,
+)
+LISTEN_ADDRESS: ValueType[ListenAddress | None] = ValueType(
+    "HOST:PORT|off",
+    "must be a host name or an IP address with a port, such as 127.0.0.1:9090, or off",
+    _parse_listen_address,
 )
 DOMAIN = ValueType(
     "NAME",

@@ -37,6 +37,10 @@ class BoundedCache(Generic[_Key, _Value]):
         self._entries.move_to_end(key)
         return entry.value
 
+    def values(self) -> list[_Value]:
+        """All values."""
+        return [entry.value for entry in self._entries.values()]
+
     def put(self, key: _Key, value: _Value, *, weight: int = 1) -> None:
         """Keep the value; one heavier than the whole cache is not kept."""
         self.discard(key)

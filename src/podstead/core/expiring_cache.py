@@ -26,6 +26,10 @@ class ExpiringCache(Generic[_Key, _Value]):
         entry = self._entries.get(key)
         return entry[0] if entry is not None and now_ms < entry[1] else None
 
+    def values(self, now_ms: int) -> list[_Value]:
+        """The values that have not expired."""
+        return [value for value, until_ms in self._entries.values() if now_ms < until_ms]
+
     def put(self, key: _Key, value: _Value, *, expires_at_ms: int, weight: int = 1) -> None:
         """Keep the value until it expires; one heavier than the whole cache is not kept."""
         self._entries.put(key, (value, expires_at_ms), weight=weight)

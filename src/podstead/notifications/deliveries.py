@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from podstead.core.clock import Clock
@@ -55,6 +55,13 @@ class Watcher(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(slots=True)
+class DeliveryTally:
+    """How many notifications have been put into the queues of watches, for metrics."""
+
+    delivered: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Delivering:
     """What all deliveries of a worker share; ``state_of`` returns the entity tag of a resource,
@@ -63,6 +70,7 @@ class Delivering:
     readers: Readers
     clock: Clock
     state_of: Callable[[Metadata], str]
+    tally: DeliveryTally = field(default_factory=DeliveryTally)
 
 
 class Deliveries:
@@ -144,6 +152,7 @@ class Deliveries:
                     watcher.close()
                     watcher.queue.put(WatchEnded(self._topic, ending))
                 told += 1
+                self._with.tally.delivered += 1
                 if told % _SENDS_AT_ONCE == 0:
                     await asyncio.sleep(0)
 

@@ -62,6 +62,16 @@ class Hub:
         self._watches: set[Watch] = set()
         self._closed = False
 
+    @property
+    def watch_count(self) -> int:
+        """How many watches are open."""
+        return len(self._watches)
+
+    @property
+    def delivered(self) -> int:
+        """How many notifications were passed on to watches so far, one for each watch."""
+        return self._delivering.tally.delivered
+
     async def newest_sequence(self) -> int:
         """The sequence number of the newest change, delivered or not. Raises StorageError."""
         return await self._log.newest_sequence()

@@ -62,6 +62,13 @@ class CircuitBreaker:
         """Record that the origin responded."""
         self._failures.discard(circuit)
 
+    def open_circuits(self, now_ms: int) -> int:
+        """The number of circuits of which nothing is fetched at this moment."""
+        return sum(
+            each.failures >= self._max_failures and now_ms < each.stopped_until_ms
+            for each in self._failures.values(now_ms)
+        )
+
     def _remember(self, circuit: Circuit, failures: int, now_ms: int) -> None:
         self._failures.put(
             circuit,

@@ -41,6 +41,7 @@ from podstead.outbound.errors import (
 )
 from podstead.outbound.foreign_documents import FetchedDocument
 from podstead.outbound.guard import Guard
+from podstead.outbound.outcomes import Outcomes
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
 from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import RemoteResponse, exchange
@@ -95,6 +96,7 @@ class Fetcher:
         self._limits = limits
         self._slots = FetchSlots()
         self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
+        self.outcomes = Outcomes()
 
     async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         """Fetch the document at the URL; a fragment is ignored. Raises FetchFailed.
@@ -113,6 +115,10 @@ class Fetcher:
             task.add_done_callback(partial(self._finished, flight))
         return await _joined(task)
 
+    def open_circuits(self) -> int:
+        """The number of origins, for one purpose each, that are not contacted at this moment."""
+        return self._circuit.open_circuits(self._clock.now_ms())
+
     async def close(self) -> None:
         """Stop the fetches in progress; they raise Unreachable."""
         flights = list(self._flights.values())
@@ -122,7 +128,10 @@ class Fetcher:
 
     def _finished(self, flight: _Flight, task: asyncio.Task[FetchedDocument]) -> None:
         del self._flights[flight]
-        failure = None if task.cancelled() else task.exception()
+        if task.cancelled():
+            return
+        failure = task.exception()
+        self.outcomes.note(flight[1].purpose, failure)
         # That an origin was not contacted says nothing about the document.
         if isinstance(failure, FetchFailed) and not isinstance(failure, CircuitOpen | Congested):
             # A copy has no traceback, which would keep entire bodies in memory.

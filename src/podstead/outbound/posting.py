@@ -17,10 +17,11 @@ from functools import partial
 from podstead.core.requester import requester
 from podstead.outbound.bodies import read_body
 from podstead.outbound.circuit_breaker import Circuit
-from podstead.outbound.errors import TooSlow
+from podstead.outbound.errors import FetchFailed, TooSlow
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
+from podstead.outbound.outcomes import Outcomes
 from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import RemoteResponse, exchange
 from podstead.outbound.urls import Origin
@@ -58,6 +59,7 @@ class Poster:
         self._tls = tls
         self._limits = limits
         self._slots = FetchSlots()
+        self.outcomes = Outcomes()
 
     async def check(self, url: str) -> None:
         """Raises Refused if the text of the URL shows that nothing may be sent to it."""
@@ -91,6 +93,18 @@ class Poster:
 
     @asynccontextmanager
     async def _sending(
+        self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
+    ) -> AsyncIterator[RemoteResponse]:
+        try:
+            async with self._exchanged(url, content, headers, purpose) as response:
+                yield response
+        except FetchFailed as failure:
+            self.outcomes.note(purpose, failure)
+            raise
+        self.outcomes.note(purpose, None)
+
+    @asynccontextmanager
+    async def _exchanged(
         self, url: str, content: bytes, headers: Mapping[str, str], purpose: Purpose
     ) -> AsyncIterator[RemoteResponse]:
         target = self._guard.admit(url)

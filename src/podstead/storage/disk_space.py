@@ -108,7 +108,7 @@ class DiskSpace:
             space = read_disk_usage(self._root)
         except OSError:
             return False  # the write itself will fail
-        floor_bytes = self._floor_bytes(space)
+        floor_bytes = self.floor_bytes(space)
         if not floor_bytes:
             return False
         # Space that the reserve has released is not available for new content.
@@ -125,7 +125,8 @@ class DiskSpace:
         except OSError:
             return 0
 
-    def _floor_bytes(self, space: DiskUsage) -> int:
+    def floor_bytes(self, space: DiskUsage) -> int:
+        """The free space below which nothing new is stored."""
         if self._min_free_bytes is not None:
             return self._min_free_bytes
         return min(DEFAULT_FLOOR_BYTES, space.total_bytes // DEFAULT_FLOOR_SHARE)
@@ -178,7 +179,7 @@ class DiskSpace:
             space = read_disk_usage(self._root)
             held_bytes = self._held_bytes()
             missing_bytes = _reserve_bytes(space) - held_bytes
-            spare_bytes = space.free_bytes - (0 if even_if_low else self._floor_bytes(space))
+            spare_bytes = space.free_bytes - (0 if even_if_low else self.floor_bytes(space))
             if missing_bytes > 0 and (spare_bytes >= missing_bytes or even_if_low):
                 _allocate(self._reserve, held_bytes + min(missing_bytes, max(spare_bytes, 0)))
         except OSError:

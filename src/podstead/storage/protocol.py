@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -22,6 +23,7 @@ from podstead.storage.records import (
     Metadata,
     PodRecord,
     PodRemoval,
+    PodTotals,
     StagedBlob,
     TokenRecord,
     Version,
@@ -213,6 +215,10 @@ class PodRegistry(Protocol):
         """The bytes that a pod is charged for (``storage/quota.py``): its resources, its replaced
         and deleted blobs until they are removed, and its charges; 0 if there is no such pod."""
 
+    async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
+        """Sums over all pods. ``default_quota_bytes`` is the quota of each pod that has none of its
+        own; 0 for none. Raises StorageError."""
+
     async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
         """Set a named charge of the storage with that root container, for data outside resources.
 
@@ -371,6 +377,9 @@ class Store(
 
         Raises StorageError.
         """
+
+    def commit_figures(self) -> CommitFigures:
+        """What this process has committed so far. Raises StorageError."""
 
     async def sweep(self, *, now_ms: int) -> None:
         """Remove what is no longer needed, and return free pages to the file system.

@@ -222,6 +222,16 @@ class PodRecord(Value):
     quota_bytes: int | None = None
 
 
+class PodTotals(Value):
+    """Sums over all pods. ``quota_bytes`` is the sum of the quotas of those that have one, and
+    ``nearly_full`` the number of pods that use at least nine tenths of theirs."""
+
+    pods: int
+    used_bytes: int
+    quota_bytes: int
+    nearly_full: int
+
+
 class PodQuota(Value):
     """Set the quota of a pod of its own; ``None`` for that of the settings."""
 

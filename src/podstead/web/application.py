@@ -48,6 +48,7 @@ from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, read_request
+from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.resource_responses import options_response
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
@@ -65,6 +66,7 @@ _ON_EVERY_RESPONSE: Headers = [
     (b"referrer-policy", b"no-referrer"),
 ]
 _FULL_DISK_LOG_PERIOD_MS = 60_000
+_SWITCHED = 101
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -84,6 +86,7 @@ class Lifespan:
 SLOW_REQUEST_S: Final = 1.0
 """A request whose response begins later is a slow one."""
 
+Answers = Callable[[str], Awaitable[bytes]]
 SlowRequestListener = Callable[[str, str, int, int], None]
 """Called with the method, the path, the status, and how long the request took in milliseconds."""
 
@@ -109,12 +112,15 @@ class Application:
         certificates: ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
         slow_request: SlowRequestListener | None = None,
+        requests: RequestCounts | None = None,
+        answers: Answers | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
         if they are accepted. ``provider_routes`` has the routes of an identity provider with its
         own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
-        requests whose responses begin late."""
+        requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
+        what the main process asks about this worker."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -132,6 +138,8 @@ class Application:
         self._git = git
         self._certificates = certificates
         self._slow_request = slow_request
+        self.requests = requests or RequestCounts()
+        self._answers = answers
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -148,6 +156,10 @@ class Application:
         else:
             await self._connect(scope, receive, send)
 
+    async def answer(self, question: str) -> bytes:
+        """The answer to a question of the main process about this worker."""
+        return b"" if self._answers is None else await self._answers(question)
+
     async def drain(self) -> None:
         """End sockets and streams, which would stay open otherwise, because the worker is
         stopping."""
@@ -158,7 +170,7 @@ class Application:
         await receive()
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
-
+        route = UNREADABLE
         try:
             request = await read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
@@ -167,13 +179,16 @@ class Application:
             service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
                 raise NotFound("There is no WebSocket at this URL")
+            route = service.label
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
             await service.socket(socket, request, agent)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             refused = self._answer_to(error, scope)
         else:
+            self.requests.count(route, scope["method"], _SWITCHED)
             return
+        self.requests.count(route, scope["method"], refused.status)
         with contextlib.suppress(SocketClosed):
             if socket.is_accepted:
                 await socket.close(websocket.INTERNAL_ERROR)
@@ -184,27 +199,20 @@ class Application:
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         key = self._responses.key(scope)
         if key is None:
-            return await self._timed(scope, receive)
+            return await self._make(scope, receive)
         response = self._responses.get(key)
         if response is None:
-            response = await self._timed(scope, receive)
+            response = await self._make(scope, receive)
             self._responses.keep(key, response)
-        return response
-
-    async def _timed(self, scope: Scope, receive: Receive) -> Response:
-        if self._slow_request is None:
-            return await self._make(scope, receive)
-        began_s = monotonic()
-        response = await self._make(scope, receive)
-        took_s = monotonic() - began_s
-        if took_s >= SLOW_REQUEST_S:
-            method, path = scope["method"], scope["path"]
-            self._slow_request(method, path, response.status, round(took_s * 1000))
+        elif response.tally is not None:
+            response.tally.cached += 1
         return response
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:
+        began_s = monotonic()
         sharing = Sharing.REFLECTED
         asked: GitRequest | None = None
+        route = UNREADABLE
         try:
             request = await read_request(
                 scope,
@@ -216,15 +224,26 @@ class Application:
             set_requester(address_key(request.client_address), request.client_address)
             routes = self._routes_at(request.host)
             service = routes.service(request.path)
+            route = RESOURCES if service is None else service.label
             if service is not None:
                 sharing = service.sharing
             elif self._git is not None and routes is self.routes and not is_reserved(request.path):
                 asked = git_request(request.method, request.path, request.query)
+                route = RESOURCES if asked is None else GIT
             response = await self._answer(request, routes, service, asked)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
+        self._note(route, scope, response, monotonic() - began_s)
         return response
+
+    def _note(self, route: str, scope: Scope, response: Response, took_s: float) -> None:
+        """Note that a request was answered."""
+        method, status = scope["method"], response.status
+        counted = method if method in _KNOWN_METHODS else OTHER_METHOD
+        response.tally = self.requests.note(route, counted, status, took_s)
+        if took_s >= SLOW_REQUEST_S and self._slow_request is not None:
+            self._slow_request(method, scope["path"], status, round(took_s * 1000))
 
     def _answer_to(self, error: Exception, scope: Scope, *, to_git: bool = False) -> Response:
         """The response to a request that failed. Errors of the server are logged."""

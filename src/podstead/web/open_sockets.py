@@ -37,6 +37,11 @@ class OpenSockets:
         self._all_closed = asyncio.Event()
         self._stopping = False
 
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._queues)
+
     @contextmanager
     def admit(self, client_address: str, agent: Identity | None) -> Iterator[SubscriberQueue]:
         """The queue of a new socket, which is closed when the context ends. Raises RateLimited."""

@@ -16,6 +16,7 @@ from podstead.core.conditional import Conditions, PreconditionResult, evaluate_r
 from podstead.core.ranges import ByteRange
 from podstead.storage.protocol import OpenBody
 from podstead.web.asgi import Headers
+from podstead.web.request_counts import Tally
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
 HeaderField = tuple[bytes, bytes]
@@ -34,7 +35,8 @@ class Response(msgspec.Struct):
     ``valid_until_s`` is the time (Unix seconds) at which the credential of the request expires, or
     must be verified again, and the same request may get another response, ``None`` for never.
     ``of_stored_state`` is true if the response depends on the request and the stored state alone.
-    ``vary`` lists the request headers that the response depends on (P-28).
+    ``vary`` lists the request headers that the response depends on (P-28). ``tally`` counts the
+    response whenever it is sent again from the cache.
     """
 
     status: int
@@ -45,6 +47,7 @@ class Response(msgspec.Struct):
     valid_until_s: int | None = None
     of_stored_state: bool = False
     vary: bytes = VARY
+    tally: Tally | None = None
 
 
 def content_response(

@@ -80,6 +80,8 @@ class ResponseCache:
         self._used_bytes = 0
         self._mark: tuple[int, ...] | None = None
         self._entries: OrderedDict[ResponseKey, _Kept] = OrderedDict()
+        self.misses = 0
+        """How many requests that have a key were not answered from the cache."""
 
     def key(self, scope: Scope) -> ResponseKey | None:
         """The key of a request, ``None`` if its response is never cached."""
@@ -115,6 +117,7 @@ class ResponseCache:
         If there has been a commit since, nothing is cached: the response may be that of the state
         before the commit.
         """
+        self.misses += 1
         body = response.body
         if not response.of_stored_state or not isinstance(body, bytes):
             return
@@ -127,6 +130,11 @@ class ResponseCache:
         while self._used_bytes > self._capacity_bytes:
             _, dropped = self._entries.popitem(last=False)
             self._used_bytes -= dropped.size_bytes
+
+    @property
+    def used_bytes(self) -> int:
+        """The approximate memory of all entries."""
+        return self._used_bytes
 
     def _mark_now(self) -> tuple[int, ...] | None:
         marks = []

@@ -23,6 +23,7 @@ from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
 _REST = "/{path...}"
+_DESCRIPTION = "storage description"
 _DESCRIPTION_SUFFIX = storage_description_of(ResourcePath("/"))
 """What the path of every storage's description ends in; nearly all paths are told apart by it."""
 
@@ -46,7 +47,7 @@ class Route:
     which the first is reserved, and ``/{path...}`` matches every path that begins with the two; the
     endpoint finds the rest, with its escapes, by :func:`rest_of_path`. ``socket`` serves the
     WebSockets that are opened at the path. ``options`` are header fields of the response to
-    OPTIONS.
+    OPTIONS. ``name`` stands for the path in metrics if the path is that of one request.
     """
 
     path: ResourcePath
@@ -55,6 +56,12 @@ class Route:
     sharing: Sharing = Sharing.REFLECTED
     socket: SocketEndpoint | None = None
     options: tuple[HeaderField, ...] = ()
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What metrics call the route; one of a fixed number of texts."""
+        return self.name or self.path
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -117,7 +124,7 @@ class Routes:
         if path.endswith(_DESCRIPTION_SUFFIX) and self.storage_description:
             root = storage_root(path)
             if root is not None and path == storage_description_of(root) and not is_reserved(path):
-                return Route(path, self.storage_description, Access.PUBLIC)
+                return Route(path, self.storage_description, Access.PUBLIC, name=_DESCRIPTION)
         exact = self._by_path.get(path)
         if exact is not None or not is_reserved(path):
             return exact

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from podstead.storage.records import PodRecord, PodRemoval, TokenRecord, TokenRevocation
+from podstead.storage.records import (
+    PodQuota,
+    PodRecord,
+    PodRemoval,
+    PodTotals,
+    TokenRecord,
+    TokenRevocation,
+)
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     Engine,
@@ -39,6 +46,22 @@ class RegistrySuite:
         store = await engine.open_store()
         await commit(store, write(records=[_pod("carol"), _pod("Alice"), _pod("bob")]))
         assert [pod.name for pod in await store.list_pods()] == ["Alice", "bob", "carol"]
+
+    async def test_pods_are_added_up(self, engine: Engine) -> None:
+        """With their own quotas, or that of the settings; 0 stands for none."""
+        store = await engine.open_store()
+        assert await store.pod_totals(default_quota_bytes=0) == PodTotals(0, 0, 0, 0)
+        await commit(store, write(records=[_pod("alice"), _pod("bob"), _pod("carol")]))
+        await commit(store, write(put("/alice/"), put("/alice/a.txt", b"x" * 1000)))
+        used_bytes = await store.used_bytes("alice")
+        assert await store.pod_totals(default_quota_bytes=0) == PodTotals(3, used_bytes, 0, 0)
+        quotas = [PodQuota("alice", used_bytes * 10 // 9 + 1), PodQuota("bob", 0)]
+        await commit(store, write(records=quotas))
+        quota_bytes = used_bytes * 10 // 9 + 1
+        totals = await store.pod_totals(default_quota_bytes=7)
+        assert totals == PodTotals(3, used_bytes, quota_bytes + 7, 0)
+        await commit(store, write(records=[PodQuota("alice", used_bytes * 10 // 9)]))
+        assert (await store.pod_totals(default_quota_bytes=7)).nearly_full == 1
 
     async def test_a_token_is_found_by_its_id(self, engine: Engine) -> None:
         store = await engine.open_store()

@@ -25,7 +25,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_names_of_sockets_are_in_memory(memory: Path) -> None:
     """On a disk, each new connection would take a tenth of a millisecond longer."""
-    with private_folder() as folder:
+    with private_folder("webid-tls") as folder:
         assert folder.parent == memory
         assert folder.stat().st_mode & 0o777 == 0o700
     assert list(memory.iterdir()) == []
@@ -35,12 +35,12 @@ def test_the_operator_can_choose_another_place(
     memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with private_folder() as folder:
+    with private_folder("webid-tls") as folder:
         assert folder.parent == tmp_path
     assert list(memory.iterdir()) == []
 
 
 def test_without_room_in_memory_the_usual_place_is_used(memory: Path, tmp_path: Path) -> None:
     memory.rmdir()
-    with private_folder() as folder:
+    with private_folder("webid-tls") as folder:
         assert folder.parent == tmp_path

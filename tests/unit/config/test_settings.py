@@ -132,6 +132,7 @@ def example(row: Row[Any]) -> str:
     return {
         "host": "pods.example",
         "operator-contact": "help@pods.example",
+        "admin-listen": "[::1]:9091",
         "log-level": "debug",
         "log-format": "json",
         "registration": "closed",
@@ -165,6 +166,22 @@ def test_repeated_settings_are_repeated_options_separated_words_or_lists(toml: T
         assert read(environment={"PODSTEAD_TRUSTED_PROXY": text}).trusted_proxies == expected
     file = toml('trusted-proxy = ["10.0.0.0/8", "::1"]\n')
     assert read(file).trusted_proxies == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("127.0.0.1:9090", "127.0.0.1:9090"), ("[::1]:0", "[::1]:0"), ("Metrics:80", "metrics:80")],
+)
+def test_a_private_address_is_a_host_with_a_port(text: str, shown: str) -> None:
+    assert str(read({"admin_listen": text}).admin_listen) == shown
+    assert read({"admin_listen": "off"}).admin_listen is None
+
+
+@pytest.mark.parametrize(
+    "text", ["9090", ":9090", "localhost", "::1:9090", "a:70000", "a:-1", "a:"]
+)
+def test_a_private_address_needs_both(text: str) -> None:
+    assert "must be a host name or an IP address with a port" in refusal({"admin_listen": text})
 
 
 def test_paths_start_from_where_they_are_written(toml: Toml, tmp_path: Path) -> None:

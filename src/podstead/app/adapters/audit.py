@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from typing import ClassVar
 
 from podstead.core.requester import requester_address
 from podstead.idp.audit import AuditEvent
@@ -23,11 +25,14 @@ _NOTABLE = frozenset(
 
 
 class LogAudit:
-    """Implements Audit of ``idp.audit``."""
+    """Implements Audit of ``idp.audit``, and counts the events of this process."""
+
+    counts: ClassVar[Counter[AuditEvent]] = Counter()
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
         """Log an event, with the id of its account, if any, and the address of the client whose
         request caused it."""
+        self.counts[event] += 1
         level = logging.WARNING if event in _NOTABLE else logging.INFO
         named = {"account": account_id, "client_address": requester_address()}
         known = {name: value for name, value in named.items() if value is not None}

@@ -7,6 +7,7 @@ this module does not import it. A server imports it before it starts (``preload`
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -70,6 +71,17 @@ class ForeignDocuments:
         """Send the content to a provider and return the response. Raises OutboundError."""
         with self._blocked.noting(url):
             return await self._outbound().poster.ask(url, content, headers)
+
+    def outcomes(self) -> Mapping[tuple[Purpose, str], int]:
+        """How many requests had which outcome (``podstead.outbound.outcomes``)."""
+        if self._set_up is None:
+            return {}
+        fetched, posted = self._set_up.fetcher.outcomes, self._set_up.poster.outcomes
+        return Counter(fetched.counts()) + Counter(posted.counts())
+
+    def open_circuits(self) -> int:
+        """The number of circuits that are open."""
+        return 0 if self._set_up is None else self._set_up.fetcher.open_circuits()
 
     async def close(self) -> None:
         """Cancel the requests in progress."""

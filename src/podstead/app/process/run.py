@@ -8,6 +8,7 @@ from functools import partial
 
 from podstead.app.adapters.root import prepared_root
 from podstead.app.git import check_git
+from podstead.app.process.admin import opened_admin
 from podstead.app.process.cores import usable_cores
 from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.listening import chosen_port, closing_all, open_listeners
@@ -39,7 +40,16 @@ def run_server(
     check_git(settings)
     listeners = open_listeners(settings, workers)
     settings = settings.listening_on(chosen_port(listeners))
-    with closing_all(listeners), prepared_root(settings):
-        preload(settings)
-        ready = partial(on_ready, settings)
-        return serve(settings, listeners, keys, factory=factory, on_ready=ready)
+    with closing_all(listeners), opened_admin(settings) as admin:
+        address = None if admin is None else admin.address
+        settings = dataclasses.replace(settings, admin_listen=address)
+        with prepared_root(settings):
+            preload(settings)
+            return serve(
+                settings,
+                listeners,
+                keys,
+                factory=factory,
+                on_ready=partial(on_ready, settings),
+                admin=admin,
+            )

@@ -26,6 +26,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 
@@ -34,6 +35,7 @@ from granian.http import HTTP1Settings, HTTP2Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
+from podstead.app.process.admin import Admin, Monitor, serve_admin
 from podstead.app.process.certificate import CertificatePair
 from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.listening import BACKLOG
@@ -62,12 +64,13 @@ def serve(
     *,
     factory: Factory,
     on_ready: Callable[[], None],
+    admin: Admin | None = None,
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
     There is one worker for each of the ``listeners``. ``keys`` are for TLS. ``factory`` builds the
     application, in each worker. ``on_ready`` is called once, in another thread, when all workers
-    answer requests. Raises StartRefused.
+    answer requests. ``admin`` is the private address, if there is one. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers start with the modules loaded here, and share their memory. They also inherit the
@@ -75,12 +78,17 @@ def serve(
     multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
     with _front(keys) as front:
-        equipment = Equipment(settings, factory, listeners, report, front)
+        equipment = Equipment(settings, factory, listeners, report, front, admin)
         server = _Server(equipment, keys)
         with _signals_blocked():
             stop = _Stop(server, listeners)
             start_thread(stop.wait)
-            start_thread(partial(_await_readiness, server, len(listeners), reports, on_ready))
+            ready = on_ready
+            if admin is not None:
+                monitor = Monitor(settings, admin.folder, _Workers(server, stop))
+                start_thread(partial(serve_admin, admin, monitor))
+                ready = partial(_note_readiness, monitor, on_ready)
+            start_thread(partial(_await_readiness, server, len(listeners), reports, ready))
             if keys is not None:
                 start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
             try:
@@ -104,8 +112,13 @@ def _front(keys: ServerKeys | None) -> Iterator[Front | None]:
     if keys is None or keys.context is None:
         yield None
         return
-    with private_folder() as folder:
+    with private_folder("webid-tls") as folder:
         yield Front(keys.context, folder)
+
+
+def _note_readiness(monitor: Monitor, on_ready: Callable[[], None]) -> None:
+    monitor.is_ready = True
+    on_ready()
 
 
 def _load_nothing() -> Callable[..., object]:
@@ -146,6 +159,10 @@ class _Server(MPServer):
         self._content_hash = b"" if keys is None else keys.content_hash
         self._renewed: CertificatePair | None = None
         self._retired: list[WorkerProcess] = []
+        self.late_starts = 0
+        """How many workers have started since all had."""
+        self.planned_starts = 0
+        """How many of these replaced a worker because of a renewed certificate."""
         self.started: queue.SimpleQueue[int] = queue.SimpleQueue()
         """The process ids of the workers that answer requests, as they report them."""
         if keys is not None and keys.pair is not None:
@@ -213,6 +230,7 @@ class _Server(MPServer):
                 logger.error("A worker with the renewed certificate did not start")
             return False
         new.interrupt_by_parent = False
+        self.planned_starts += 1
         old, self.wrks[index] = self.wrks[index], new
         old.terminate()  # type: ignore[no-untyped-call]
         self._retired = [each for each in (*self._retired, old) if _is_alive(each)]
@@ -263,6 +281,26 @@ class _Stop:
             worker.kill()  # type: ignore[no-untyped-call]
 
 
+@dataclass(frozen=True, slots=True)
+class _Workers:
+    """The workers, as the private address shows them."""
+
+    server: _Server
+    stop: _Stop
+
+    def worker_pids(self) -> Sequence[int]:
+        pids = [worker.inner.pid for worker in self.server.wrks if _is_alive(worker)]
+        return [pid for pid in pids if pid is not None]
+
+    @property
+    def restarts(self) -> int:
+        return self.server.late_starts - self.server.planned_starts
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.stop.ending is not None
+
+
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
     """Block the signals in this thread, and in the threads and processes that it starts."""
@@ -283,7 +321,9 @@ def _await_readiness(
         # Only now, because no process may be forked while this thread holds a lock.
         server.respawn_failed_workers = True
         while True:  # workers that have been replaced report as well
-            server.started.put(int(reports.recv_bytes()))
+            pid = int(reports.recv_bytes())
+            server.late_starts += 1
+            server.started.put(pid)
     except EOFError:
         return  # the server has ended
 

@@ -30,9 +30,11 @@ from typing import TYPE_CHECKING, Any
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
+from podstead.app.process.admin import Admin
 from podstead.app.process.connections.packet_filter import PacketFilter
 from podstead.app.process.connections.supervisor import Supervisor, bounds_of
 from podstead.app.process.listening import BACKLOG
+from podstead.app.process.questions import open_questions
 from podstead.app.process.renewal import RENEWAL_SIGNAL, prepare_keys
 from podstead.app.process.tls.front import Front, remove_folder
 from podstead.config import Settings
@@ -67,6 +69,13 @@ class Equipment:
     """The pipe to which a worker writes its process id when it answers requests."""
     front: Front | None
     """The TLS listener that requests client certificates, if it is used."""
+    admin: Admin | None = None
+    """The private address of the main process, if there is one."""
+
+    def folders(self) -> list[Path]:
+        """The folders of the sockets between processes."""
+        parts = (self.front, self.admin)
+        return [part.folder for part in parts if part is not None]
 
 
 def run_worker(
@@ -78,7 +87,9 @@ def run_worker(
     *arguments: Any,  # noqa: ANN401 - handed through
 ) -> None:
     """Run a worker from start to end; granian calls this in the new process."""
-    start_thread(partial(_end_with_parent, equipment.front))
+    start_thread(partial(_end_with_parent, equipment.folders()))
+    if equipment.admin is not None:
+        equipment.admin.listener.close()
     listener = equipment.listeners[worker_id - 1]
     for other in equipment.listeners:
         if other is not listener:
@@ -107,12 +118,12 @@ def start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, daemon=True).start()
 
 
-def _end_with_parent(front: Front | None) -> None:
+def _end_with_parent(folders: Sequence[Path]) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
-        if front is not None:
-            remove_folder(front.folder)
+        for folder in folders:
+            remove_folder(folder)
         os._exit(1)
 
 
@@ -165,7 +176,12 @@ def _load_application(
     answer: Application = partial(supervisor.requests.track, application)
     if doorway is not None:
         drain.terminator, answer = doorway.connect(answer)
-    return _Started(application, answer, drain, equipment.report)
+    return _Started(application, answer, drain, equipment)
+
+
+async def _answer_nothing(_question: str) -> bytes:
+    """The answer of an application without metrics: that it runs."""
+    return b"{}"
 
 
 def _renew(equipment: Equipment) -> None:
@@ -240,13 +256,16 @@ class _Started:
     """
 
     def __init__(
-        self, application: Application, answer: Application, drain: _Drain, report: Connection
+        self, application: Application, answer: Application, drain: _Drain, equipment: Equipment
     ) -> None:
-        """``answer`` takes the requests, and the application what the lifespan brings."""
+        """``answer`` takes the requests, and the application what the lifespan brings. If the
+        application has a method ``answer``, it answers what the main process asks."""
         self._application = application
         self._answer = answer
         self._drain = drain
-        self._report = report
+        self._report = equipment.report
+        self._admin = equipment.admin
+        self._questions: asyncio.AbstractServer | None = None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "lifespan":
@@ -269,6 +288,9 @@ class _Started:
                 if terminator is not None:
                     terminator.start()
                 start_thread(self._drain.supervisor.watch)
+                if self._admin is not None:
+                    folder, known = self._admin.folder, getattr(self._application, "answer", None)
+                    self._questions = await open_questions(folder, known or _answer_nothing)
                 self._report.send_bytes(str(os.getpid()).encode("ascii"))
 
         try:

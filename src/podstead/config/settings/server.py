@@ -52,6 +52,19 @@ class ServerSettings:
         reason="Each worker takes about 45 MiB of memory; set a lower number to save some.",
         shown_default="auto, which respects CPU affinity and the CPU limits of containers",
     )
+    admin_listen: value_types.ListenAddress | None = setting(
+        value_types.ListenAddress("127.0.0.1", 9090),
+        "admin-listen",
+        value_types.LISTEN_ADDRESS,
+        Group.SERVER,
+        (
+            "The private address of health checks (/health/live, /health/ready) and metrics for "
+            "Prometheus (/metrics), or off. Whoever can reach it can read them, so it must not be "
+            "reachable from the internet. If another program uses the default address, the server "
+            "logs a warning and runs without it; it refuses to start if it cannot open an address "
+            "that you set."
+        ),
+    )
     config: Path | None = optional(
         "config",
         value_types.FILE,

@@ -28,6 +28,7 @@ from podstead.storage.records import (
     LoggedChange,
     Metadata,
     PodRecord,
+    PodTotals,
     ResourceKind,
     TokenRecord,
     Version,
@@ -87,6 +88,12 @@ _SELECT_DELETED_ACLS = (
 _SELECT_PODS = "SELECT name, root, owner, created_ms, quota_bytes FROM pods"
 _SELECT_USED_BYTES = (
     "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
+)
+_SELECT_POD_TOTALS = (
+    "SELECT count(*), coalesce(sum(used), 0), coalesce(sum(quota), 0),"
+    " coalesce(sum(quota > 0 AND used * 10 >= quota * 9), 0) FROM ("
+    " SELECT coalesce(s.used_bytes, 0) AS used, coalesce(p.quota_bytes, ?) AS quota"
+    " FROM pods p LEFT JOIN storages s ON s.root = p.root) each_pod"
 )
 _SELECT_CHARGES = "SELECT charge, size_bytes FROM charges WHERE root = ?"
 _COUNT_ENTRIES = (
@@ -403,6 +410,11 @@ class ReadConnection:
         except _READ_ERRORS as error:
             raise _read_error() from error
         return used_bytes or 0
+
+    def pod_totals(self, default_quota_bytes: int) -> PodTotals:
+        """Sums over all pods. Raises StorageError."""
+        values = (default_quota_bytes,)
+        return self._all(_SELECT_POD_TOTALS, values, lambda row: PodTotals(*row))[0]
 
     def list_charges(self, root: ResourcePath) -> dict[str, int]:
         """The charges of a storage besides its resources. Raises StorageError."""

@@ -20,6 +20,7 @@ from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.buckets import BucketRate
+from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
@@ -33,6 +34,7 @@ from podstead.storage.records import (
     Metadata,
     PodRecord,
     PodRemoval,
+    PodTotals,
     Put,
     StagedBlob,
     StoredBody,
@@ -156,6 +158,10 @@ class SqliteStore:
             opened.change_notifier.close()
             opened.blobs.close()
 
+    def commit_figures(self) -> CommitFigures:
+        writer = self._use().writer
+        return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
+
     @property
     def uploads(self) -> DraftDirectory:
         return self._use().blobs.uploads
@@ -271,6 +277,9 @@ class SqliteStore:
 
     async def used_bytes(self, name: str) -> int:
         return self._use().reader.used_bytes(name)
+
+    async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
+        return self._use().reader.pod_totals(default_quota_bytes)
 
     async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
         await self._use().writer.run(

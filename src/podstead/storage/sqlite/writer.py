@@ -28,6 +28,8 @@ from typing import Any, TypeVar
 import apsw
 
 from podstead.core.errors import Overloaded, StorageError
+from podstead.core.histogram import Histogram
+from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
 from podstead.storage.sqlite.commit_delay import CommitDelay
 from podstead.storage.sqlite.transaction import (
@@ -87,6 +89,10 @@ class Writer:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
+        self.batches = Histogram(BATCH_BOUNDS)
+        """The sizes of the batches so far."""
+        self.commits_s = Histogram(COMMIT_BOUNDS_S)
+        """How long the batches waited for the disk."""
         self._calls: SimpleQueue[tuple[list[Job], _Completion] | None] = SimpleQueue()
         self._thread = Thread(target=self._serve, name="podstead-commit", daemon=True)
         self._thread.start()
@@ -114,6 +120,11 @@ class Writer:
             self._idle.clear()
             self._loop.call_soon(self._start_batch)
         return future
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for their batch."""
+        return len(self._waiting)
 
     async def close(self) -> None:
         """Finish all jobs, then close the connection. Raises StorageError."""
@@ -178,6 +189,8 @@ class Writer:
         self._delay.batch_ended(
             self._loop.time(), writes=len(results), waiting=len(self._waiting), commit_s=commit_s
         )
+        self.batches.observe(len(results))
+        self.commits_s.observe(commit_s)
         for (_, future), result in zip(self._current_batch, results, strict=True):
             if future.cancelled():  # the job was done nevertheless
                 continue

@@ -41,19 +41,20 @@ class Front:
 
 
 @contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder that no other user can read. Raises StartRefused."""
+def private_folder(purpose: str) -> Iterator[Path]:
+    """A folder that no other user can read. ``purpose`` is the setting that requires it. Raises
+    StartRefused."""
     try:
         folder = _create_folder()
     except OSError as error:
         raise StartRefused(
-            f"webid-tls requires a folder for temporary files, which cannot be created "
+            f"{purpose} requires a folder for temporary files, which cannot be created "
             f"({error.strerror}). Set the variable TMPDIR to a folder that can be used."
         ) from error
     try:
         if len(os.fsencode(folder)) > _MAX_BYTES:
             raise StartRefused(
-                f"webid-tls cannot use {folder.parent} for temporary files, because its path is "
+                f"{purpose} cannot use {folder.parent} for temporary files, because its path is "
                 "too long for a socket. Set the variable TMPDIR to another folder."
             )
         yield folder

@@ -1,0 +1,67 @@
+"""How much is stored? Read from the data root, for metrics and for the console."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.app.monitoring import families
+from podstead.app.monitoring.readings import Readings, single
+from podstead.config import Settings
+from podstead.idp.records import ACCOUNTS
+from podstead.notifications.channels import CHANNELS
+from podstead.storage.disk_space import DiskSpace, DiskUsage, read_disk_usage
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.records import PodTotals
+
+_MAX_COUNTED: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFacts:
+    """What the data root contains."""
+
+    disk: DiskUsage
+    floor_bytes: int
+    database_bytes: int
+    pods: PodTotals
+    accounts: int
+    channels: int
+
+    def readings(self) -> Readings:
+        """The facts as metrics."""
+        return {
+            **single(families.PODS, self.pods.pods),
+            **single(families.ACCOUNTS, self.accounts),
+            **single(families.CHANNELS, self.channels),
+            **single(families.USED_BYTES, self.pods.used_bytes),
+            **single(families.QUOTA_BYTES, self.pods.quota_bytes),
+            **single(families.NEARLY_FULL, self.pods.nearly_full),
+            **single(families.DATABASE_BYTES, self.database_bytes),
+            **single(families.DISK_TOTAL, self.disk.total_bytes),
+            **single(families.DISK_FREE, self.disk.free_bytes),
+            **single(families.DISK_FLOOR, self.floor_bytes),
+        }
+
+
+async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
+    """Read them. Raises StorageError and OSError."""
+    layout = RootLayout(settings.root)
+    space = DiskSpace(layout.root, min_free_bytes=settings.min_free_bytes)
+    disk = await asyncio.to_thread(read_disk_usage, layout.root)
+    return StoredFacts(
+        disk=disk,
+        floor_bytes=space.floor_bytes(disk),
+        database_bytes=await asyncio.to_thread(_database_bytes, layout),
+        pods=await store.pod_totals(default_quota_bytes=settings.quota_bytes),
+        accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
+        channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
+    )
+
+
+def _database_bytes(layout: RootLayout) -> int:
+    """The size of the database with its log."""
+    files = (layout.database, layout.database.with_name(layout.database.name + "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

@@ -1,0 +1,291 @@
+"""What answers on the private address? Health checks and metrics, from the main process.
+
+The main process asks its workers and adds up what they say, so an answer is about all of them. Each
+request gets a thread; there are few. Nothing here is authenticated: the address must be reachable
+for nobody but the operator and their monitor.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import platform
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from typing import ClassVar, Final, Protocol
+
+import msgspec
+
+from podstead import __version__
+from podstead.app.monitoring import families
+from podstead.app.monitoring.checks import Check, Checks
+from podstead.app.monitoring.exposition import CONTENT_TYPE, exposition
+from podstead.app.monitoring.readings import Reading, Readings, Total, single
+from podstead.app.monitoring.worker_answers import Question
+from podstead.app.process.questions import ask, forget
+from podstead.app.process.tls.front import private_folder
+from podstead.config import Settings, StartRefused
+from podstead.config.value_types import ListenAddress
+from podstead.core.counting import counted
+
+logger = logging.getLogger("podstead.app")
+
+_BACKLOG: Final = 16
+_MAX_REQUESTS: Final = 16
+"""How many requests are answered at a time; further ones wait."""
+_REQUEST_TIMEOUT_S: Final = 10
+_NEVER_S: Final = 86_400.0
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain; charset=utf-8"
+
+_Reply = tuple[int, str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """The private address, which only the main process serves."""
+
+    address: ListenAddress
+    """With the port that was really opened."""
+    listener: socket.socket
+    folder: Path
+    """Where each worker creates the socket on which the main process asks it."""
+
+
+@contextmanager
+def opened_admin(settings: Settings) -> Iterator[Admin | None]:
+    """The private address; ``None`` if it is off, or if its default cannot be used.
+
+    Several servers may run on one machine, so a default must not keep the second one from starting.
+    Raises StartRefused for an address that was set and cannot be used.
+    """
+    address = settings.admin_listen
+    if address is None:
+        yield None
+        return
+    is_set = any(field == "admin_listen" for field, _ in settings.set_by)
+    with ExitStack() as opened:
+        try:
+            listener = opened.enter_context(_listen(address))
+            folder = opened.enter_context(private_folder("admin-listen"))
+        except OSError as error:
+            reason = "it is in use" if error.errno == errno.EADDRINUSE else f"{error.strerror}"
+            refusal = f"Cannot open the private address {address} of admin-listen: {reason}. "
+        except StartRefused as refused:
+            refusal = f"{refused} "
+        else:
+            address = replace(address, port=listener.getsockname()[1])
+            yield Admin(address, listener, folder)
+            return
+    refusal += "Choose another one, or turn it off with --admin-listen off."
+    if is_set:
+        raise StartRefused(refusal)
+    logger.warning("There are no health checks and metrics. %s", refusal)
+    yield None
+
+
+def _listen(address: ListenAddress) -> socket.socket:
+    """Raises OSError."""
+    family, _, _, _, where = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class WorkerProcesses(Protocol):
+    """What the main process knows about its workers."""
+
+    def worker_pids(self) -> Sequence[int]:
+        """The process ids of those that run."""
+
+    @property
+    def restarts(self) -> int:
+        """How many have replaced one that had failed."""
+
+    @property
+    def is_stopping(self) -> bool: ...
+
+
+class Monitor:
+    """Answers requests about one server."""
+
+    def __init__(self, settings: Settings, folder: Path, workers: WorkerProcesses) -> None:
+        """``folder`` has the sockets of the workers."""
+        self._settings = settings
+        self._folder = folder
+        self._workers = workers
+        self._started_s = time.time()
+        self._total = Total()
+        self._seen: set[int] = set()
+        self._reading = threading.Lock()
+        self.is_ready = False
+        """Whether all workers have answered requests since the start."""
+
+    def reply(self, path: str) -> _Reply:
+        """The status, media type and content of the response to a GET."""
+        if path == "/health/live":
+            return 200, _JSON, b'{"status":"live"}\n'
+        if path == "/health/ready":
+            return self._readiness()
+        if path == "/metrics":
+            return 200, CONTENT_TYPE, exposition(self._metrics())
+        return 404, _TEXT, b"There are /health/live, /health/ready and /metrics.\n"
+
+    def _readiness(self) -> _Reply:
+        checks = self._checks()
+        ready = all(check.ok for check in checks.values())
+        content = msgspec.json.encode(
+            {"status": "ready" if ready else "not ready", "checks": checks}
+        )
+        return 200 if ready else 503, _JSON, content + b"\n"
+
+    def _checks(self) -> Checks:
+        wanted = self._settings.workers or 1
+        if self._workers.is_stopping or not self.is_ready:
+            state = "stopping" if self._workers.is_stopping else "starting"
+            return {"workers": Check(ok=False, detail=f"The server is {state}.")}
+        found: Checks = {}
+        answered = 0
+        for pid in self._workers.worker_pids():
+            answer = ask(self._folder, pid, Question.CHECKS.value)
+            if answer is None:
+                continue
+            answered += 1
+            for name, check in msgspec.json.decode(answer, type=Checks).items():
+                if name not in found or found[name].ok:  # what one worker finds wrong is wrong
+                    found[name] = check
+        detail = f"{answered} of {counted(wanted, 'worker')} answered."
+        return {"workers": Check(ok=answered >= wanted, detail=detail), **found}
+
+    def _metrics(self) -> Readings:
+        with self._reading:
+            pids = set(self._workers.worker_pids())
+            answering = 0
+            stored: Readings = {}
+            for pid in pids:
+                answer = ask(self._folder, pid, Question.COUNTERS.value)
+                if answer is None:
+                    continue
+                answering += 1
+                self._total.note(pid, msgspec.json.decode(answer, type=Readings))
+                if not stored:
+                    about_all = ask(self._folder, pid, Question.STORED.value)
+                    stored = msgspec.json.decode(about_all, type=Readings) if about_all else {}
+            for ended in self._seen - pids:
+                forget(self._folder, ended)
+            self._seen = pids
+            self._total.forget_all_but(pids)
+            return {
+                **self._own_readings(answering, len(pids) - answering),
+                **self._total.readings(),
+                **stored,
+            }
+
+    def _own_readings(self, answering: int, silent: int) -> Readings:
+        return {
+            families.BUILD.name: [Reading((__version__, platform.python_version()), 1)],
+            **single(families.STARTED, self._started_s),
+            families.WORKERS.name: [
+                Reading(("answering",), answering),
+                Reading(("silent",), silent),
+            ],
+            **single(families.RESTARTS, self._workers.restarts),
+        }
+
+
+class _Server(ThreadingMixIn, TCPServer):
+    """Answers each request in a thread, which does not keep the process alive."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(
+        self, listener: socket.socket, address: ListenAddress, reply: Callable[[str], _Reply]
+    ) -> None:
+        super().__init__(("", 0), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.reply = reply
+        self.only_local = address.host in _LOOPBACK
+        self._free = threading.Semaphore(_MAX_REQUESTS)
+
+    def process_request(self, request: object, client_address: object) -> None:
+        self._free.acquire()
+        super().process_request(request, client_address)  # type: ignore[arg-type]
+
+    def process_request_thread(self, request: object, client_address: object) -> None:
+        try:
+            super().process_request_thread(request, client_address)  # type: ignore[arg-type]
+        finally:
+            self._free.release()
+
+    def handle_error(self, *_arguments: object) -> None:
+        """What a client does wrong is no trouble of the server."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: _Server
+    timeout: ClassVar[float] = _REQUEST_TIMEOUT_S
+
+    def do_GET(self) -> None:
+        """Answer with the content."""
+        self._answer(with_content=True)
+
+    def do_HEAD(self) -> None:
+        """Answer without the content."""
+        self._answer(with_content=False)
+
+    def _answer(self, *, with_content: bool) -> None:
+        status, media_type, content = self._reply()
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if with_content:
+            self.wfile.write(content)
+
+    def _reply(self) -> _Reply:
+        if self.server.only_local and not _is_local(self.headers.get("Host", "")):
+            return 421, _TEXT, b"This address is for this machine only.\n"
+        try:
+            return self.server.reply(self.path.partition("?")[0])
+        except Exception:
+            logger.exception("A request to the private address could not be answered")
+            return 500, _TEXT, b"The server could not answer; its log says why.\n"
+
+    def version_string(self) -> str:
+        return "Podstead"
+
+    def log_message(self, *_arguments: object) -> None:
+        """Requests to the private address are not logged."""
+
+
+def _is_local(host: str) -> bool:
+    """Whether a Host value names this machine. A page in a browser could otherwise read metrics,
+    from a name that leads to the loopback address."""
+    return host.rpartition(":")[0].strip("[]") in _LOOPBACK or host.strip("[]") in _LOOPBACK
+
+
+def serve_admin(admin: Admin, monitor: Monitor) -> None:
+    """Answer requests until the process ends; to be run in a thread of its own."""
+    _Server(admin.listener, admin.address, monitor.reply).serve_forever(poll_interval=_NEVER_S)
