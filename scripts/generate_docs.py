@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from inspect import getdoc
 from pathlib import Path
 
+from podstead.app.monitoring.reference import metrics_page
 from podstead.cli.reference import commands_page
 from podstead.config.reference import settings_page
 from podstead.web.errors import STATUSES
@@ -51,6 +52,7 @@ def main() -> int:
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "errors.md": errors_page(),
+        REFERENCE / "metrics.md": metrics_page(),
         REFERENCE / "requirements.md": requirements_page(),
     }
     if "--check" not in sys.argv[1:]:
