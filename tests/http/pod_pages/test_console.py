@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 
@@ -18,6 +19,7 @@ from tests.support.console import (
     CONSOLE,
     LOG,
     administering,
+    forget_sign_ins,
     new_pod_alone,
     promote,
     restrict_sessions,
@@ -99,9 +101,28 @@ async def test_accounts_are_listed_and_found(operator: Browser) -> None:
     assert "No pod was found" in (await operator.get(f"{ACCOUNTS}?q=carol")).text
 
 
-async def test_the_last_sign_in_is_shown(server: Server, operator: Browser) -> None:
+async def test_the_last_sign_in_is_shown(
+    server: Server, operator: Browser, settings: Settings
+) -> None:
+    await forget_sign_ins(settings, "bob")
     assert "never" in (await operator.get(BOB)).text
     await sign_in_to_account(server, "bob")
+    assert "never" not in (await operator.get(BOB)).text
+
+
+async def test_a_sign_in_of_a_script_is_a_sign_in(
+    server: Server, operator: Browser, settings: Settings
+) -> None:
+    await forget_sign_ins(settings, "bob")
+    assert "never" in (await operator.get(BOB)).text
+    sent = {"username": "bob", "password": password_of("bob")}
+    answer = await server.public.request(
+        "POST",
+        "/idp/credentials",
+        headers={"Content-Type": "application/json"},
+        body=json.dumps(sent).encode(),
+    )
+    assert answer.status == 200
     assert "never" not in (await operator.get(BOB)).text
 
 
