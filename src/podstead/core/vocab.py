@@ -105,11 +105,13 @@ NOTIFICATION_CONTEXTS: Final = (
 """Both URLs of the JSON-LD context; the first is the one in common use (N-6)."""
 AS: Final = "https://www.w3.org/ns/activitystreams#"
 AS_CONTEXT: Final = "https://www.w3.org/ns/activitystreams"
+AS_ACCEPT: Final = AS + "Accept"
 AS_ACTOR: Final = AS + "actor"
 AS_CONTENT: Final = AS + "content"
 AS_OFFER: Final = AS + "Offer"
 AS_OBJECT: Final = AS + "object"
 AS_PUBLISHED: Final = AS + "published"
+AS_REJECT: Final = AS + "Reject"
 AS_TARGET: Final = AS + "target"
 
 # Friend of a Friend 0.99; vCard Ontology.

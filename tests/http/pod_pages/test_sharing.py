@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 
 import pytest
 
+from podstead.core.vocab import ACL
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.browser import Browser, Page
 from tests.support.pod_pages import sign_in_to_account
@@ -77,6 +79,34 @@ async def test_a_role_is_changed_and_removed(photos: Server, alice: Browser) -> 
     shown = await save(alice, await alice.post(SHARE, {**fields, "change": "remove"}))
     assert photos.bob_web_id not in shown.text
     assert (await photos.bob.get(PHOTO)).status == 403
+
+
+async def test_an_answer_to_somebody_else_is_not_shown(
+    photos: Server, alice: Browser, bob: Browser
+) -> None:
+    answer = {
+        "@context": ["https://www.w3.org/ns/activitystreams", {"acl": ACL}],
+        "type": "Accept",
+        "actor": photos.alice_web_id,
+        "object": {
+            "type": "Offer",
+            "actor": "https://carol.example/#me",
+            "object": {
+                "type": "acl:Authorization",
+                "acl:agent": {"id": "https://carol.example/#me"},
+                "acl:accessTo": {"id": BASE + PHOTO},
+                "acl:mode": {"id": f"{ACL}Read"},
+            },
+        },
+    }
+    sent = await photos.alice.request(
+        "POST",
+        "/bob/inbox/",
+        headers={"Content-Type": "application/ld+json"},
+        body=json.dumps(answer).encode(),
+    )
+    assert sent.status == 201
+    assert "Nobody has asked for access" in words(await bob.get("/.pages/requests"))
 
 
 async def test_a_role_is_narrowed_to_what_is_inside(photos: Server, alice: Browser) -> None:
@@ -274,6 +304,12 @@ async def test_a_request_for_access_is_answered_on_the_sharing_page(
     await save(alice, preview, at)
     assert (await photos.bob.put(PHOTO, "by bob", "text/plain")).status == 204
     assert "Nobody has asked for access" in words(await alice.get("/.pages/requests"))
+    told = await bob.get("/.pages/requests")
+    assert "Allowed:" in words(told)
+    assert f'href="/.pages/files{PHOTO}"' in told.text
+    told = await bob.send(told, "/.pages/requests")
+    assert "The answer was removed." in words(told)
+    assert "Nobody has asked for access" in words(told)
 
 
 async def test_a_request_is_refused(photos: Server, alice: Browser, bob: Browser) -> None:
@@ -283,6 +319,14 @@ async def test_a_request_is_refused(photos: Server, alice: Browser, bob: Browser
     assert "The request was removed." in words(page)
     assert "Nobody has asked for access" in words(page)
     assert (await photos.bob.get(PHOTO)).status == 403
+    told = await bob.get("/.pages/requests")
+    assert "Refused:" in words(told)
+    assert f'href="/.pages/files{PHOTO}"' not in told.text
+    [path] = re.findall(r'name="answer" value="([^"]+)"', told.text)
+    notification = await photos.bob.get(path, "text/turtle")
+    assert "https://www.w3.org/ns/activitystreams#Reject" in notification.text.replace(
+        "as:", "https://www.w3.org/ns/activitystreams#"
+    )
 
 
 async def test_who_asks_for_access_has_to_sign_in(photos: Server, browser: Browser) -> None:

@@ -25,17 +25,25 @@ from podstead.core.identity import Identity
 from podstead.core.limit_keys import limit_key
 from podstead.core.media_types import JSON_LD
 from podstead.core.operation import InMemoryBody, Operation
+from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.offers import Offer, read_offer, write_offer
+from podstead.resources.sharing.offers import (
+    Offer,
+    OfferAnswer,
+    read_answer,
+    read_offer,
+    write_answer,
+    write_offer,
+)
 from podstead.resources.sharing.reading import read_rdf
 from podstead.storage.protocol import RateCounters, ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
-from podstead.wac.iris import local_path
+from podstead.wac.iris import agent_name, local_path
 from podstead.wac.modes import Modes
 
 REQUESTS_PER_HOUR: Final = 20
@@ -78,6 +86,17 @@ class AccessRequest:
     modes: Modes
     message: str
     published: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessAnswer:
+    """The answer to a request for access in an inbox. ``actor`` is who it says it is from."""
+
+    notification: ResourcePath
+    actor: str
+    resource: ResourcePath
+    modes: Modes
+    allowed: bool
 
 
 class AccessRequests:
@@ -150,6 +169,39 @@ class AccessRequests:
         storage = storage_root(notification)
         return None if storage is None else await self._read(owner, notification, storage)
 
+    async def answer(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
+        """Tell the person who has asked, if they have an inbox here, and remove the request.
+
+        Raises what a DELETE raises.
+        """
+        await self._tell(owner, request, allowed=allowed)
+        await self.dismiss(owner, request)
+
+    async def answers(self, person: Identity, storage: ResourcePath) -> tuple[AccessAnswer, ...]:
+        """The answers to requests of a person in the inbox of their storage. Raises what reading
+        the inbox raises."""
+        inbox = await self._inbox_of(person, storage)
+        found: list[AccessAnswer] = []
+        for path in await self._notifications(person, inbox):
+            graph = await self._graph(person, path)
+            read = None if graph is None else read_answer(graph)
+            if read is None or read.offer.actor not in map(agent_name, person.names()):
+                continue
+            resource = local_path(read.offer.resource_url, self._base_url)
+            if resource is not None:
+                found.append(
+                    AccessAnswer(path, read.actor, resource, read.offer.modes, read.allowed)
+                )
+        return tuple(found)
+
+    async def forget(self, person: Identity, answer: ResourcePath) -> None:
+        """Remove an answer. Raises NotFound if it is none, and what a DELETE raises."""
+        graph = await self._graph(person, answer)
+        if graph is None or read_answer(graph) is None:
+            raise NotFound
+        operation = Operation("DELETE", answer, InMemoryBody())
+        await self._resources.handle(ResourceRequest(operation, person))
+
     async def dismiss(self, owner: Identity, request: AccessRequest) -> None:
         """Remove a request, and others in the same inbox that ask for the same.
 
@@ -183,6 +235,25 @@ class AccessRequests:
             )
             if wait_s is not None:
                 raise RateLimited(retry_after_s=wait_s)
+
+    async def _tell(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
+        """Post the answer with the rights of the owner. Nothing else depends on its arrival."""
+        profile = local_path(request.actor.partition("#")[0], self._base_url)
+        storage = None if profile is None else storage_root(profile)
+        if storage is None:
+            return
+        offer = Offer(request.actor, self._base_url + request.resource, request.modes)
+        answer = OfferAnswer(owner.iri, offer, allowed)
+        try:
+            operation = Operation(
+                "POST",
+                await self._inbox_of(owner, storage),
+                InMemoryBody(write_answer(answer, at_ms=self._clock.now_ms())),
+                content_type=JSON_LD,
+            )
+            await self._resources.handle(ResourceRequest(operation, owner))
+        except RequestRefused:
+            return  # there is no inbox, or it takes nothing from the owner
 
     async def _inbox_of(self, agent: Identity, storage: ResourcePath) -> ResourcePath:
         """The inbox that the owner's profile names, if profile and inbox are in the storage."""
@@ -222,14 +293,19 @@ class AccessRequests:
         newest = sorted(found, key=lambda each: each.modified_ms, reverse=True)
         return tuple(each.path for each in newest[:MAX_LISTED])
 
+    async def _graph(self, agent: Identity, path: ResourcePath) -> Graph | None:
+        """What a notification says; ``None`` if it was removed or has an unknown context."""
+        try:
+            document = await read_rdf(self._resources, self._documents, agent, path)
+        except RequestRefused:
+            return None
+        return document.document.graph
+
     async def _read(
         self, owner: Identity, path: ResourcePath, storage: ResourcePath
     ) -> AccessRequest | None:
-        try:
-            document = await read_rdf(self._resources, self._documents, owner, path)
-        except RequestRefused:
-            return None  # removed meanwhile, or with an unknown context
-        offer = read_offer(document.document.graph)
+        graph = await self._graph(owner, path)
+        offer = None if graph is None else read_offer(graph)
         resource = None if offer is None else local_path(offer.resource_url, self._base_url)
         if offer is None or resource is None or not resource.startswith(storage):
             return None

@@ -2,7 +2,8 @@
 
 Pure. It is a notification as in Linked Data Notifications (W3C Recommendation): an ``as:Offer``
 (Activity Vocabulary) of an ``acl:Authorization`` that the owner may or may not accept. The
-authorization states, in the terms of Web Access Control, who would have which modes on what.
+authorization states, in the terms of Web Access Control, who would have which modes on what. The
+owner's answer is an ``as:Accept`` or an ``as:Reject`` of that offer, in the inbox of who has asked.
 """
 
 from __future__ import annotations
@@ -42,19 +43,52 @@ class Offer:
     published: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OfferAnswer:
+    """The answer to an offer. ``actor`` is the IRI that the answer gives; nothing proves it."""
+
+    actor: str
+    offer: Offer
+    allowed: bool
+    published: str | None = None
+
+
 def write_offer(offer: Offer, *, at_ms: int) -> bytes:
     """The notification, as JSON-LD."""
+    return _written({"id": "", **_described(offer)}, at_ms)
+
+
+def write_answer(answer: OfferAnswer, *, at_ms: int) -> bytes:
+    """The notification, as JSON-LD."""
+    return _written(
+        {
+            "id": "",
+            "type": "Accept" if answer.allowed else "Reject",
+            "actor": answer.actor,
+            "object": _described(answer.offer),
+        },
+        at_ms,
+    )
+
+
+def _written(activity: dict[str, object], at_ms: int) -> bytes:
+    notification = {
+        "@context": [vocab.AS_CONTEXT, {"acl": vocab.ACL}],
+        **activity,
+        "published": datetime.fromtimestamp(at_ms // 1000, UTC).isoformat(),
+    }
+    return json.dumps(notification, ensure_ascii=False).encode()
+
+
+def _described(offer: Offer) -> dict[str, object]:
     modes = [
         {"id": iri}
         for mode, iri in _MODE_IRIS.items()
         if mode in offer.modes and not (mode is Mode.APPEND and Mode.WRITE in offer.modes)
     ]
-    notification = {
-        "@context": [vocab.AS_CONTEXT, {"acl": vocab.ACL}],
-        "id": "",
+    described: dict[str, object] = {
         "type": "Offer",
         "actor": offer.actor,
-        "published": datetime.fromtimestamp(at_ms // 1000, UTC).isoformat(),
         "object": {
             "type": "acl:Authorization",
             "acl:agent": {"id": offer.actor},
@@ -63,20 +97,50 @@ def write_offer(offer: Offer, *, at_ms: int) -> bytes:
         },
     }
     if offer.message:
-        notification["content"] = offer.message[:MAX_MESSAGE_CHARS]
-    return json.dumps(notification, ensure_ascii=False).encode()
+        described["content"] = offer.message[:MAX_MESSAGE_CHARS]
+    return described
 
 
 def read_offer(graph: Graph) -> Offer | None:
     """The request for access that a document states; ``None`` if it states none or something
     else, such as access for somebody other than the actor."""
+    if _answers(graph):
+        return None  # the offer in an answer is one that was made before
     for subject in graph.subjects(Iri(vocab.RDF_TYPE), Iri(vocab.AS_OFFER)):
+        offer = _offer_of(graph, subject)
+        if offer is not None:
+            return offer
+    return None
+
+
+def read_answer(graph: Graph) -> OfferAnswer | None:
+    """The answer to a request for access that a document states; ``None`` if it states none."""
+    for subject, allowed in _answers(graph):
         actor = _iri(graph, subject, vocab.AS_ACTOR)
-        for authorization in graph.objects(subject, Iri(vocab.AS_OBJECT)):
-            if isinstance(authorization, Iri) or _is_node(authorization):
-                offer = _offer(graph, subject, authorization, actor)
-                if offer is not None:
-                    return offer
+        for about in graph.objects(subject, Iri(vocab.AS_OBJECT)):
+            offer = None if isinstance(about, Literal) else _offer_of(graph, about)
+            if offer is not None and actor is not None:
+                published = _text(graph, subject, vocab.AS_PUBLISHED)[:40] or None
+                return OfferAnswer(agent_name(actor), offer, allowed, published)
+    return None
+
+
+def _answers(graph: Graph) -> list[tuple[Subject, bool]]:
+    """The answers that a document states, and whether each one allows what was asked for."""
+    return [
+        (subject, allowed)
+        for kind, allowed in ((vocab.AS_ACCEPT, True), (vocab.AS_REJECT, False))
+        for subject in graph.subjects(Iri(vocab.RDF_TYPE), Iri(kind))
+    ]
+
+
+def _offer_of(graph: Graph, subject: Subject) -> Offer | None:
+    actor = _iri(graph, subject, vocab.AS_ACTOR)
+    for authorization in graph.objects(subject, Iri(vocab.AS_OBJECT)):
+        if isinstance(authorization, Iri) or _is_node(authorization):
+            offer = _offer(graph, subject, authorization, actor)
+            if offer is not None:
+                return offer
     return None
 
 

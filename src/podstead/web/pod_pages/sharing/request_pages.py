@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from podstead.core.errors import NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.resources.sharing.access_requests import (
+    AccessAnswer,
     AccessRequest,
     AccessRequests,
     HasAccess,
@@ -33,6 +34,7 @@ add_notices(
     access_requested=N_("Your request was sent to the owner."),
     has_access=N_("You have this access already."),
     request_refused=N_("The request was removed."),
+    answer_removed=N_("The answer was removed."),
 )
 add_notices(
     Tone.PROBLEM,
@@ -50,6 +52,16 @@ class ShownRequest:
     role: str
     name: str
     token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer to a request of the person."""
+
+    answer: AccessAnswer
+    actor: str
+    role_text: str
+    name: str
 
 
 class AskPage:
@@ -89,7 +101,7 @@ class AskPage:
 
 
 class RequestsPage:
-    """Shows owners who asks for access to what, and removes requests."""
+    """Shows people who asks them for access to what, and what others have answered."""
 
     def __init__(
         self,
@@ -110,8 +122,10 @@ class RequestsPage:
         """Raises NotAuthenticated."""
         person = page.signed_in()
         found: list[AccessRequest] = []
+        answers: list[AccessAnswer] = []
         for pod in person.pods:
             try:
+                answers += await self._requests.answers(person.identity, pod)
                 found += await self._requests.pending(person.identity, pod)
             except NoInbox:
                 continue
@@ -120,6 +134,15 @@ class RequestsPage:
             "sharing/requests.html",
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
+            answers=[
+                ShownAnswer(
+                    answer,
+                    self._names.iri(answer.actor),
+                    shown_role(answer.modes),
+                    shown_name(answer.resource),
+                )
+                for answer in answers
+            ],
         )
 
     async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
@@ -143,10 +166,15 @@ class RequestsPage:
         """Remove a request. Raises NotAuthenticated, AccessDenied, NotFound."""
         sent = await page.form()
         person = page.signed_in()
+        if sent.text("answer"):
+            await self._requests.forget(
+                person.identity, parse_path(sent.text("answer").encode("ascii", "replace"))
+            )
+            return self._guard.see_other(REQUESTS, Notice("answer-removed"))
         path: ResourcePath = parse_path(sent.text("request").encode())
         request = await self._requests.read(person.identity, path)
         if request is None:
             raise NotFound("This request is no longer there")
-        await self._requests.dismiss(person.identity, request)
+        await self._requests.answer(person.identity, request, allowed=False)
         back = local_address(sent.text("next")) or REQUESTS
         return self._guard.see_other(back, Notice("request-refused"))

@@ -155,7 +155,7 @@ class SharePage:
             notification = parse_path(change.request.encode())
             request = await self._requests.read(page.identity, notification)
             if request is not None and request.actor == change.grantee.iri:
-                await self._requests.dismiss(page.identity, request)
+                await self._requests.answer(page.identity, request, allowed=True)
         except RequestRefused:
             return
 
