@@ -110,11 +110,10 @@ def summary(settings: Settings, *, pid: int) -> str:
         "process": str(pid),
         "listening": f"{settings.host}, port {settings.port}, {_transport(settings)}",
         "data": str(settings.root),
-        "pods": _pods(settings),
-        "tokens": _tokens(settings),
     }
     if settings.admin_listen is not None:
         lines["metrics"] = f"http://{settings.admin_listen}/metrics"
+    lines |= {"pods": _pods(settings), "tokens": _tokens(settings)}
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.issuer}/idp/login"
     if settings.webid_tls:

@@ -154,6 +154,7 @@ def test_the_summary_says_where_and_what() -> None:
         "  process    4711",
         "  listening  0.0.0.0, port 8443, HTTP, 2 workers",
         "  data       /srv/pods",
+        "  metrics    http://127.0.0.1:9090/metrics",
         "  pods       POST https://pods.example/.pods creates one",
         "  tokens     on, valid for 30 days",
     ]
