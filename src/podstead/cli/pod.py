@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 from podstead.cli.administration import administered
-from podstead.cli.options import root_options
-from podstead.cli.tables import print_table, time_text
+from podstead.cli.options import root_options, settings_from
+from podstead.cli.progress import ProgressLine
+from podstead.cli.tables import print_json, print_table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.pod_administration import ListedPod, PodAdministration
+    from podstead.resources.importing.values import ImportReport
 
 T = TypeVar("T")
 
 MAX_QUOTA_BYTES = 1 << 50
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -68,6 +76,103 @@ def set_quota(name: str, size: str, **options: Any) -> None:  # noqa: ANN401 - o
     quota_bytes = _quota(size)
     _administered(options, lambda administration: administration.set_quota(name, quota_bytes))
     click.echo(f"Set the quota of the pod '{name}' to {size}.")
+
+
+@pod.command("export", short_help="Write a pod to an archive.")
+@click.argument("name")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_json
+@root_options
+def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Write everything in the pod NAME to FILE, a ZIP archive that any program unpacks: documents
+    with their types and dates, access rules and descriptions. FILE must not exist.
+
+    The archive is an RO-Crate with a manifest that has the SHA-256 of each file. 'podstead pod
+    import' reads it, on this server or another one.
+    """
+    from podstead.app.operator.pod_archives import export_pod
+
+    settings = settings_from(options)
+    line = ProgressLine()
+
+    def show(done: int, total: int) -> None:
+        line("Writing", done, total)
+
+    try:
+        exported = asyncio.run(export_pod(settings, name, file, progress=show))
+    finally:
+        line.end()
+    if as_json:
+        print_json(exported)
+        return
+    click.echo(
+        f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents to {file}."
+    )
+    for url in exported.repositories:
+        click.echo(f"Not contained: the git repository of {url}", err=True)
+    for path in exported.changed:
+        click.echo(f"Changed during the export: {path}", err=True)
+
+
+@pod.command("import", short_help="Create a pod from an archive.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--as", "name", metavar="NAME", help="Give the pod another name than it had.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@_json
+@root_options
+def import_archive(
+    file: Path,
+    *,
+    name: str | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - one for each setting
+) -> None:
+    """Create a pod from FILE, an archive that 'podstead pod export' wrote.
+
+    URLs of the pod are rewritten in its documents and access rules if the base URL or the name is
+    another one now. The pod is visible when everything is there. Run an interrupted import again to
+    continue it. With something that could not be imported as it was, the exit code is 1.
+    """
+    from podstead.app.operator.pod_archives import all_problems, import_pod
+    from podstead.resources.importing.pod_archive import opened_archive
+
+    settings = settings_from(options)
+    line = ProgressLine()
+    with opened_archive(file) as archive:
+        count = archive.count
+
+        def show(report: ImportReport) -> None:
+            line("Importing", report.resources, count)
+
+        try:
+            url, report = asyncio.run(
+                import_pod(settings, archive, name=name, dry_run=dry_run, progress=show)
+            )
+        finally:
+            line.end()
+    if as_json:
+        print_json({"url": url, "dry_run": dry_run, **msgspec.structs.asdict(report)})
+    else:
+        _print_report(url, report, dry_run=dry_run)
+    if all_problems(report):
+        sys.exit(1)
+
+
+def _print_report(url: str, report: ImportReport, *, dry_run: bool) -> None:
+    for each in report.not_taken:
+        click.echo(f"Not imported: {each.path}: {each.reason}", err=True)
+    for each in report.closed:
+        click.echo(f"Nobody has access to what this protects: {each.path}: {each.reason}", err=True)
+    for each in report.not_renamed:
+        click.echo(f"Imported with its old URLs: {each.path}: {each.reason}", err=True)
+    done = "Would import" if dry_run else "Imported"
+    there = f"; {report.already_there:,} were there" if report.already_there else ""
+    click.echo(
+        f"{done} {report.documents:,} documents, {report.containers:,} containers, "
+        f"{report.descriptions:,} descriptions and {report.rules:,} ACLs, {report.size_bytes:,} "
+        f"bytes, into {url}{there}. URLs were rewritten in {report.renamed:,} of them."
+    )
 
 
 def _quota(text: str) -> int | None:

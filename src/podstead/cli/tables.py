@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import click
+import msgspec
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -15,6 +16,12 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, for programs."""
+    text = msgspec.json.encode(value, enc_hook=str)
+    click.echo(msgspec.json.format(text, indent=2).decode())
 
 
 def now_s() -> int:

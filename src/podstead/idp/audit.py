@@ -11,7 +11,12 @@ class AuditEvent(Enum):
 
     ACCOUNT_CREATED = "account created"
     ACCOUNT_DELETED = "account deleted"
+    POD_CREATED = "pod created"
     POD_DELETED = "pod deleted"
+    POD_RENAMED = "pod renamed"
+    POD_EXPORTED = "pod exported"
+    POD_IMPORTED = "pod imported"
+    BASE_URL_CHANGED = "base URL changed"
     NAME_FREED = "name of a former pod freed"
     ACCOUNT_DISABLED = "account disabled"
     ACCOUNT_ENABLED = "account enabled"

@@ -77,6 +77,12 @@ def remembered_issuer(layout: RootLayout) -> str | None:
     return facts.read_fact(_ISSUER) or facts.read_fact(BASE_URL_FACT)
 
 
+def remembered_provider(layout: RootLayout) -> str | None:
+    """The issuer of the provider that this data root was served with; ``None`` without one. Raises
+    StorageError."""
+    return SqliteFacts(layout.database).read_fact(_ISSUER)
+
+
 def store_issuer(layout: RootLayout, issuer: str) -> None:
     """Move the accounts to a provider with another issuer at the next start. Raises
     StorageError."""

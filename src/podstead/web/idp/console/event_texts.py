@@ -10,7 +10,12 @@ from podstead.web.pod_pages.texts import N_, _
 TEXTS: Final = {
     AuditEvent.ACCOUNT_CREATED: N_("Account created"),
     AuditEvent.ACCOUNT_DELETED: N_("Account deleted"),
+    AuditEvent.POD_CREATED: N_("Pod created"),
     AuditEvent.POD_DELETED: N_("Pod deleted"),
+    AuditEvent.POD_RENAMED: N_("Pod renamed"),
+    AuditEvent.POD_EXPORTED: N_("Pod exported"),
+    AuditEvent.POD_IMPORTED: N_("Pod imported"),
+    AuditEvent.BASE_URL_CHANGED: N_("Base URL changed"),
     AuditEvent.NAME_FREED: N_("Name of a deleted pod released"),
     AuditEvent.ACCOUNT_DISABLED: N_("Account disabled"),
     AuditEvent.ACCOUNT_ENABLED: N_("Account enabled"),

@@ -1,0 +1,308 @@
+"""A pod as a ZIP file whose every byte follows from its contents.
+
+The files are stored, not compressed, so the place of each of them is known from the metadata, and
+any part of the archive can be produced: a download that broke off continues where it was. Only the
+checksums need the content. Those of the files before the wanted part are computed by reading them,
+because the directory at the end has them.
+
+While an archive is read, what grows is a few hundred bytes for each file; content passes through in
+pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Final
+
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.exporting import crate
+from podstead.resources.exporting.contents import (
+    ArchivedResource,
+    PodContents,
+    changed_since,
+    named,
+)
+from podstead.resources.exporting.zip_records import (
+    ZipEntry,
+    central_header,
+    end_records,
+    local_header,
+)
+from podstead.storage.protocol import OpenBody, ResourceStore
+
+_IN_THREAD_FROM_BYTES: Final = 256 * 1024
+_PIECE_BYTES: Final = 64 * 1024
+
+
+class ContentsChanged(StorageError):
+    """A document is no longer as it was when the archive began."""
+
+    def __init__(self, path: ResourcePath) -> None:
+        super().__init__(f"{path} was changed during the export; begin again")
+
+
+class _Written:
+    """What the directory needs of an entry that was written."""
+
+    __slots__ = ("crc", "entry", "offset")
+
+    def __init__(self, entry: ZipEntry, crc: int, offset: int) -> None:
+        self.entry = entry
+        self.crc = crc
+        self.offset = offset
+
+
+class PodArchive:
+    """The archive of the contents of a pod (:class:`podstead.storage.protocol.OpenBody`).
+
+    A document that has changed since is an error, unless the archive is ``lenient``: then its
+    present state is taken, the archive says so, and :attr:`size_bytes` is only what was expected.
+    """
+
+    def __init__(
+        self, store: ResourceStore, contents: PodContents, *, lenient: bool = False
+    ) -> None:
+        self._store = store
+        self._contents = contents
+        self._lenient = lenient
+        self._archived = list(named(contents.resources, contents.pod.root))
+        self.changed: list[ResourcePath] = []
+        """What was changed during a lenient export."""
+        self._size_bytes = self._total_bytes()
+
+    @property
+    def content(self) -> bytes | None:
+        return None
+
+    @property
+    def file_path(self) -> str | None:
+        return None
+
+    @property
+    def size_bytes(self) -> int:
+        return self._size_bytes
+
+    @property
+    def tag(self) -> str:
+        """Two archives with the same tag are the same, byte for byte."""
+        return self._contents.tag
+
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """The bytes from ``start`` up to ``end``. Raises ContentsChanged, StorageError."""
+        window = _Window(start, end)
+        written: list[_Written] = []
+        hashes: dict[str, str] = {}
+        async for piece in self._resources(window, written, hashes):
+            yield piece
+        if self._lenient:
+            later = await changed_since(
+                self._store, self._contents.pod.root, self._contents.sequence
+            )
+            self.changed += [path for path in later if path not in self.changed]
+        contents, archived = self._contents, self._archived
+        page_bytes = _length(crate.page(contents, archived, self.changed))
+        for piece in _made(
+            crate.PAGE,
+            lambda: crate.page(contents, archived, self.changed),
+            window,
+            written,
+            hashes,
+        ):
+            yield piece
+
+        def manifest() -> Iterator[bytes]:
+            return crate.manifest(
+                contents, archived, hashes, page_bytes=page_bytes, changed=self.changed
+            )
+
+        for piece in _made(crate.MANIFEST, manifest, window, written, hashes):
+            yield piece
+        offset = window.position
+        for each in written:
+            for part in window.cut(central_header(each.entry, each.crc, each.offset)):
+                yield part
+        size = window.position - offset
+        end_of_all = end_records(entries=len(written), offset=offset, size_bytes=size)
+        for part in window.cut(end_of_all):
+            yield part
+
+    # --- the resources ----------------------------------------------------------------------
+
+    async def _resources(
+        self, window: _Window, written: list[_Written], hashes: dict[str, str]
+    ) -> AsyncIterator[bytes]:
+        gone: set[str] = set()
+        for each in self._archived:
+            if each.metadata.kind.is_container:
+                folder = ZipEntry(each.name, 0, last_modified_ms(each.metadata))
+                written.append(_Written(folder, 0, window.position))
+                for part in window.cut(local_header(folder, 0)):
+                    yield part
+            if not _file_name(each):
+                continue
+            body = await self._open(each)
+            if body is None:
+                gone.add(each.name)
+                continue
+            async for piece in self._file(each, body, window, written, hashes):
+                yield piece
+            if window.is_complete:
+                return
+        if gone:
+            self._archived = [each for each in self._archived if each.name not in gone]
+
+    @staticmethod
+    async def _file(
+        each: ArchivedResource,
+        body: OpenBody,
+        window: _Window,
+        written: list[_Written],
+        hashes: dict[str, str],
+    ) -> AsyncIterator[bytes]:
+        entry = ZipEntry(_file_name(each), body.size_bytes, each.metadata.modified_ms)
+        crc, hashes[entry.name] = await _checksums(body)
+        written.append(_Written(entry, crc, window.position))
+        for part in window.cut(local_header(entry, crc)):
+            yield part
+        first, last = window.of_next(body.size_bytes)
+        if first < last:
+            async for piece in body.chunks(first, last):
+                yield piece
+
+    async def _open(self, each: ArchivedResource) -> OpenBody | None:
+        """The content; ``None`` if it is gone and the archive is lenient."""
+        body = await self._store.open_body(each.metadata)
+        while body is None:
+            path = each.metadata.path
+            if not self._lenient:
+                raise ContentsChanged(path)
+            if path not in self.changed:
+                self.changed.append(path)
+            current = (await self._store.read_metadata([path]))[path]
+            if current is None:
+                return None
+            each.metadata = current
+            body = await self._store.open_body(current)
+        return body
+
+    def _total_bytes(self) -> int:
+        """The length of the archive, which depends on the metadata only."""
+        contents, archived = self._contents, self._archived
+        page_bytes = _length(crate.page(contents, archived))
+        manifest_bytes = _length(crate.manifest(contents, archived, {}, page_bytes=page_bytes))
+        newest_ms = max((last_modified_ms(each.metadata) for each in archived), default=0)
+        entries = [
+            *_entries(archived),
+            ZipEntry(crate.PAGE, page_bytes, newest_ms),
+            ZipEntry(crate.MANIFEST, manifest_bytes, newest_ms),
+        ]
+        position = directory_bytes = 0
+        for entry in entries:
+            directory_bytes += len(central_header(entry, 0, position))
+            position += len(local_header(entry, 0)) + entry.size_bytes
+        end = end_records(entries=len(entries), offset=position, size_bytes=directory_bytes)
+        return position + directory_bytes + len(end)
+
+
+class _Window:
+    """The part of the archive that is wanted, and how far it has been produced."""
+
+    def __init__(self, start: int, end: int | None) -> None:
+        self._start = start
+        self._end = end
+        self.position = 0
+
+    @property
+    def is_complete(self) -> bool:
+        return self._end is not None and self.position >= self._end
+
+    def of_next(self, size_bytes: int) -> tuple[int, int]:
+        """Which bytes of the next ``size_bytes`` are wanted; the position moves behind them."""
+        first = min(max(self._start - self.position, 0), size_bytes)
+        last = size_bytes
+        if self._end is not None:
+            last = min(max(self._end - self.position, 0), size_bytes)
+        self.position += size_bytes
+        return first, max(first, last)
+
+    def cut(self, piece: bytes) -> Iterator[bytes]:
+        """What is wanted of the next piece, if anything."""
+        first, last = self.of_next(len(piece))
+        if first < last:
+            yield piece[first:last]
+
+
+def _made(
+    name: str,
+    make: Callable[[], Iterator[bytes]],
+    window: _Window,
+    written: list[_Written],
+    hashes: dict[str, str],
+) -> Iterator[bytes]:
+    """A file that is made of pieces, which are made twice: first for the checksum."""
+    if window.is_complete:
+        return
+    crc, size_bytes, digest = 0, 0, hashlib.sha256()
+    for piece in make():
+        crc = zlib.crc32(piece, crc)
+        size_bytes += len(piece)
+        digest.update(piece)
+    newest_ms = max((each.entry.modified_ms for each in written), default=0)
+    entry = ZipEntry(name, size_bytes, newest_ms)
+    hashes[name] = digest.hexdigest()
+    written.append(_Written(entry, crc, window.position))
+    yield from window.cut(local_header(entry, crc))
+    for piece in _gathered(make()):
+        yield from window.cut(piece)
+
+
+def _entries(archived: Iterable[ArchivedResource]) -> Iterator[ZipEntry]:
+    for each in archived:
+        metadata = each.metadata
+        if metadata.kind.is_container:
+            yield ZipEntry(each.name, 0, last_modified_ms(metadata))
+        if name := _file_name(each):
+            yield ZipEntry(name, metadata.size_bytes, metadata.modified_ms)
+
+
+def _file_name(each: ArchivedResource) -> str:
+    """The name of the file with the body of a resource; empty if there is none."""
+    return each.described_by if each.metadata.kind.is_container else each.name
+
+
+async def _checksums(body: OpenBody) -> tuple[int, str]:
+    crc, digest = 0, hashlib.sha256()
+    async for piece in body.chunks():
+        if len(piece) < _IN_THREAD_FROM_BYTES:
+            crc = zlib.crc32(piece, crc)
+            digest.update(piece)
+        else:
+            crc = await asyncio.to_thread(_update, piece, crc, digest)
+    return crc, digest.hexdigest()
+
+
+def _update(piece: bytes, crc: int, digest: hashlib._Hash) -> int:
+    digest.update(piece)
+    return zlib.crc32(piece, crc)
+
+
+def _length(pieces: Iterable[bytes]) -> int:
+    return sum(map(len, pieces))
+
+
+def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in fewer pieces."""
+    waiting: list[bytes] = []
+    waiting_bytes = 0
+    for piece in pieces:
+        waiting.append(piece)
+        waiting_bytes += len(piece)
+        if waiting_bytes >= _PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, waiting_bytes = [], 0
+    yield b"".join(waiting)

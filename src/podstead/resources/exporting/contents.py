@@ -1,0 +1,188 @@
+"""What is in a pod at one moment, and how is each resource called in the archive?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.errors import Overloaded
+from podstead.core.identifiers import (
+    ACL_SUFFIX,
+    DESCRIPTION_SUFFIX,
+    ResourcePath,
+    is_container,
+    parent_container,
+    segment_name,
+    subject_of,
+)
+from podstead.core.media_types import JSON_LD, essence
+from podstead.resources.archive_names import ArchiveFolder, archive_name
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.records import Metadata, PodRecord, ResourceKind
+from podstead.storage.repositories import KIND as REPOSITORIES
+
+_RESOURCES_AT_ONCE: Final = 1000
+_CHANGES_AT_ONCE: Final = 1000
+_ATTEMPTS: Final = 8
+_FORMAT: Final = "1"
+"""Changes whenever the same pod would be written differently."""
+
+
+class ExportStore(ResourceStore, EntryRegistry, Protocol):
+    """What an export needs of a store."""
+
+
+class PodContents(msgspec.Struct, frozen=True):
+    """A pod at one moment: all its resources in the order of their paths, and the containers whose
+    git repositories are left out. ``sequence`` is the last change before that moment."""
+
+    pod: PodRecord
+    base_url: str
+    issuer: str
+    resources: Sequence[Metadata]
+    repositories: Sequence[ResourcePath]
+    sequence: int
+
+    def url_of(self, path: ResourcePath) -> str:
+        """The URL of a resource."""
+        return self.base_url + path
+
+    @property
+    def tag(self) -> str:
+        """Identifies the archive of these contents, byte for byte."""
+        digest = hashlib.sha256()
+        for part in (_FORMAT, self.base_url, self.issuer, self.pod.name, self.pod.owner):
+            digest.update(part.encode() + b"\0")
+        digest.update("\0".join(self.repositories).encode())
+        for each in self.resources:
+            times = f"{each.created_ms} {last_modified_ms(each)}"
+            digest.update(f"\0{each.path} {each.version} {times}".encode())
+        return digest.hexdigest()[:32]
+
+    @property
+    def modified_ms(self) -> int:
+        """When something in the pod last changed."""
+        return max((last_modified_ms(each) for each in self.resources), default=0)
+
+
+async def read_contents(
+    store: ExportStore,
+    pod: PodRecord,
+    *,
+    base_url: str,
+    issuer: str,
+    now_ms: int,
+    max_resources: int | None = None,
+) -> PodContents:
+    """The contents of a pod. Raises Overloaded if it has more than ``max_resources`` or changes all
+    the time, and StorageError."""
+    for _ in range(_ATTEMPTS):
+        sequence = await store.newest_sequence()
+        resources = await _all_resources(store, pod.root, max_resources)
+        if not await changed_since(store, pod.root, sequence):
+            break
+    else:
+        raise Overloaded("The pod is changing too fast to be read; try again")
+    repositories = []
+    after = ""
+    while page := await store.list_entries(
+        REPOSITORIES, owner=pod.root, after=after, limit=_RESOURCES_AT_ONCE, now_ms=now_ms
+    ):
+        repositories += [ResourcePath(each.entry.removeprefix(f"{REPOSITORIES}/")) for each in page]
+        after = page[-1].entry
+    return PodContents(pod, base_url, issuer, resources, sorted(repositories), sequence)
+
+
+async def _all_resources(
+    store: ResourceStore, root: ResourcePath, max_resources: int | None
+) -> Sequence[Metadata]:
+    found: list[Metadata] = []
+    after: ResourcePath | None = None
+    while True:
+        page = await store.read_tree(root, after=after, limit=_RESOURCES_AT_ONCE)
+        some = sorted((each for each in page.values() if each), key=lambda each: each.path)
+        found += some
+        if max_resources is not None and len(found) > max_resources:
+            raise Overloaded(f"An archive can contain at most {max_resources:,} files")
+        if len(some) < _RESOURCES_AT_ONCE:
+            return found
+        after = some[-1].path
+
+
+async def changed_since(
+    store: ResourceStore, root: ResourcePath, sequence: int
+) -> Sequence[ResourcePath]:
+    """The resources of a pod that were changed after this row of the change log. Raises
+    StorageError."""
+    changed: dict[ResourcePath, None] = {}
+    while page := await store.changes_after(sequence, limit=_CHANGES_AT_ONCE):
+        for each in page:
+            if each.change.path.startswith(root):
+                changed[each.change.path] = None
+        sequence = page[-1].sequence
+    return list(changed)
+
+
+class ArchivedResource(msgspec.Struct):
+    """A resource with its name in the archive.
+
+    That of a container ends in a slash. A container with a description of its own has a file for
+    it, too: ``described_by``, else empty.
+    """
+
+    metadata: Metadata
+    name: str
+    described_by: str = ""
+
+
+def named(resources: Sequence[Metadata], root: ResourcePath) -> Sequence[ArchivedResource]:
+    """The resources of a pod, in the order of their paths, with their names in an archive.
+
+    An ACL and a description have the name of the file or folder that they are about, with the
+    suffix that they have on this server.
+    """
+    names: dict[ResourcePath, str] = {}
+    folders: dict[ResourcePath, ArchiveFolder] = {}
+    return [_named(each, root, names, folders) for each in resources]
+
+
+def _named(
+    each: Metadata,
+    root: ResourcePath,
+    names: dict[ResourcePath, str],
+    folders: dict[ResourcePath, ArchiveFolder],
+) -> ArchivedResource:
+    path, subject = each.path, subject_of(each.path)
+    if each.kind.is_container:
+        if path == root:
+            name = f"{segment_name(path)}"
+        else:
+            parent = parent_container(path) or root
+            own = archive_name(segment_name(path).rstrip("/"), None)
+            name = f"{names[parent]}{folders[parent].free(own)}/"
+        names[path] = name
+        folders[path] = ArchiveFolder()
+        described_by = ""
+        if each.size_bytes:
+            described_by = name + folders[path].free(_auxiliary_name("", DESCRIPTION_SUFFIX, each))
+        return ArchivedResource(each, name, described_by)
+    if each.kind is ResourceKind.DOCUMENT:
+        parent = parent_container(path) or root
+        own = archive_name(segment_name(path), each.content_type)
+        name = names[parent] + folders[parent].free(own)
+        names[path] = name
+        return ArchivedResource(each, name)
+    suffix = ACL_SUFFIX if each.kind is ResourceKind.ACL else DESCRIPTION_SUFFIX
+    folder = subject if is_container(subject) else parent_container(subject) or root
+    own = names[subject][len(names[folder]) :]
+    name = names[folder] + folders[folder].free(_auxiliary_name(own, suffix, each))
+    return ArchivedResource(each, name)
+
+
+def _auxiliary_name(of: str, suffix: str, metadata: Metadata) -> str:
+    extension = ".jsonld" if essence(metadata.content_type) == JSON_LD else ""
+    return f"{of}{suffix}{extension}"

@@ -1,0 +1,285 @@
+"""How is an exported pod described? As an RO-Crate 1.2, and as a page that people read.
+
+Pure, and produced piece by piece: the length of each piece depends only on the metadata of the
+resources, not on their content, whose SHA-256 takes the same room whatever it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import Any, Final
+from urllib.parse import quote
+
+from podstead.core.identifiers import (
+    DESCRIPTION_SUFFIX,
+    ResourcePath,
+    parent_container,
+    subject_of,
+)
+from podstead.core.media_types import essence
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.exporting.contents import ArchivedResource, PodContents
+from podstead.storage.records import Metadata, ResourceKind
+
+MANIFEST: Final = "ro-crate-metadata.json"
+PAGE: Final = "index.html"
+NO_HASH: Final = "0" * 64
+SOLID_PROTOCOL: Final = "https://solidproject.org/TR/protocol"
+WAC: Final = "https://solidproject.org/TR/wac"
+
+_CONTEXT: Final = "https://w3id.org/ro/crate/1.2/context"
+_VERSION: Final = "https://w3id.org/ro/crate/1.2"
+_RIGHTS: Final = "#rights"
+_CONTAINED: Final = (
+    "its documents with their types and dates, their access rules (.acl) and their descriptions "
+    "(.meta)"
+)
+_NOT_CONTAINED: Final = (
+    "Not contained: passwords and other ways to sign in, applications, notification channels, and "
+    "the history of changes"
+)
+
+
+def manifest(
+    contents: PodContents,
+    archived: Sequence[ArchivedResource],
+    hashes: Mapping[str, str],
+    *,
+    page_bytes: int,
+    changed: Sequence[ResourcePath] = (),
+) -> Iterator[bytes]:
+    """``ro-crate-metadata.json``; ``hashes`` has the SHA-256 of each file by its name, or nothing
+    if only the length is wanted. The ``changed`` resources were changed during the export."""
+    yield f'{{"@context": {json.dumps(_CONTEXT)}, "@graph": ['.encode()
+    members = _members(archived)
+    first = True
+    for entity in _entities(contents, archived, hashes, members, page_bytes, changed):
+        yield (b"\n" if first else b",\n") + json.dumps(entity, ensure_ascii=False).encode()
+        first = False
+    yield b"\n]}\n"
+
+
+def _entities(  # noqa: PLR0917 - each is a part of the whole
+    contents: PodContents,
+    archived: Sequence[ArchivedResource],
+    hashes: Mapping[str, str],
+    members: Mapping[str, Sequence[str]],
+    page_bytes: int,
+    changed: Sequence[ResourcePath],
+) -> Iterator[dict[str, Any]]:
+    pod, root_name = contents.pod, archived[0].name
+    yield {
+        "@id": MANIFEST,
+        "@type": "CreativeWork",
+        "about": {"@id": "./"},
+        "conformsTo": {"@id": _VERSION},
+    }
+    yield {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"The pod {pod.name}",
+        "description": description(contents, changed),
+        "datePublished": _date(contents.modified_ms),
+        "license": {"@id": _RIGHTS},
+        "conformsTo": {"@id": SOLID_PROTOCOL},
+        "identifier": pod.name,
+        "dateCreated": _date(pod.created_ms),
+        "creator": {"@id": pod.owner},
+        "publisher": {"@id": f"{contents.base_url}/"},
+        "provider": {"@id": contents.issuer},
+        "mainEntity": {"@id": iri_of(root_name)},
+        "hasPart": [{"@id": iri_of(root_name)}, {"@id": PAGE}],
+    }
+    yield {
+        "@id": _RIGHTS,
+        "@type": "CreativeWork",
+        "name": "Rights",
+        "description": "All rights remain with those who have them; an export grants none.",
+    }
+    yield {"@id": pod.owner, "@type": "Person", "name": f"The owner of the pod {pod.name}"}
+    yield {
+        "@id": f"{contents.base_url}/",
+        "@type": "Organization",
+        "name": "The server that the pod was on",
+        "url": f"{contents.base_url}/",
+    }
+    if contents.issuer not in (f"{contents.base_url}/", pod.owner):
+        yield {
+            "@id": contents.issuer,
+            "@type": "Organization",
+            "name": "The identity provider of that server",
+        }
+    yield {"@id": SOLID_PROTOCOL, "@type": ["CreativeWork", "Profile"], "name": "Solid Protocol"}
+    yield {"@id": WAC, "@type": ["CreativeWork", "Standard"], "name": "Web Access Control"}
+    yield {
+        "@id": PAGE,
+        "@type": "File",
+        "name": "Table of contents",
+        "encodingFormat": "text/html",
+        "contentSize": str(page_bytes),
+        "sha256": hashes.get(PAGE, NO_HASH),
+        "about": {"@id": "./"},
+    }
+    names = {each.metadata.path: each.name for each in archived}
+    for each in archived:
+        if each.metadata.kind.is_container:
+            yield from _container(contents, each, hashes, members)
+        else:
+            yield _file(contents, each, hashes, names)
+
+
+def _container(
+    contents: PodContents,
+    each: ArchivedResource,
+    hashes: Mapping[str, str],
+    members: Mapping[str, Sequence[str]],
+) -> Iterator[dict[str, Any]]:
+    metadata = each.metadata
+    url = contents.url_of(metadata.path)
+    described = [each.described_by] if each.described_by else []
+    entity: dict[str, Any] = {
+        "@id": iri_of(each.name),
+        "@type": "Dataset",
+        "name": each.name.rstrip("/").rpartition("/")[2],
+        "url": url,
+        "dateCreated": _date(metadata.created_ms),
+        "dateModified": _date(last_modified_ms(metadata)),
+        "hasPart": [{"@id": iri_of(name)} for name in (*described, *members.get(each.name, ()))],
+    }
+    yield entity
+    if described:
+        yield {
+            **_file_facts(each.described_by, metadata, hashes),
+            "url": url + DESCRIPTION_SUFFIX,
+            "about": {"@id": iri_of(each.name)},
+        }
+
+
+def _file(
+    contents: PodContents,
+    each: ArchivedResource,
+    hashes: Mapping[str, str],
+    names: Mapping[ResourcePath, str],
+) -> dict[str, Any]:
+    metadata = each.metadata
+    entity = {
+        **_file_facts(each.name, metadata, hashes),
+        "url": contents.url_of(metadata.path),
+    }
+    if metadata.kind is not ResourceKind.DOCUMENT:
+        entity["about"] = {"@id": iri_of(names.get(subject_of(metadata.path), "./"))}
+    if metadata.kind is ResourceKind.ACL:
+        entity["conformsTo"] = {"@id": WAC}
+    return entity
+
+
+def _file_facts(name: str, metadata: Metadata, hashes: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "@id": iri_of(name),
+        "@type": "File",
+        "name": name.rpartition("/")[2],
+        "encodingFormat": metadata.content_type,
+        "contentSize": str(metadata.size_bytes),
+        "dateCreated": _date(metadata.created_ms),
+        "dateModified": _date(metadata.modified_ms),
+        "sha256": hashes.get(name, NO_HASH),
+    }
+
+
+def _members(archived: Sequence[ArchivedResource]) -> Mapping[str, Sequence[str]]:
+    """What is in each folder of the archive."""
+    found: dict[str, list[str]] = {}
+    for each in archived[1:]:
+        folder = each.name.rstrip("/").rpartition("/")[0]
+        found.setdefault(f"{folder}/", []).append(each.name)
+    return found
+
+
+def description(contents: PodContents, changed: Sequence[ResourcePath]) -> str:
+    """What the archive contains and what not."""
+    url, date = contents.url_of(contents.pod.root), _date(contents.modified_ms)
+    said = [f"The Solid pod {url} as of {date}: {_CONTAINED}. {_NOT_CONTAINED}."]
+    if contents.repositories:
+        urls = ", ".join(map(contents.url_of, contents.repositories))
+        said.append(f"Git repositories are not contained either; clone them: {urls}.")
+    if changed:
+        paths = ", ".join(changed)
+        said.append(f"Changed during the export, so perhaps not of the same moment: {paths}.")
+    return " ".join(said)
+
+
+def page(
+    contents: PodContents,
+    archived: Sequence[ArchivedResource],
+    changed: Sequence[ResourcePath] = (),
+) -> Iterator[bytes]:
+    """``index.html``: what is in the archive, folder by folder, with links to the files."""
+    title = escape(f"The pod {contents.pod.name}")
+    yield (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+        f"<p>{escape(description(contents, changed))}</p>\n"
+        f'<p>Owner: <a href="{escape(contents.pod.owner)}">{escape(contents.pod.owner)}</a>. '
+        f'For programs, <a href="{MANIFEST}">{MANIFEST}</a> lists the same as an RO-Crate, with '
+        "the URL and the SHA-256 of each file. <code>podstead pod import</code> reads it.</p>\n"
+    ).encode()
+    members: dict[ResourcePath, list[ArchivedResource]] = {}
+    for each in archived:
+        if not each.metadata.kind.is_container:
+            path = each.metadata.path
+            folder = subject_of(path) if subject_of(path).endswith("/") else parent_container(path)
+            members.setdefault(folder or path, []).append(each)
+    for each in archived:
+        if each.metadata.kind.is_container:
+            yield from _folder(each, members.get(each.metadata.path, ()))
+    yield b"</body>\n</html>\n"
+
+
+def _folder(folder: ArchivedResource, files: Sequence[ArchivedResource]) -> Iterator[bytes]:
+    yield f"<h2>{escape(folder.name)}</h2>\n".encode()
+    if not files and not folder.described_by:
+        yield b"<p>No files.</p>\n"
+        return
+    yield (
+        b'<table>\n<thead><tr><th scope="col">File</th><th scope="col">Type</th>'
+        b'<th scope="col">Bytes</th><th scope="col">Changed</th></tr></thead>\n<tbody>\n'
+    )
+    if folder.described_by:
+        yield _row(folder.described_by, folder.metadata)
+    for each in files:
+        yield _row(each.name, each.metadata)
+    yield b"</tbody>\n</table>\n"
+
+
+def _row(name: str, metadata: Metadata) -> bytes:
+    shown = escape(name.rpartition("/")[2])
+    return (
+        f'<tr><td><a href="{escape(iri_of(name))}">{shown}</a></td>'
+        f"<td>{escape(essence(metadata.content_type))}</td>"
+        f"<td>{metadata.size_bytes:,}</td><td>{_date(metadata.modified_ms)[:10]}</td></tr>\n"
+    ).encode()
+
+
+def iri_of(name: str) -> str:
+    """The relative IRI of a file in the archive."""
+    return quote(name, safe="/!$&'()*+,;=:@~-._")
+
+
+def _date(unix_ms: int) -> str:
+    moment = datetime.fromtimestamp(unix_ms / 1000, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_STYLE: Final = """\
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; margin: 2rem 0 0.5rem; }
+table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { text-align: start; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; }
+tr { border-block-end: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+@media (max-width: 40rem) { th:nth-child(2), td:nth-child(2) { display: none; } }
+"""

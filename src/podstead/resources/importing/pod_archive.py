@@ -1,0 +1,281 @@
+"""What is in the archive of a pod (:mod:`podstead.resources.exporting.archive`)?
+
+An archive may come from anywhere. Where a resource goes is decided by its URL in the manifest,
+which must be canonical and below that of the pod; names in the archive lead to nothing but entries
+of the archive, and nothing is unpacked to the file system. No entry yields more bytes than the
+manifest says, so what an archive takes is known before anything is stored. A file that is missing,
+or has another hash than the manifest says, is not taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from podstead.core.errors import BadRequest, BodyTooLarge, ChecksumMismatch, NotFound
+from podstead.core.identifiers import (
+    DESCRIPTION_SUFFIX,
+    ResourcePath,
+    is_container,
+    parse_path,
+)
+from podstead.resources.exporting.crate import MANIFEST
+from podstead.resources.importing.values import ImportedResource, NotTaken
+
+MAX_MANIFEST_BYTES: Final = 1 << 30
+_PIECE_BYTES: Final = 256 * 1024
+_LOCAL_HEADER_BYTES: Final = 30
+_METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_ENCRYPTED: Final = 1
+
+
+class NotAPodArchive(BadRequest):
+    """The file is not the archive of a pod, or must not be read."""
+
+
+class _Reference(msgspec.Struct):
+    id: str = msgspec.field(default="", name="@id")
+
+
+class _Entity(msgspec.Struct):
+    """What is read of an entity of the manifest."""
+
+    id: str = msgspec.field(default="", name="@id")
+    type: str | list[str] = msgspec.field(default="", name="@type")
+    url: str = ""
+    identifier: str = ""
+    encoding_format: str = msgspec.field(default="", name="encodingFormat")
+    content_size: str = msgspec.field(default="", name="contentSize")
+    sha256: str = ""
+    created: str = msgspec.field(default="", name="dateCreated")
+    modified: str = msgspec.field(default="", name="dateModified")
+    creator: _Reference | None = None
+    provider: _Reference | None = None
+    main_entity: _Reference | None = msgspec.field(default=None, name="mainEntity")
+
+    def is_a(self, kind: str) -> bool:
+        return kind == self.type or (isinstance(self.type, list) and kind in self.type)
+
+
+class _Crate(msgspec.Struct):
+    graph: list[msgspec.Raw] = msgspec.field(name="@graph")
+
+
+class ArchivedPod(msgspec.Struct, frozen=True):
+    """The pod that an archive was made of."""
+
+    name: str
+    url: str
+    owner: str
+    issuer: str
+    created_ms: int
+
+
+class PodArchiveFile:
+    """An open archive."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        """Raises NotAPodArchive."""
+        self._zip = file
+        self._infos = _checked(file)
+        self._folder = _crate_folder(self._infos)
+        content = self._manifest()
+        self.source_id = f"archive:{hashlib.sha256(content).hexdigest()}"
+        self._entities = _entities(content)
+        self.pod = _pod(self._entities)
+        self.problems: list[NotTaken] = []
+        """What the manifest lists that cannot be a resource of the pod."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of all files together."""
+        return sum(info.file_size for info in self._infos.values())
+
+    @property
+    def count(self) -> int:
+        """The number of resources that the manifest lists."""
+        return sum(1 for _ in self._of_pod())
+
+    async def resources(self, root: ResourcePath) -> AsyncIterator[ImportedResource]:
+        """Every resource, to be stored below ``root``."""
+        self.problems.clear()
+        seen: set[ResourcePath] = set()
+        for entity in self._of_pod():
+            resource = self._resource(entity, root, seen)
+            if resource is not None:
+                yield resource
+
+    def _of_pod(self) -> Iterator[_Entity]:
+        described = {
+            each.url[: -len(DESCRIPTION_SUFFIX)]
+            for each in self._entities.values()
+            if each.is_a("File") and each.url.endswith(f"/{DESCRIPTION_SUFFIX}")
+        }
+        for each in self._entities.values():
+            # A container with a description is imported with it.
+            if each.url.startswith(self.pod.url) and each.url not in described:
+                yield each
+
+    def _resource(
+        self, entity: _Entity, root: ResourcePath, seen: set[ResourcePath]
+    ) -> ImportedResource | None:
+        from_url = entity.url
+        of_container = from_url.endswith(f"/{DESCRIPTION_SUFFIX}")
+        if of_container:
+            from_url = from_url[: -len(DESCRIPTION_SUFFIX)]
+        path = ResourcePath(root + from_url[len(self.pod.url) :])
+        problem = _problem(path, entity, of_container=of_container, seen=seen)
+        if problem:
+            self.problems.append(NotTaken(path, problem))
+            return None
+        seen.add(path)
+        return ImportedResource(
+            path,
+            entity.encoding_format or "text/turtle",
+            None if not entity.is_a("File") else lambda: self._read(entity),
+            created_ms=_unix_ms(entity.created),
+            modified_ms=_unix_ms(entity.modified),
+            from_url=from_url,
+        )
+
+    async def _read(self, entity: _Entity) -> AsyncIterator[bytes]:
+        """Raises NotFound, BodyTooLarge, ChecksumMismatch."""
+        info = self._infos.get(self._folder + unquote(entity.id))
+        if info is None:
+            raise NotFound("The archive does not contain the file")
+        if str(info.file_size) != entity.content_size:
+            raise BodyTooLarge("The file has another size than the manifest says")
+        digest = hashlib.sha256()
+        try:
+            with self._zip.open(info) as file:
+                while piece := file.read(_PIECE_BYTES):
+                    digest.update(piece)
+                    yield piece
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+            raise ChecksumMismatch("The file is damaged") from error
+        if digest.hexdigest() != entity.sha256:
+            raise ChecksumMismatch("The file has another SHA-256 than the manifest says")
+
+    def _manifest(self) -> bytes:
+        info = self._infos[self._folder + MANIFEST]
+        if info.file_size > MAX_MANIFEST_BYTES:
+            raise NotAPodArchive("The manifest is too large")
+        try:
+            return self._zip.read(info)
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+            raise NotAPodArchive("The manifest is damaged") from error
+
+
+@contextmanager
+def opened_archive(path: Path) -> Iterator[PodArchiveFile]:
+    """Open the archive of a pod. Raises NotAPodArchive."""
+    try:
+        file: IO[bytes] = path.open("rb")
+    except OSError as error:
+        raise NotAPodArchive(f"{path} cannot be read: {error.strerror}") from error
+    with file:
+        try:
+            opened = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, EOFError, ValueError, OSError) as error:
+            raise NotAPodArchive(f"{path} is not a ZIP file, or is damaged") from error
+        with opened:
+            yield PodArchiveFile(opened)
+
+
+def _checked(file: zipfile.ZipFile) -> Mapping[str, zipfile.ZipInfo]:
+    """The entries by name. Raises NotAPodArchive for an archive that is made to deceive."""
+    infos: dict[str, zipfile.ZipInfo] = {}
+    end = 0
+    for info in sorted(file.infolist(), key=lambda each: each.header_offset):
+        name = info.orig_filename
+        if info.filename in infos:
+            raise NotAPodArchive(f"The archive contains {info.filename!r} twice")
+        if name.startswith("/") or "\\" in name or "\0" in name or ".." in name.split("/"):
+            raise NotAPodArchive(f"The archive contains a file with the name {name!r}")
+        if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
+            raise NotAPodArchive(f"{name!r} is encrypted, or compressed in an unusual way")
+        # Entries that share their bytes make a small archive as large as one likes.
+        if info.header_offset < end:
+            raise NotAPodArchive(f"{name!r} overlaps with another entry")
+        end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
+        infos[info.filename] = info
+    return infos
+
+
+def _crate_folder(infos: Mapping[str, zipfile.ZipInfo]) -> str:
+    """The folder of the manifest: the whole archive, or the one folder in it."""
+    if MANIFEST in infos:
+        return ""
+    folders = {name.partition("/")[0] for name in infos}
+    if len(folders) == 1:
+        folder = f"{folders.pop()}/"
+        if folder + MANIFEST in infos:
+            return folder
+    raise NotAPodArchive(f"The archive has no {MANIFEST}")
+
+
+def _entities(content: bytes) -> Mapping[str, _Entity]:
+    """The entities that have the form that we write, by ``@id``. Raises NotAPodArchive."""
+    try:
+        crate = msgspec.json.decode(content, type=_Crate)
+    except msgspec.DecodeError as error:
+        raise NotAPodArchive(f"{MANIFEST} cannot be read: {error}") from error
+    found: dict[str, _Entity] = {}
+    decoder = msgspec.json.Decoder(_Entity)
+    for raw in crate.graph:
+        try:
+            entity = decoder.decode(raw)
+        except msgspec.ValidationError:
+            continue  # something that others have added
+        found[entity.id] = entity
+    return found
+
+
+def _pod(entities: Mapping[str, _Entity]) -> ArchivedPod:
+    root = entities.get("./")
+    if root is None or root.main_entity is None or root.creator is None:
+        raise NotAPodArchive(f"{MANIFEST} does not describe a pod")
+    storage = entities.get(root.main_entity.id)
+    if storage is None or not storage.url.endswith("/"):
+        raise NotAPodArchive(f"{MANIFEST} does not say which URL the pod had")
+    return ArchivedPod(
+        name=root.identifier,
+        url=storage.url,
+        owner=root.creator.id,
+        issuer="" if root.provider is None else root.provider.id,
+        created_ms=_unix_ms(root.created) or 0,
+    )
+
+
+def _problem(
+    path: ResourcePath, entity: _Entity, *, of_container: bool, seen: set[ResourcePath]
+) -> str:
+    """Why an entity cannot be a resource; empty if it can."""
+    try:
+        if parse_path(path.encode()) != path:
+            return "Its URL is not in its canonical form"
+    except BadRequest as error:
+        return str(error)
+    if path in seen:
+        return "The manifest lists it twice"
+    if entity.is_a("File") == (is_container(path) and not of_container):
+        return "Only the URL of a folder ends in a slash"
+    return ""
+
+
+def _unix_ms(date: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return round(moment.timestamp() * 1000)
