@@ -21,6 +21,7 @@ from bench.servers import (
     Feature,
     Podstead,
     PodsteadWithCertificates,
+    PodsteadWithSocketsPort,
     PodsteadWithTls,
     Server,
     created_pod,
@@ -285,6 +286,7 @@ class CssAccount:
 
 SERVERS: Final[tuple[type[Server], ...]] = (
     Podstead,
+    PodsteadWithSocketsPort,
     PodsteadWithTls,
     PodsteadWithCertificates,
     Jss,

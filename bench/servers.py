@@ -143,6 +143,18 @@ class Podstead(Server):
         return site
 
 
+class PodsteadWithSocketsPort(Podstead):
+    """The same with a port for WebSockets, asked only where somebody watches."""
+
+    column = "podstead-sockets"
+    features = frozenset({Feature.LEGACY_SOCKETS, Feature.CHANNELS})
+    asked_only_for = features
+
+    def command(self) -> tuple[list[str], Headers]:
+        command, environment = super().command()
+        return [*command, "--sockets-port", str(free_port())], environment
+
+
 class PodsteadWithTls(Podstead):
     """The same over its ordinary TLS listener."""
 

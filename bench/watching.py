@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -99,7 +100,7 @@ class Listener(ABC):
     async def connect(self, url: str, *protocols: str) -> aiohttp.ClientWebSocketResponse:
         """Open the socket."""
         near = url.replace("//localhost:", f"//{LOOPBACK}:", 1)
-        headers = {"Host": self.site.authority}
+        headers = {"Host": urlsplit(url).netloc}
         self._socket = await self.session.ws_connect(near, protocols=protocols, headers=headers)
         return self._socket
 
@@ -124,7 +125,7 @@ class LegacyListener(Listener):
     needs = Feature.LEGACY_SOCKETS
 
     async def open(self) -> None:
-        socket = await self.connect(f"ws://{self.site.authority}/.notifications", "solid-0.1")
+        socket = await self.connect(await self._address(), "solid-0.1")
         await socket.send_str(f"sub {self.url}")
         while (text := await socket.receive_str()) != f"ack {self.url}":
             if not text.startswith(("protocol ", "warning ")):
@@ -132,6 +133,12 @@ class LegacyListener(Listener):
 
     def is_news(self, text: str) -> bool:
         return text == f"pub {self.url}"
+
+    async def _address(self) -> str:
+        near = self.url.replace("//localhost:", f"//{LOOPBACK}:", 1)
+        headers = {"Host": self.site.authority}
+        async with self.session.head(near, headers=headers) as answer:
+            return answer.headers["Updates-Via"]
 
 
 class ChannelListener(Listener):

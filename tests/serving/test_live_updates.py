@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -28,17 +29,25 @@ PASSWORD = "correct horse battery staple"
 OPTIONS = ("--workers", "2", "--drain-timeout-s", "3600")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+LISTENERS = {"http": (), "sockets-port": ("--sockets-port", "0")}
+"""Which listener serves the sockets, with its options."""
+
+
+@pytest.fixture(scope="module", params=list(LISTENERS))
+def server(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[ServerProcess]:
     """For tests that leave it as it is."""
     root = tmp_path_factory.mktemp("live") / "root"
-    with running_server(ServerProcess(root, options=OPTIONS)) as server:
+    options = (*OPTIONS, *LISTENERS[request.param])
+    with running_server(ServerProcess(root, options=options)) as server:
         yield server
 
 
-@pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with running_server(ServerProcess(tmp_path / "root", options=OPTIONS)) as server:
+@pytest.fixture(params=list(LISTENERS))
+def own_server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
+    options = (*OPTIONS, *LISTENERS[request.param])
+    with running_server(ServerProcess(tmp_path / "root", options=options)) as server:
         yield server
 
 
@@ -214,7 +223,11 @@ async def test_listeners_are_closed_when_the_server_stops_and_do_not_delay_it(
     assert server.errors == ""
 
 
-@pytest.mark.parametrize("listener", [(), ("--webid-tls",)], ids=["https", "webid-tls"])
+@pytest.mark.parametrize(
+    "listener",
+    [(), ("--webid-tls",), ("--sockets-port", "0"), ("--sockets-port", "0", "--webid-tls")],
+    ids=["https", "webid-tls", "sockets-port", "sockets-port and webid-tls"],
+)
 async def test_sockets_are_behind_tls_as_well(tmp_path: Path, listener: tuple[str, ...]) -> None:
     """L-1: whoever decrypts."""
     options = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY), *listener)
@@ -240,9 +253,10 @@ async def test_a_listener_that_never_reads_does_not_hold_up_the_stop(
     own_server: ServerProcess,
 ) -> None:
     server = own_server
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    address = urlsplit(server.request("OPTIONS", "/x").headers["updates-via"])
+    reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
     writer.write(
-        f"GET /.notifications HTTP/1.1\r\nHost: localhost:{server.port}\r\n"
+        f"GET /.notifications HTTP/1.1\r\nHost: {address.netloc}\r\n"
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
     )

@@ -15,7 +15,7 @@ import pytest
 from cryptography import x509
 
 from tests.support.certificates import Holder, holder, rsa_key
-from tests.support.listeners import MakeServer, hold
+from tests.support.listeners import MakeServer, hold, sockets_port
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.waiting import wait_until
 
@@ -68,10 +68,11 @@ class Renewable:
     def wait_for_renewal(self, before: int) -> None:
         wait_until(lambda: self.renewals() > before, "the use of the renewed certificate")
 
-    def shown(self) -> bytes:
+    def shown(self, port: int | None = None) -> bytes:
         """The certificate, in DER, that a new connection is shown."""
-        assert self.server.port is not None
-        pem = ssl.get_server_certificate(("127.0.0.1", self.server.port), timeout=DEADLINE_S)
+        port = port or self.server.port
+        assert port is not None
+        pem = ssl.get_server_certificate(("127.0.0.1", port), timeout=DEADLINE_S)
         return ssl.PEM_cert_to_DER_cert(pem)
 
     @staticmethod
@@ -118,6 +119,23 @@ def test_new_connections_get_the_renewed_certificate_and_old_ones_go_on(
     assert not before.done()
     (tmp_path / "release").touch()
     assert before.result(DEADLINE_S).status == 200
+    assert renewable.server.stop() == 0
+
+
+@for_both
+def test_the_port_for_sockets_gets_the_renewed_certificate(
+    make_renewable: Callable[..., Renewable],
+) -> None:
+    renewable = make_renewable("--workers", "2", "--sockets-port", "0")
+    old, new = for_localhost(0), for_localhost(1)
+    renewable.start(old)
+    port = sockets_port(renewable.server)
+    assert renewable.shown(port) == old.der
+    renewable.renew(new)
+    wait_until(
+        lambda: {renewable.shown(port) for _ in range(10)} == {new.der},
+        "the end of the old certificate",
+    )
     assert renewable.server.stop() == 0
 
 

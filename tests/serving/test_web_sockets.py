@@ -5,10 +5,12 @@ import hashlib
 import os
 import socket
 import struct
+from collections.abc import Callable
 
 import pytest
 
-from tests.support.listeners import MakeServer
+from tests.support.listeners import MakeServer, sockets_port
+from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.usefixtures("listener")
 
@@ -59,10 +61,24 @@ def read(connection: socket.socket, size_bytes: int) -> bytes:
     return data
 
 
-def test_messages_go_both_ways_until_one_side_closes(make_server: MakeServer) -> None:
-    server = make_server()
+@pytest.fixture(params=["http", "sockets-port"])
+def open_socket(
+    make_server: MakeServer, request: pytest.FixtureRequest
+) -> tuple[ServerProcess, Callable[[], socket.socket]]:
+    """A started server, and what connects to the listener for its sockets."""
+    options = () if request.param == "http" else ("--sockets-port", "0")
+    server = make_server("--drain-timeout-s", "3600", *options)
     server.start()
-    with server.open_socket() as connection:
+    port = sockets_port(server) if options else None
+    return server, lambda: server.open_socket(port)
+
+
+Open = tuple[ServerProcess, Callable[[], socket.socket]]
+
+
+def test_messages_go_both_ways_until_one_side_closes(open_socket: Open) -> None:
+    server, connect = open_socket
+    with connect() as connection:
         upgrade(connection)
         for text in (b"hello", b"x" * 100_000, b""):
             send(connection, TEXT, text)
@@ -74,10 +90,9 @@ def test_messages_go_both_ways_until_one_side_closes(make_server: MakeServer) ->
     assert server.errors == ""
 
 
-def test_an_open_web_socket_does_not_hold_the_server(make_server: MakeServer) -> None:
-    server = make_server("--drain-timeout-s", "3600")
-    server.start()
-    with server.open_socket() as connection:
+def test_an_open_web_socket_does_not_hold_the_server(open_socket: Open) -> None:
+    server, connect = open_socket
+    with connect() as connection:
         upgrade(connection)
         send(connection, TEXT, b"hello")
         assert receive(connection) == (TEXT, b"hello")

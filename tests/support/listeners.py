@@ -16,6 +16,11 @@ LISTENERS = {"http": (), "https": _SSL, "webid-tls": (*_SSL, "--webid-tls")}
 """The options of each."""
 
 
+def sockets_port(server: ServerProcess) -> int:
+    """The port for WebSockets of a server that has just started with one."""
+    return int(server.wait_for_line("  sockets").split()[2].rstrip(","))
+
+
 def client_tls(certificate: Path = CERTIFICATE) -> ssl.SSLContext:
     """What a client needs to trust a server with that certificate."""
     return ssl.create_default_context(cafile=str(certificate))

@@ -190,11 +190,12 @@ class ServerProcess:
             )
         return http.client.HTTPConnection("localhost", self.port, timeout=DEADLINE_S)
 
-    def open_socket(self) -> socket.socket:
-        """A connection over which a test sends what it likes; with TLS, the handshake is made
-        when first something is sent."""
-        assert self.port is not None
-        connection = socket.create_connection(("127.0.0.1", self.port), DEADLINE_S)
+    def open_socket(self, port: int | None = None) -> socket.socket:
+        """A connection over which a test sends what it likes, to another port if that is given;
+        with TLS, the handshake is made when first something is sent."""
+        port = port or self.port
+        assert port is not None
+        connection = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
         if self.tls is None:
             return connection
         return self.tls.wrap_socket(

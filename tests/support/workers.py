@@ -69,20 +69,19 @@ def worker_of(server: ServerProcess, client: Client) -> int:
 
 def worker_with_connection(server: ServerProcess, local_port: int) -> int:
     """The process that has taken up the connection from this port at the client's end."""
-    inode = _socket_inode(server, local_port)
+    inode = _socket_inode(local_port)
     for pid in processes_of(server):
         if inode in _socket_inodes(pid):
             return pid
     raise AssertionError("no process serves the connection")
 
 
-def _socket_inode(server: ServerProcess, client_port: int) -> str:
+def _socket_inode(client_port: int) -> str:
     """The inode of the server's end of a connection over IPv4."""
-    ends = (f":{server.port:04X}", f":{client_port:04X}")
     for line in (PROC / "net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
-        here, there, state, inode = fields[1], fields[2], fields[3], fields[9]
-        if here.endswith(ends[0]) and there.endswith(ends[1]) and state == _ESTABLISHED:
+        there, state, inode = fields[2], fields[3], fields[9]
+        if there.endswith(f":{client_port:04X}") and state == _ESTABLISHED:
             return inode
     raise AssertionError("the connection is not there")
 

@@ -186,7 +186,7 @@ def build_application(
         )
     resources = ResourceEndpoint(
         service=service,
-        responder=Responder(base_url=base_url),
+        responder=Responder(base_url=base_url, sockets_base_url=settings.sockets_base_url),
         challenges=challenges,
         base_url=base_url,
         container_deleted=repositories.soon,
@@ -194,7 +194,8 @@ def build_application(
     parted_hosts = hosts_of(settings.issuer) if settings.idp_base_url else frozenset[str]()
     authorities = Authorities(
         hosts=parted_hosts
-        | served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
+        | served_hosts(base_url, port=settings.port, aliases=settings.host_aliases)
+        | served_hosts(settings.sockets_base_url, port=settings.sockets_port or settings.port),
         trusted_proxies=settings.trusted_proxies,
     )
     provider_routes: tuple[Route, ...] = ()
@@ -370,6 +371,7 @@ def build_application(
         certificates=client_certificates(settings, authorities, clock),
         provider_routes=dict.fromkeys(parted_hosts, parted),
         slow_request=provider.slow_requests.note if provider else None,
+        sockets_base_url=settings.sockets_base_url,
     )
 
 

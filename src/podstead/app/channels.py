@@ -76,7 +76,7 @@ class ChannelParts:
         self.listeners = Listeners(
             hub=hub, history=history, clock=clock, heartbeat_s=settings.heartbeat_s
         )
-        addresses = Addresses(base_url)
+        addresses = Addresses(base_url, settings.sockets_base_url)
         self._subscriptions = Subscriptions(
             channels=self.channels,
             readers=readers,

@@ -113,6 +113,8 @@ def summary(settings: Settings, *, pid: int) -> str:
     }
     if settings.admin_listen is not None:
         lines["metrics"] = f"http://{settings.admin_listen}/metrics"
+    if settings.sockets_port is not None:
+        lines["sockets"] = f"port {settings.sockets_port}, reached at {settings.sockets_base_url}"
     lines |= {"pods": _pods(settings), "tokens": _tokens(settings)}
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.issuer}/idp/login"

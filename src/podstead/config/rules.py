@@ -20,6 +20,7 @@ def check_together(settings: Settings) -> None:
     _check_tls(settings)
     _check_client_certificates(settings)
     _check_token_secrets(settings)
+    _check_sockets(settings)
     if settings.base_url:
         _check_base_url(settings)
     elif settings.host != "localhost":
@@ -90,6 +91,27 @@ def _check_client_certificates(settings: Settings) -> None:
         raise StartRefused(
             "client-cert-header is set without trusted-proxy, so the server would ignore the "
             "header. Set --trusted-proxy to the address of your proxy."
+        )
+
+
+def _check_sockets(settings: Settings) -> None:
+    url, base_url = settings.sockets_url, settings.base_url
+    if settings.sockets_port is None:
+        if url is not None:
+            raise StartRefused(
+                f"sockets-url is {url}, but sockets-port is not set. Add --sockets-port, or remove "
+                "sockets-url."
+            )
+    elif url is not None:
+        if base_url and urlsplit(url).scheme != urlsplit(base_url).scheme:
+            raise StartRefused(
+                f"sockets-url is {url} and base-url is {base_url}. Both must have the same scheme."
+            )
+    elif base_url.startswith("https:") and not settings.uses_tls:
+        raise StartRefused(
+            f"sockets-port is set and base-url is {base_url}, but this server does not speak TLS "
+            "itself. Set --sockets-url to the URL at which clients reach that port through your "
+            "reverse proxy, which may be the base URL."
         )
 
 

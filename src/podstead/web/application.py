@@ -49,7 +49,7 @@ from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, read_request
 from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
-from podstead.web.resource_responses import options_response
+from podstead.web.resource_responses import options_response, updates_via
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Route, Routes, is_reserved
@@ -114,13 +114,15 @@ class Application:
         slow_request: SlowRequestListener | None = None,
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
+        sockets_base_url: str | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
         if they are accepted. ``provider_routes`` has the routes of an identity provider with its
         own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
         requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
-        what the main process asks about this worker."""
+        what the main process asks about this worker. ``sockets_base_url`` is the prefix of the URLs
+        of sockets, if it is not the base URL."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -140,6 +142,7 @@ class Application:
         self._slow_request = slow_request
         self.requests = requests or RequestCounts()
         self._answers = answers
+        self._updates_via = updates_via(sockets_base_url or base_url)
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -301,7 +304,7 @@ class Application:
     def _options(self, path: ResourcePath, routes: Routes) -> Response:
         methods = routes.service_methods(path)
         if methods is None:
-            return options_response(path, base_url=self._base_url)
+            return options_response(path, base_url=self._base_url, updates=self._updates_via)
         service = routes.service(path)
         return _allowing(methods, () if service is None else service.options)
 

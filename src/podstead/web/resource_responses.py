@@ -49,7 +49,7 @@ from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.storage.records import ResourceKind
 from podstead.web.asgi import Headers
-from podstead.web.response import VARY, Response, content_response, empty_response
+from podstead.web.response import VARY, HeaderField, Response, content_response, empty_response
 
 UPDATES_PATH = ResourcePath("/.notifications")
 """The path of the socket of solid-0.1."""
@@ -88,9 +88,10 @@ _ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
 class Responder:
     """Creates responses; ``base_url`` is the prefix of absolute links."""
 
-    def __init__(self, *, base_url: str) -> None:
+    def __init__(self, *, base_url: str, sockets_base_url: str | None = None) -> None:
+        """``sockets_base_url`` is the prefix of the URLs of sockets, if it is another."""
         self._base_url = base_url
-        self._updates_via = (b"updates-via", updates_url(base_url).encode("ascii"))
+        self._updates_via = updates_via(sockets_base_url or base_url)
 
     def outcome(self, outcome: Outcome, request: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
@@ -153,16 +154,16 @@ class Responder:
         return headers
 
 
-@lru_cache(maxsize=8)
-def updates_url(base_url: str) -> str:
-    """The URL of the socket for notifications of changes (L-1): wss for https, ws for http."""
-    return f"ws{base_url.removeprefix('http')}{UPDATES_PATH}"
+def updates_via(base_url: str) -> HeaderField:
+    """The field with the URL of the socket for notifications of changes (L-1): wss for https, ws
+    for http."""
+    return b"updates-via", f"ws{base_url.removeprefix('http')}{UPDATES_PATH}".encode("ascii")
 
 
-def options_response(target: ResourcePath, *, base_url: str) -> Response:
-    """The response to OPTIONS of a resource, which depends on the URL alone (P-13)."""
-    headers: Headers = [*_method_headers(target)]
-    headers.append((b"updates-via", updates_url(base_url).encode("ascii")))
+def options_response(target: ResourcePath, *, base_url: str, updates: HeaderField) -> Response:
+    """The response to OPTIONS of a resource, which depends on the URL alone (P-13). ``updates``
+    names the socket."""
+    headers: Headers = [*_method_headers(target), updates]
     root = storage_root(target)
     if root is not None:
         link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)

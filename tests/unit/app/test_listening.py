@@ -15,7 +15,7 @@ from podstead.config import Settings
 def test_connections_are_kept_alive_and_send_at_once(tmp_path: Path, workers: int) -> None:
     """N-20, N-31: a client that vanished is noticed though nothing is sent to it."""
     settings = Settings(root=tmp_path, host="127.0.0.1", port=0)
-    listeners = open_listeners(settings, workers)
+    listeners = open_listeners(settings, workers).http
     with (
         closing_all(listeners),
         socket.create_connection(("127.0.0.1", chosen_port(listeners))) as client,

@@ -63,10 +63,10 @@ def _late_imports(path: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def loaded() -> frozenset[str]:
     """What a server with everything switched on has in memory when it begins to answer."""
-    return _loaded_by(idp=True, webid_tls=True, git=True)
+    return _loaded_by(idp=True, webid_tls=True, git=True, sockets_port=0)
 
 
-def _loaded_by(**settings: bool) -> frozenset[str]:
+def _loaded_by(**settings: bool | int) -> frozenset[str]:
     """The modules that a fresh process loads for these settings."""
     return frozenset(json.loads(_output_of(_LOADED, json.dumps(settings))))
 

@@ -100,6 +100,8 @@ PARTNERS: dict[str, dict[str, OptionValue]] = {
     "ssl-cert": {"ssl_key": "/partner.pem"},
     "ssl-key": {"ssl_cert": "/partner.pem"},
     "webid-tls": {"ssl_key": "/partner.pem", "ssl_cert": "/partner.pem"},
+    "sockets-port": {"sockets_url": "https://pods.example"},
+    "sockets-url": {"sockets_port": "3001"},
     "client-cert-header": {"webid_tls": True, "trusted_proxies": ("10.0.0.1",)},
 }
 """Settings that go together."""
@@ -143,6 +145,7 @@ def example(row: Row[Any]) -> str:
         "accepted-issuer": "https://login.example/realm/",
         "refused-issuer": "https://login.example",
         "allow-private-origin": "http://10.0.0.5:8080",
+        "sockets-url": "https://sockets.example",
         "passkey-rp-id": "pods.example",
         "passkey-origin": "https://login.pods.example",
         "client-cert-header": "x-client-cert",
@@ -392,6 +395,47 @@ def test_a_server_that_speaks_https_only_has_no_http_base_url() -> None:
 @pytest.mark.parametrize("one", ["ssl_cert", "ssl_key"])
 def test_a_certificate_needs_its_key_and_the_other_way_round(one: str) -> None:
     assert refusal({one: "file.pem"}).endswith("Set both or neither.")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"sockets_url": "https://pods.example"}, "but sockets-port is not set"),
+        (
+            {
+                "sockets_port": "3001",
+                "sockets_url": "http://x.example",
+                "base_url": "https://x.example",
+            },
+            "must have the same scheme",
+        ),
+        ({"sockets_port": "3001", "base_url": "https://pods.example"}, "Set --sockets-url"),
+    ],
+)
+def test_clients_can_reach_the_port_for_sockets(
+    given: dict[str, OptionValue], sentence: str
+) -> None:
+    assert sentence in refusal(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ({}, "http://localhost:3000"),
+        ({"sockets_port": "3001"}, "http://localhost:3001"),
+        ({"sockets_port": "3001", "base_url": "http://[::1]"}, "http://[::1]:3001"),
+        (
+            {
+                "sockets_port": "3001",
+                "base_url": "https://a.example",
+                "sockets_url": "https://b.example",
+            },
+            "https://b.example",
+        ),
+    ],
+)
+def test_sockets_have_an_address(given: dict[str, OptionValue], address: str) -> None:
+    assert read(given).sockets_base_url == address
 
 
 PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}

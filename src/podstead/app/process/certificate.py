@@ -46,7 +46,7 @@ def read_key_pair(settings: Settings) -> CertificatePair | None:
     else:
         pair = CertificatePair(settings.ssl_cert, settings.ssl_key, _hash(chain, key))
     try:
-        _try(pair)
+        server_context(pair)
     except (ssl.SSLError, ValueError) as error:
         pair.forget()
         raise StartRefused(
@@ -83,10 +83,13 @@ def _hash(chain: bytes, key: bytes) -> bytes:
     return hashlib.sha256(chain + b"\0" + key).digest()
 
 
-def _try(pair: CertificatePair) -> None:
+def server_context(pair: CertificatePair) -> ssl.SSLContext:
+    """The configuration of the standard library's TLS. Raises ssl.SSLError and ValueError for a
+    pair that cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Without a password callback, OpenSSL would prompt for one at the terminal.
     context.load_cert_chain(pair.chain, pair.key, password="")
+    return context
 
 
 def _reason(error: ssl.SSLError | ValueError) -> str:

@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from podstead.app.adapters.retrying import retry_while_busy
 from podstead.config import Settings, StartRefused
@@ -25,11 +26,56 @@ _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 number."""
 
 
-def open_listeners(settings: Settings, workers: int) -> list[socket.socket]:
-    """The listening sockets, one for each worker; the same one for all if the system has no
-    SO_REUSEPORT that distributes connections. Raises StartRefused."""
-    family, address = _resolve(settings)
-    first = _open_exclusively(family, address, settings)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where to listen, and the setting that says so."""
+
+    host: str
+    port: int
+    option: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningSockets:
+    """The listening sockets of a server."""
+
+    http: Sequence[socket.socket]
+    """One for each worker; the same one for all if the system has no SO_REUSEPORT that distributes
+    connections."""
+    websocket: Sequence[socket.socket] = ()
+    """The same for WebSockets; empty if they have no port of their own."""
+
+    @property
+    def all(self) -> Sequence[socket.socket]:
+        """Every socket."""
+        return (*self.http, *self.websocket)
+
+    def noted_in(self, settings: Settings) -> Settings:
+        """The settings with the ports that the system chose."""
+        settings = settings.listening_on(chosen_port(self.http))
+        if self.websocket:
+            settings = replace(settings, sockets_port=chosen_port(self.websocket))
+        return settings
+
+
+def open_listeners(settings: Settings, workers: int) -> ListeningSockets:
+    """Open all listening sockets. Raises StartRefused."""
+    http = _open_all(_Place(settings.host, settings.port, "--port"), workers)
+    port = settings.sockets_port
+    if port is None:
+        return ListeningSockets(http)
+    try:
+        websocket = _open_all(_Place(settings.host, port, "--sockets-port"), workers)
+    except StartRefused:
+        for each in http:
+            each.close()
+        raise
+    return ListeningSockets(http, websocket)
+
+
+def _open_all(place: _Place, workers: int) -> list[socket.socket]:
+    family, address = _resolve(place)
+    first = _open_exclusively(family, address, place)
     if workers == 1 or sys.platform != "linux":
         return [first] * workers
     first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -54,14 +100,14 @@ def closing_all(listeners: Sequence[socket.socket]) -> Iterator[None]:
             listener.close()
 
 
-def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+def _resolve(place: _Place) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     try:
         found = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
         raise StartRefused(
-            f"host is '{settings.host}', which has no address. Set it to a name or an address of "
+            f"host is '{place.host}', which has no address. Set it to a name or an address of "
             "this machine."
         ) from error
     # A name such as localhost has addresses of both families; every client tries IPv4.
@@ -70,35 +116,35 @@ def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ..
 
 
 def _open_exclusively(
-    family: socket.AddressFamily, address: tuple[object, ...], settings: Settings
+    family: socket.AddressFamily, address: tuple[object, ...], place: _Place
 ) -> socket.socket:
     try:
         return retry_while_busy(lambda: _listen(family, address, share=False), is_busy=_is_busy)
     except OSError as error:
-        raise StartRefused(_why(error, settings)) from error
+        raise StartRefused(_why(error, place)) from error
 
 
 def _is_busy(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
 
 
-def _why(error: OSError, settings: Settings) -> str:
+def _why(error: OSError, place: _Place) -> str:
     if _is_busy(error):
         return (
-            f"Port {settings.port} of {settings.host} is in use. Stop the program that listens "
-            "there, or choose another port with --port."
+            f"Port {place.port} of {place.host} is in use. Stop the program that listens "
+            f"there, or choose another port with {place.option}."
         )
     if error.errno == errno.EACCES:
         return (
-            f"The current user may not open port {settings.port}. Choose one above 1023 with "
-            "--port."
+            f"The current user may not open port {place.port}. Choose one above 1023 with "
+            f"{place.option}."
         )
     if error.errno == errno.EADDRNOTAVAIL:
         return (
-            f"host is '{settings.host}', which is not an address of this machine. Set --host to "
+            f"host is '{place.host}', which is not an address of this machine. Set --host to "
             "one that is."
         )
-    return f"Cannot open port {settings.port} of {settings.host}: {error.strerror}."
+    return f"Cannot open port {place.port} of {place.host}: {error.strerror}."
 
 
 def _notice_the_vanished(listener: socket.socket) -> None:

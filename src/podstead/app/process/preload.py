@@ -44,6 +44,7 @@ _FOR_THE_PROVIDER = (
     "webauthn.helpers",
     "webauthn.helpers.cose",
 )
+_FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
     "podstead.app.process.tls.extension",
@@ -79,3 +80,5 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield from _FOR_THE_PROVIDER
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
+    if settings.sockets_port is not None:
+        yield from _FOR_SOCKETS

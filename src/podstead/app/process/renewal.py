@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import signal
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from podstead.app.process.certificate import CertificatePair, read_key_pair
+from podstead.app.process.certificate import CertificatePair, read_key_pair, server_context
 from podstead.config import Settings, StartRefused
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class ServerKeys:
     """For the HTTP server's own TLS."""
     context: ServerContext | None = None
     """Used instead of ``pair`` by the listener that requests client certificates."""
+    socket_context: ssl.SSLContext | None = None
+    """For the listener for WebSockets, if there is one."""
 
 
 def prepare_keys(settings: Settings) -> ServerKeys | None:
@@ -47,12 +50,15 @@ def prepare_keys(settings: Settings) -> ServerKeys | None:
     pair = read_key_pair(settings)
     if pair is None:
         return None
+    for_sockets = None if settings.sockets_port is None else server_context(pair)
     if not settings.webid_tls:
-        return ServerKeys(pair.content_hash, pair=pair)
+        return ServerKeys(pair.content_hash, pair=pair, socket_context=for_sockets)
     from podstead.app.process.tls.engine import ServerContext, TlsFailed
 
     try:
-        return ServerKeys(pair.content_hash, context=ServerContext(pair))
+        return ServerKeys(
+            pair.content_hash, context=ServerContext(pair), socket_context=for_sockets
+        )
     except TlsFailed as error:
         raise StartRefused(
             f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used with "

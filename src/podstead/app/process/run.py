@@ -11,7 +11,7 @@ from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.cores import usable_cores
 from podstead.app.process.exit_reason import ExitReason
-from podstead.app.process.listening import chosen_port, closing_all, open_listeners
+from podstead.app.process.listening import closing_all, open_listeners
 from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.renewal import prepare_keys
@@ -38,16 +38,16 @@ def run_server(
     settings = dataclasses.replace(settings, workers=workers)
     keys = prepare_keys(settings)
     check_git(settings)
-    listeners = open_listeners(settings, workers)
-    settings = settings.listening_on(chosen_port(listeners))
-    with closing_all(listeners), opened_admin(settings) as admin:
+    listening = open_listeners(settings, workers)
+    settings = listening.noted_in(settings)
+    with closing_all(listening.all), opened_admin(settings) as admin:
         address = None if admin is None else admin.address
         settings = dataclasses.replace(settings, admin_listen=address)
         with prepared_root(settings):
             preload(settings)
             return serve(
                 settings,
-                listeners,
+                listening,
                 keys,
                 factory=factory,
                 on_ready=partial(on_ready, settings),

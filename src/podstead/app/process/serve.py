@@ -38,11 +38,17 @@ from granian.server.mp import MPServer, WorkerProcess
 from podstead.app.process.admin import Admin, Monitor, serve_admin
 from podstead.app.process.certificate import CertificatePair
 from podstead.app.process.exit_reason import ExitReason
-from podstead.app.process.listening import BACKLOG
+from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
 from podstead.app.process.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
 from podstead.app.process.tls.front import Front, private_folder
-from podstead.app.process.worker import Equipment, Factory, run_worker, start_thread
+from podstead.app.process.worker import (
+    Equipment,
+    Factory,
+    ListeningSockets,
+    run_worker,
+    start_thread,
+)
 from podstead.config import Settings
 from podstead.core.counting import counted
 
@@ -59,7 +65,7 @@ _LEAST_TLS = str(SSLProtocols.tls12)
 
 def serve(
     settings: Settings,
-    listeners: Sequence[socket.socket],
+    listening: ListeningSockets,
     keys: ServerKeys | None,
     *,
     factory: Factory,
@@ -68,9 +74,9 @@ def serve(
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
-    There is one worker for each of the ``listeners``. ``keys`` are for TLS. ``factory`` builds the
-    application, in each worker. ``on_ready`` is called once, in another thread, when all workers
-    answer requests. ``admin`` is the private address, if there is one. Raises StartRefused.
+    There is one worker for each listener of ``listening``. ``keys`` are for TLS. ``factory`` builds
+    the application, in each worker. ``on_ready`` is called once, in another thread, when all
+    workers answer requests. ``admin`` is the private address, if there is one. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers start with the modules loaded here, and share their memory. They also inherit the
@@ -78,17 +84,19 @@ def serve(
     multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
     with _front(keys) as front:
-        equipment = Equipment(settings, factory, listeners, report, front, admin)
+        equipment = Equipment(settings, factory, listening, report, front, admin)
+        if keys is not None:
+            equipment.socket_context = keys.socket_context
         server = _Server(equipment, keys)
         with _signals_blocked():
-            stop = _Stop(server, listeners)
+            stop = _Stop(server, listening.all)
             start_thread(stop.wait)
             ready = on_ready
             if admin is not None:
                 monitor = Monitor(settings, admin.folder, _Workers(server, stop))
                 start_thread(partial(serve_admin, admin, monitor))
                 ready = partial(_note_readiness, monitor, on_ready)
-            start_thread(partial(_await_readiness, server, len(listeners), reports, ready))
+            start_thread(partial(_await_readiness, server, len(listening.http), reports, ready))
             if keys is not None:
                 start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
             try:
@@ -140,7 +148,7 @@ class _Server(MPServer):
             interface=Interfaces.ASGI,
             loop=Loops.uvloop,
             http=HTTPModes.auto,
-            workers=len(equipment.listeners),
+            workers=len(equipment.listening.http),
             workers_kill_timeout=settings.drain_timeout_s,
             backlog=BACKLOG,
             backpressure=settings.max_connections,
@@ -157,7 +165,7 @@ class _Server(MPServer):
         self._equipment = equipment
         self._pair = None if keys is None else keys.pair
         self._content_hash = b"" if keys is None else keys.content_hash
-        self._renewed: CertificatePair | None = None
+        self._renewed: ServerKeys | None = None
         self._retired: list[WorkerProcess] = []
         self.late_starts = 0
         """How many workers have started since all had."""
@@ -181,10 +189,11 @@ class _Server(MPServer):
         """Use other keys for new connections. Not to be called by two threads at once."""
         front = self._equipment.front
         if front is None or keys.context is None:
-            self._renewed = keys.pair
+            self._renewed = keys
             self.signal_handler_reload()  # type: ignore[no-untyped-call]
             return
         front.context = keys.context  # for future workers
+        self._equipment.socket_context = keys.socket_context
         for worker in self.wrks:
             if worker.inner.pid is not None and _is_alive(worker):
                 os.kill(worker.inner.pid, RENEWAL_SIGNAL)
@@ -204,17 +213,20 @@ class _Server(MPServer):
         self.reload_signal = False
         self.main_loop_interrupt.clear()
         renewed, before = self._renewed, self._pair
-        if renewed is not None and before is not None:
-            self._use(renewed)
+        if renewed is not None and renewed.pair is not None and before is not None:
+            contexts = self._equipment.socket_context, renewed.socket_context
+            self._use(renewed.pair)
+            self._equipment.socket_context = contexts[1]
             if all(
                 self._replace(index, spawn_target, target_loader) for index in range(self.workers)
             ):
-                self._pair = renewed
+                self._pair = renewed.pair
                 before.forget()
                 self._note_use(renewed.content_hash)
             else:
                 self._use(before)
-                renewed.forget()
+                self._equipment.socket_context = contexts[0]
+                renewed.pair.forget()
         # A signal that arrived meanwhile may have been cleared.
         if self.interrupt_signal or self.interrupt_children:
             self.main_loop_interrupt.set()

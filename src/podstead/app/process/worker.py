@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 import threading
@@ -33,7 +34,7 @@ from granian.server.mp import MPServer
 from podstead.app.process.admin import Admin
 from podstead.app.process.connections.packet_filter import PacketFilter
 from podstead.app.process.connections.supervisor import Supervisor, bounds_of
-from podstead.app.process.listening import BACKLOG
+from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.questions import open_questions
 from podstead.app.process.renewal import RENEWAL_SIGNAL, prepare_keys
 from podstead.app.process.tls.front import Front, remove_folder
@@ -41,6 +42,7 @@ from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 
 if TYPE_CHECKING:
+    from podstead.app.process.sockets.listener import SocketListener
     from podstead.app.process.tls.terminator import Terminator
 
 logger = logging.getLogger("podstead.app")
@@ -64,13 +66,16 @@ class Equipment:
 
     settings: Settings
     factory: Factory
-    listeners: Sequence[socket.socket]
+    listening: ListeningSockets
     report: Connection
     """The pipe to which a worker writes its process id when it answers requests."""
     front: Front | None
     """The TLS listener that requests client certificates, if it is used."""
     admin: Admin | None = None
     """The private address of the main process, if there is one."""
+    socket_context: ssl.SSLContext | None = None
+    """The TLS of the listener for WebSockets. Replaced, in any thread, when the certificate is
+    renewed."""
 
     def folders(self) -> list[Path]:
         """The folders of the sockets between processes."""
@@ -90,13 +95,14 @@ def run_worker(
     start_thread(partial(_end_with_parent, equipment.folders()))
     if equipment.admin is not None:
         equipment.admin.listener.close()
-    listener = equipment.listeners[worker_id - 1]
-    for other in equipment.listeners:
-        if other is not listener:
+    listener = equipment.listening.http[worker_id - 1]
+    for_sockets = equipment.listening.websocket[worker_id - 1 : worker_id]
+    own = [listener, *for_sockets]
+    for other in equipment.listening.all:
+        if other not in own:
             other.close()
     supervisor = Supervisor(
-        port=listener.getsockname()[1],
-        packet_filter=PacketFilter(listener.fileno()),
+        filters={each.getsockname()[1]: PacketFilter(each.fileno()) for each in own},
         bounds=bounds_of(equipment.settings),
         trusted=equipment.settings.trusted_proxies,
     )
@@ -107,7 +113,7 @@ def run_worker(
     holder = SocketHolder(  # type: ignore[call-arg]
         listener.detach(), uds=doorway is not None, backlog=BACKLOG
     )
-    load = partial(_load_application, equipment, doorway, supervisor)
+    load = partial(_load_application, equipment, doorway, for_sockets, supervisor)
     MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
         worker_id, process_name, load, ((None, holder), None), *arguments
     )
@@ -162,7 +168,10 @@ class _Doorway:
 
 
 def _load_application(
-    equipment: Equipment, doorway: _Doorway | None, supervisor: Supervisor
+    equipment: Equipment,
+    doorway: _Doorway | None,
+    for_sockets: Sequence[socket.socket],
+    supervisor: Supervisor,
 ) -> Application:
     """Granian calls this in a worker, when the event loop exists and does not run yet."""
     drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor)
@@ -174,6 +183,8 @@ def _load_application(
         sys.exit(1)
     drain.first = getattr(application, "drain", None)
     answer: Application = partial(supervisor.requests.track, application)
+    for each in for_sockets:
+        drain.websockets = _socket_listener(each, answer, equipment)
     if doorway is not None:
         drain.terminator, answer = doorway.connect(answer)
     return _Started(application, answer, drain, equipment)
@@ -182,6 +193,22 @@ def _load_application(
 async def _answer_nothing(_question: str) -> bytes:
     """The answer of an application without metrics: that it runs."""
     return b"{}"
+
+
+def _socket_listener(
+    listener: socket.socket, application: Application, equipment: Equipment
+) -> SocketListener:
+    from podstead.app.process.sockets.listener import SocketListener
+
+    settings = equipment.settings
+    return SocketListener(
+        listener,
+        application,
+        tls=lambda: equipment.socket_context,
+        handshake_timeout_s=settings.header_read_timeout_s,
+        max_connections=settings.max_connections,
+        loop=asyncio.get_event_loop(),
+    )
 
 
 def _renew(equipment: Equipment) -> None:
@@ -195,6 +222,7 @@ def _renew(equipment: Equipment) -> None:
         return
     if keys is not None and keys.context is not None:
         equipment.front.context = keys.context
+        equipment.socket_context = keys.socket_context
 
 
 class _Drain:
@@ -218,6 +246,7 @@ class _Drain:
         self._handle: Callable[[], object] | None = None
         self.started = False
         self.terminator: Terminator | None = None
+        self.websockets: SocketListener | None = None
         self.first: Callable[[], Awaitable[None]] | None = None
         """Call this first, for at most LEAVE_S seconds."""
         loop.add_signal_handler = self._note_handler  # type: ignore[assignment, method-assign]
@@ -236,6 +265,8 @@ class _Drain:
             os._exit(0)  # nothing is in progress
         if self.terminator is not None:
             self._loop.call_soon_threadsafe(self.terminator.stop)
+        if self.websockets is not None:
+            self._loop.call_soon_threadsafe(self.websockets.stop)
         asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
 
     async def _stop(self, handle: Callable[[], object]) -> None:
@@ -287,6 +318,8 @@ class _Started:
                 self._drain.started = True
                 if terminator is not None:
                     terminator.start()
+                if self._drain.websockets is not None:
+                    self._drain.websockets.start()
                 start_thread(self._drain.supervisor.watch)
                 if self._admin is not None:
                     folder, known = self._admin.folder, getattr(self._application, "answer", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from podstead.authn.pod_token import SigningKey
 from podstead.config.settings.git import GitSettings
@@ -45,6 +46,18 @@ class Settings(
     def issuer(self) -> str:
         """The issuer of this server's identity provider, which is also the provider's base URL."""
         return self.idp_base_url or self.base_url
+
+    @property
+    def sockets_base_url(self) -> str:
+        """The URL that the addresses of WebSockets begin with, as http or https."""
+        if self.sockets_url is not None:
+            return self.sockets_url
+        if self.sockets_port is None:
+            return self.base_url
+        parts = urlsplit(self.base_url)
+        authority = parts.netloc.rpartition("@")[2]
+        host = authority[: -len(f":{parts.port}")] if parts.port is not None else authority
+        return f"{parts.scheme}://{host}:{self.sockets_port}"
 
     @property
     def token_keys(self) -> tuple[SigningKey, ...]:

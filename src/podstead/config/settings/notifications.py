@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.config import value_types
-from podstead.config.table import Group, setting
+from podstead.config.table import Group, optional, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,29 @@ class NotificationSettings:
             "not authenticate on a WebSocket. Unless you turn this on, those applications "
             "receive notifications about public resources only."
         ),
+    )
+    sockets_port: int | None = optional(
+        "sockets-port",
+        value_types.integer(0, 65535),
+        Group.NOTIFICATIONS,
+        (
+            "A TCP port on which only WebSockets are served, with less memory and processor time "
+            "for each; 0 lets the system choose a free one. Clients are sent there; sockets on "
+            "the ordinary port still work."
+        ),
+        reason=(
+            "Worth its firewall rule or proxy route for a server with hundreds of open sockets."
+        ),
+    )
+    sockets_url: str | None = optional(
+        "sockets-url",
+        value_types.ORIGIN,
+        Group.NOTIFICATIONS,
+        (
+            "The URL at which clients reach sockets-port. Set it to the base URL if a reverse "
+            "proxy routes the handshakes of WebSockets to that port."
+        ),
+        shown_default="the base URL with the port of sockets-port",
     )
     sockets_per_address: int = setting(
         200,

@@ -19,6 +19,8 @@ class Addresses:
     """Creates URLs; ``base_url`` has no slash at its end."""
 
     base_url: str
+    sockets_base_url: str = ""
+    """The same for sockets, if it is another; http or https."""
 
     def describe(
         self, key: str, channel: Channel, *, given_up: str | None = None
@@ -50,9 +52,11 @@ class Addresses:
         """The URL that a receiver connects to, ``None`` for a channel that pushes."""
         if channel_type.is_pushed:
             return None
-        url = self.base_url + receiving_path(channel_type, key)
+        path = receiving_path(channel_type, key)
+        if channel_type is not ChannelType.WEB_SOCKET:
+            return self.base_url + path
         # ws for http, wss for https
-        return f"ws{url[len('http') :]}" if channel_type is ChannelType.WEB_SOCKET else url
+        return f"ws{(self.sockets_base_url or self.base_url)[len('http') :]}{path}"
 
 
 def channel_path(channel_type: ChannelType, key: str) -> ResourcePath:

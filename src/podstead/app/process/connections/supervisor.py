@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
@@ -47,6 +48,7 @@ class _Known:
 
     descriptor: int
     name: bytes
+    port: int
     client: Client
     connection: Connection
     is_ended: bool = False
@@ -58,14 +60,12 @@ class Supervisor:
     def __init__(
         self,
         *,
-        port: int,
-        packet_filter: PacketFilter,
+        filters: Mapping[int, PacketFilter],
         bounds: Bounds,
         trusted: tuple[Network, ...],
     ) -> None:
-        """``port`` is the port of the worker, ``packet_filter`` the filter of its socket."""
-        self._port = port
-        self._packet_filter = packet_filter
+        """``filters`` has the ports of the worker, each with the filter of its listener."""
+        self._filters = filters
         self._bounds = bounds
         self._trusted = trusted
         self.requests = Requests()
@@ -93,7 +93,8 @@ class Supervisor:
 
     def block_nobody(self) -> None:
         """The worker accepts no more connections. Those that it has are still watched."""
-        self._packet_filter.detach()
+        for each in self._filters.values():
+            each.detach()
 
     def _pause_s(self) -> float:
         if self._shares.is_contended:
@@ -118,7 +119,9 @@ class Supervisor:
         connections = {each.connection: each for each in self._known.values() if not each.is_ended}
         for connection in self._shares.excess(connections, now_s=now_s):
             self._end(connections[connection], abort=True)
-        self._packet_filter.block(self._shares.blocked(now_s=now_s))
+        blocked = self._shares.blocked(now_s=now_s)
+        for each in self._filters.values():
+            each.block(blocked)
 
     def _judge(self, known: _Known, now_s: float) -> None:
         connection, bounds = known.connection, self._bounds
@@ -146,17 +149,18 @@ class Supervisor:
 
     def _meet(self, descriptor: int, name: bytes, now_s: float) -> None:
         peer = read_name(name)
-        if peer is None or self._descriptors.local_port(descriptor) != self._port:
+        port = self._descriptors.local_port(descriptor)
+        if peer is None or port is None or port not in self._filters:
             self._others[descriptor] = name
             return
         connection = Connection(counted_network(peer, self._trusted), now_s)
-        self._known[descriptor] = _Known(descriptor, name, peer.client, connection)
+        self._known[descriptor] = _Known(descriptor, name, port, peer.client, connection)
 
     def _end(self, known: _Known, *, abort: bool) -> None:
         # It stays known until the HTTP server has closed it; otherwise the next look would take it
         # for a new connection.
         known.is_ended = self._descriptors.end(
-            known.descriptor, known.name, port=self._port, abort=abort
+            known.descriptor, known.name, port=known.port, abort=abort
         )
 
 

@@ -1,0 +1,1 @@
+"""The listener for WebSockets at an address of its own."""
