@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.client import Pod
 from tests.support.client_home import Home, StartClient
 from tests.support.client_process import ClientProcess
+from tests.support.server import ServerProcess, running_server
 
 CHANGES = 5
+
+
+@pytest.fixture(scope="module", params=[(), ("--sockets-port", "0")], ids=["http", "sockets-port"])
+def server(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[ServerProcess]:
+    """One for each listener that may serve the sockets."""
+    root = tmp_path_factory.mktemp("clients") / "root"
+    with running_server(ServerProcess(root=root, options=request.param)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
