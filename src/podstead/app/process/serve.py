@@ -45,7 +45,6 @@ from podstead.app.process.tls.front import Front, private_folder
 from podstead.app.process.worker import (
     Equipment,
     Factory,
-    ListeningSockets,
     run_worker,
     start_thread,
 )
