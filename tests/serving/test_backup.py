@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import random
 import shutil
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
+import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -18,10 +23,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import zstandard
 
 from tests.support import tus
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
+from tests.support.processes import clean_environment, start_process
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 
@@ -291,6 +298,155 @@ def test_a_backup_does_not_overwrite_anything(server: ServerProcess, tmp_path: P
     assert ended.returncode == 1
     assert "exists" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
+
+
+# --- archives ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def kept_archive(
+    server: ServerProcess, kept_backup: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """An archive of the same content, which no test changes."""
+    archive = tmp_path_factory.mktemp("archive") / "backup.tar.zst"
+    assert kept_backup.exists()
+    back_up(server, archive)
+    return archive
+
+
+def content_of(root: Path) -> dict[str, bytes]:
+    """The large bodies and keys of a root."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for place in ("blobs", "keys")
+        for path in (root / place).rglob("*")
+        if path.is_file()
+    }
+
+
+def test_an_archive_restores_the_same(
+    kept_backup: Path, kept_archive: Path, tmp_path: Path
+) -> None:
+    restore(kept_archive, tmp_path / "again")
+    restored_content = content_of(tmp_path / "again")
+    assert content_of(kept_backup).items() <= restored_content.items()
+    assert stat.S_IMODE((tmp_path / "again/keys/token.key").stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept_archive.stat().st_mode) == 0o600
+    assert [path.name for path in kept_archive.parent.iterdir()] == [kept_archive.name]
+
+
+@pytest.mark.needs("zstd")
+def test_an_archive_is_unpacked_by_tar_and_is_a_backup_then(
+    kept_archive: Path, tmp_path: Path
+) -> None:
+    subprocess.run(["tar", "--zstd", "-xf", kept_archive, "-C", tmp_path], check=True, timeout=60)
+    ended = run_command("restore", "--verify-only", str(tmp_path / "podstead-backup"))
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_damaged_archive_is_not_restored(kept_archive: Path, tmp_path: Path) -> None:
+    content = bytearray(kept_archive.read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "damaged.tar.zst").write_bytes(content)
+    assert_refused(tmp_path / "damaged.tar.zst", tmp_path / "again", "damaged")
+
+
+def test_a_shortened_archive_is_not_restored(kept_archive: Path, tmp_path: Path) -> None:
+    content = kept_archive.read_bytes()
+    (tmp_path / "short.tar.zst").write_bytes(content[: len(content) * 2 // 3])
+    assert_refused(tmp_path / "short.tar.zst", tmp_path / "again", "no complete backup")
+
+
+def test_an_archive_without_a_body_is_not_restored(kept_archive: Path, tmp_path: Path) -> None:
+    """It is packed again, and everything in it is as it was."""
+    with kept_archive.open("rb") as file, (tmp_path / "less.tar.zst").open("wb") as less:
+        packed = zstandard.ZstdDecompressor().stream_reader(file)
+        repacked = zstandard.ZstdCompressor().stream_writer(less, closefd=False)
+        with (
+            repacked,
+            tarfile.open(fileobj=packed, mode="r|") as old,
+            tarfile.open(fileobj=repacked, mode="w|") as new,
+        ):
+            is_left_out = False
+            for entry in old:
+                if "/blobs/" in entry.name and not is_left_out:
+                    is_left_out = True
+                else:
+                    new.addfile(entry, old.extractfile(entry) if entry.isreg() else None)
+    assert is_left_out
+    assert_refused(tmp_path / "less.tar.zst", tmp_path / "again", "not what was stored")
+
+
+def test_no_file_of_an_archive_leaves_the_root(tmp_path: Path) -> None:
+    with (tmp_path / "evil.tar.zst").open("wb") as file:
+        stream = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+        with stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+            entry = tarfile.TarInfo("podstead-backup/../../outside")
+            entry.size = 1
+            tar.addfile(entry, io.BytesIO(b"x"))
+    assert_refused(tmp_path / "evil.tar.zst", tmp_path / "again", "impossible name")
+    assert not (tmp_path / "outside").exists()
+
+
+# --- series -----------------------------------------------------------------------------------
+
+
+def test_a_series_is_incremental_and_pruned(kept_backup: Path, tmp_path: Path) -> None:
+    """Backups of earlier days are there; the newest of two days are kept."""
+    restore(kept_backup, tmp_path / "root")
+    place = tmp_path / "series"
+    for day in ("2026-01-01", "2026-01-02", "2026-01-03"):
+        shutil.copytree(kept_backup, place / f"{day}T100000Z")
+    (place / "mine").mkdir()
+    shutil.copytree(kept_backup, place / "also-mine")
+    options = ("--root", str(tmp_path / "root"), "--keep", "2d", "--json")
+    ended = run_command("backup", str(place), *options)
+    assert ended.returncode == 0, ended.stderr
+    result = json.loads(ended.stdout)
+    assert result["removed"] == ["2026-01-01T100000Z", "2026-01-02T100000Z"]
+    assert result["linked_files"] >= 2
+    new = Path(result["folder"])
+    left = {"mine", "also-mine", "2026-01-03T100000Z", new.name}
+    assert {path.name for path in place.iterdir()} == left
+    last = json.loads((tmp_path / "root/last-backup.json").read_text())
+    assert last["place"] == str(new)
+    assert last["linked_bytes"] == result["linked_bytes"] >= 2 * LARGE_BYTES
+
+
+def test_a_schedule_runs_as_a_service(kept_backup: Path, tmp_path: Path) -> None:
+    """The first backup is made at once, and the service ends when it is told to."""
+    restore(kept_backup, tmp_path / "root")
+    command = ["backup", str(tmp_path / "series"), "--root", str(tmp_path / "root")]
+    with (tmp_path / "errors").open("wb") as errors:
+        process = start_process(
+            [sys.executable, "-m", "podstead.cli", *command, "--every", "6h", "--keep", "7d"],
+            environment=clean_environment(),
+            errors=errors,
+        )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith(str(tmp_path / "series")), (tmp_path / "errors").read_text()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE_S) == 0
+    process.stdout.close()
+    assert len(list((tmp_path / "series").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("series", "--every", "often"),
+        ("series", "--keep", "7"),
+        ("series", "--keep", "7d", "--previous", "other"),
+        ("file.tar.zst", "--keep", "7d"),
+        ("file.tar.zst", "--previous", "other"),
+    ],
+)
+def test_options_that_contradict_are_refused(options: tuple[str, ...], tmp_path: Path) -> None:
+    target, *rest = options
+    ended = run_command("backup", str(tmp_path / target), *rest, "--root", str(tmp_path))
+    assert ended.returncode == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_damaged_root_is_backed_up_with_a_warning(kept_backup: Path, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Final
 
 _PERIOD_S: Final = 0.2
@@ -13,18 +15,27 @@ _LARGE: Final = 10_000
 """Above this, numbers are bytes, or as good as bytes, and only the share is shown."""
 
 
-class ProgressLine:
+class ProgressLine(AbstractContextManager["ProgressLine"]):
     """The progress of a command that goes from step to step."""
 
-    def __init__(self, *, is_quiet: bool = False) -> None:
-        self._is_quiet = is_quiet
+    def __init__(self, *, only_on_terminal: bool = False) -> None:
+        """``only_on_terminal`` is for services, whose log is not for steps."""
         self._is_terminal = sys.stderr.isatty()
+        self._is_shown = self._is_terminal or not only_on_terminal
         self._step = ""
         self._shown_s = 0.0
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
+
     def __call__(self, step: str, done: int = 0, total: int = 0) -> None:
         """Show that so much of a step is done; without a total, only that it has begun."""
-        if self._is_quiet:
+        if not self._is_shown:
             return
         is_new, self._step = step != self._step, step
         if not self._is_terminal:
@@ -33,14 +44,14 @@ class ProgressLine:
                 sys.stderr.flush()
             return
         now_s = time.monotonic()
-        if is_new or done >= total or now_s - self._shown_s >= _PERIOD_S:
+        if is_new or now_s - self._shown_s >= _PERIOD_S:
             self._shown_s = now_s
             sys.stderr.write(f"{_CLEAR}{step}{_share(done, total)}")
             sys.stderr.flush()
 
     def end(self) -> None:
         """Remove the line, before something else is printed. Idempotent."""
-        if self._is_terminal and self._step and not self._is_quiet:
+        if self._is_terminal and self._step:
             sys.stderr.write(_CLEAR)
             sys.stderr.flush()
         self._step = ""

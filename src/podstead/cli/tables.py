@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 import msgspec
+
+_KIB: Final = 1024
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -27,6 +30,16 @@ def print_json(value: object) -> None:
 def now_s() -> int:
     """The time, in Unix seconds."""
     return int(datetime.now(tz=UTC).timestamp())
+
+
+def bytes_text(size_bytes: int) -> str:
+    """A size as ``4.2 MiB``."""
+    size = float(size_bytes)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < _KIB:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} TiB"
 
 
 def time_text(unix_s: int) -> str:

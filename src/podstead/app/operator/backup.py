@@ -25,7 +25,9 @@ from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
 from podstead.git.copying import RepositoryFile, repository_files
 from podstead.git.directories import Directories, DirectoryClaim
+from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
+from podstead.storage.backup.last import LastBackup, write_last_backup
 from podstead.storage.backup.manifest import (
     DATABASE,
     FORMAT,
@@ -35,7 +37,7 @@ from podstead.storage.backup.manifest import (
     time_as_text,
 )
 from podstead.storage.backup.reading import FolderBackup, checked_pieces, take_all
-from podstead.storage.backup.sinks import FolderSink, Sink, partial_folder
+from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -57,12 +59,49 @@ async def back_up_to_folder(
 
     Raises BackupUnusable, BackupDamaged, StorageError, OSError.
     """
+    started_s = time.monotonic()
     hashes = {} if previous is None else _hashes_not_in_names(previous)
     with partial_folder(target) as folder:
-        sink = FolderSink(folder, previous=previous, previous_hashes=hashes)
-        manifest = await _back_up(settings, sink, previous=previous, on_step=on_step)
+        with FolderSink(folder, previous=previous, previous_hashes=hashes) as sink:
+            manifest = await _back_up(settings, sink, previous=previous, on_step=on_step)
         _verify_folder(folder, manifest, on_step)
+    _record_success(settings, target, manifest, started_s)
     return manifest
+
+
+async def back_up_to_archive(settings: Settings, target: Path, *, on_step: OnStep) -> Manifest:
+    """Write a backup into the new file ``target``.
+
+    Raises BackupUnusable, BackupDamaged, StorageError, OSError.
+    """
+    started_s = time.monotonic()
+    with partial_file(target) as archive:
+        with archive_sink(archive) as sink:
+            manifest = await _back_up(settings, sink, previous=None, on_step=on_step)
+        on_step("Verifying the backup", 0, 0)
+        if ArchiveBackup(archive).read_all(take_all) != manifest:
+            raise BackupDamaged(f"The manifest in {target} is not what was written")
+    _record_success(settings, target, manifest, started_s)
+    return manifest
+
+
+def _record_success(settings: Settings, target: Path, manifest: Manifest, started_s: float) -> None:
+    now_ms = _now_ms()
+    write_last_backup(
+        RootLayout(settings.root).last_backup,
+        LastBackup(
+            place=str(target.absolute()),
+            moment=manifest.moment,
+            finished=time_as_text(now_ms),
+            finished_s=now_ms / 1000,
+            duration_s=round(time.monotonic() - started_s, 3),
+            copied_files=manifest.copied.files,
+            copied_bytes=manifest.copied.bytes,
+            linked_files=manifest.linked.files,
+            linked_bytes=manifest.linked.bytes,
+            faults=len(manifest.faults),
+        ),
+    )
 
 
 async def _back_up(

@@ -10,6 +10,7 @@ from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import inspect_copy
 from podstead.config import Settings
 from podstead.core.errors import SchemaTooNew
+from podstead.storage.backup.archives import ArchiveBackup
 from podstead.storage.backup.manifest import (
     BackupDamaged,
     BackupUnusable,
@@ -26,6 +27,8 @@ def open_backup(backup: Path) -> BackupReader:
     """Raises BackupUnusable."""
     if backup.is_dir():
         return FolderBackup(backup)
+    if backup.is_file():
+        return ArchiveBackup(backup)
     raise BackupUnusable(f"There is no backup at {backup}.")
 
 

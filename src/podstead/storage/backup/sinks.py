@@ -14,8 +14,9 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import BinaryIO, Final, Protocol
 
 from podstead.storage.backup.manifest import (
@@ -79,7 +80,7 @@ class Sink(Protocol):
         """Store the manifest, and make everything durable. Raises OSError."""
 
 
-class FolderSink:
+class FolderSink(AbstractContextManager["FolderSink"]):
     """A backup as a folder, in which files that did not change are those of an earlier backup."""
 
     def __init__(
@@ -99,6 +100,14 @@ class FolderSink:
         self._list_hash = hashlib.sha256()
         self.copied = FileTotals()
         self.linked = FileTotals()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._list.close()
 
     @property
     def work(self) -> Path:
@@ -227,8 +236,30 @@ def partial_folder(target: Path) -> Iterator[Path]:
         raise BackupUnusable(
             f"{target} exists. Give a new name, or --keep to add a folder for each backup to it."
         )
+    with _partial(target) as partial:
+        yield partial
+        partial.rename(target)
+        sync_directory(target.parent)
+
+
+@contextmanager
+def partial_file(target: Path) -> Iterator[Path]:
+    """A name in a new folder, for a file that gets the name ``target`` at the end, unless the
+    context raises. Raises BackupUnusable, OSError."""
+    if target.exists() or target.is_symlink():
+        raise BackupUnusable(f"{target} exists. Give a new name.")
+    with _partial(target) as partial:
+        yield partial / target.name
+        (partial / target.name).rename(target)
+        sync_directory(target.parent)
+        shutil.rmtree(partial)
+
+
+@contextmanager
+def _partial(target: Path) -> Iterator[Path]:
+    """A locked folder beside ``target``, which is removed if the context raises."""
     target.parent.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
-    _remove_abandoned(target.parent)
+    remove_abandoned(target.parent)
     partial = target.parent / f".{target.name}{PARTIAL}{secrets.token_hex(4)}"
     partial.mkdir(mode=_DIRECTORY)
     lock = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
@@ -236,8 +267,6 @@ def partial_folder(target: Path) -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield partial
-            partial.rename(target)
-            sync_directory(target.parent)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -249,16 +278,20 @@ def _is_empty_directory(path: Path) -> bool:
     return path.is_dir() and not any(path.iterdir())
 
 
-def _remove_abandoned(place: Path) -> None:
+def remove_abandoned(place: Path) -> None:
     """Remove unfinished backups of processes that were killed; their locks ended with them."""
     for path in place.glob(f".*{PARTIAL}*"):
         with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
+                shutil.rmtree(path)
             finally:
                 os.close(descriptor)
+
+
+def remove_backup(folder: Path) -> None:
+    """Remove a backup, which is no complete one from the first moment on. Raises OSError."""
+    gone = folder.with_name(f".{folder.name}{PARTIAL}{secrets.token_hex(4)}")
+    folder.rename(gone)
+    shutil.rmtree(gone)

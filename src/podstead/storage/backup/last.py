@@ -1,0 +1,48 @@
+"""What was the last successful backup of a data root? For monitoring.
+
+``last-backup.json`` in the data root is replaced after each backup. It is not a part of backups.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from podstead.storage.private_files import sync_directory, write_private
+
+_DRAFT_SUFFIX: Final = ".new"
+
+
+class LastBackup(msgspec.Struct, frozen=True):
+    """The last successful backup. Times are ISO 8601; ``finished_s`` is in Unix seconds, too."""
+
+    place: str
+    moment: str
+    finished: str
+    finished_s: float
+    duration_s: float
+    copied_files: int
+    copied_bytes: int
+    linked_files: int
+    linked_bytes: int
+    faults: int
+
+
+def write_last_backup(path: Path, last: LastBackup) -> None:
+    """Replace the record. Raises OSError."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}{_DRAFT_SUFFIX}")
+    draft.unlink(missing_ok=True)
+    write_private(draft, msgspec.json.encode(last) + b"\n")
+    draft.replace(path)
+    sync_directory(path.parent)
+
+
+def read_last_backup(path: Path) -> LastBackup | None:
+    """The last backup; ``None`` if there was none, or the record is damaged. Raises OSError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=LastBackup)
+    except (FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
+        return None
