@@ -88,7 +88,8 @@ lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with 
 .PHONY: clean
 clean: ## Remove the environment and everything that was built; data stays
 	rm -rf $(VENV) build dist tests/clients/node_modules tests/clients/applications/node_modules \
-		tests/servers/community/node_modules tests/browser/node_modules \
+		tests/servers/community/node_modules tests/servers/javascript/node_modules \
+		tests/browser/node_modules \
 		scripts/typescript/node_modules \
 		tests/clients/python/.venv \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,6 +15,7 @@ FOLDERS = {
     "clients": CLIENTS,
     "applications": CLIENTS / "applications",
     "community server": CLIENTS.parent / "servers/community",
+    "javascript server": CLIENTS.parent / "servers/javascript",
 }
 PYTHON_CLIENTS = CLIENTS / "python"
 PACKAGES: dict[str, dict[str, str]] = {

@@ -1,6 +1,7 @@
 """The Community Solid Server, as another provider and another resource server than ours.
 
-Its data is in memory; it is started once for the tests of a module, since it takes some seconds.
+Its data is in memory, or in files for a test that imports them. It is started once for the tests of
+a module, since it takes some seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from tests.support.node import COMMUNITY_SERVER, NODE, install_packages
 from tests.support.server import DEADLINE_S
 from tests.support.waiting import wait_until
 
-_SERVER = COMMUNITY_SERVER / "node_modules/@solid/community-server/bin/server.js"
+_PACKAGE = COMMUNITY_SERVER / "node_modules/@solid/community-server"
+_SERVER = _PACKAGE / "bin/server.js"
 # Below the range from which systems give ports to others.
 _PORTS = range(20_000, 32_000)
 _PORT_ATTEMPTS = 20
 _READY = "Listening to server at"
 _IN_USE = "EADDRINUSE"
-_PASSWORD = "password123"
+PASSWORD = "password123"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,11 @@ class ForeignAgent:
 class CommunityServer:
     """A running server; ``base_url`` has a slash at its end, as its issuer identifier does."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, in_files: bool = False) -> None:
         install_packages(COMMUNITY_SERVER)
         self._folder = folder
+        self.data = folder / "files"
+        self._configuration = "config/file.json" if in_files else "config/default.json"
         for _ in range(_PORT_ATTEMPTS):
             self._port = secrets.choice(_PORTS)
             self._log = folder / f"community-server-{self._port}.log"
@@ -55,6 +59,10 @@ class CommunityServer:
             if _IN_USE not in self._log.read_text():
                 break
         raise AssertionError(self._log.read_text())
+
+    @property
+    def port(self) -> int:
+        return self._port
 
     @property
     def base_url(self) -> str:
@@ -70,7 +78,7 @@ class CommunityServer:
         controls = self._controls(account)
         email = f"{name}@example.com"
         self._ask(
-            "POST", controls["password"]["create"], {"email": email, "password": _PASSWORD}, account
+            "POST", controls["password"]["create"], {"email": email, "password": PASSWORD}, account
         )
         pod = self._ask("POST", controls["account"]["pod"], {"name": name}, account)
         credentials = self._ask(
@@ -104,7 +112,8 @@ class CommunityServer:
             return subprocess.Popen(
                 [
                     *(NODE, _SERVER, "--port", str(self._port), "--baseUrl", self.base_url),
-                    *("--rootFilePath", self._folder, "--loggingLevel", "info"),
+                    *("--rootFilePath", self.data, "--loggingLevel", "info"),
+                    *("--config", _PACKAGE / self._configuration),
                 ],
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -124,9 +133,9 @@ class CommunityServer:
 
 
 @contextlib.contextmanager
-def running_community_server(folder: Path) -> Iterator[CommunityServer]:
+def running_community_server(folder: Path, *, in_files: bool = False) -> Iterator[CommunityServer]:
     """A server that ends whatever happens."""
-    server = CommunityServer(folder)
+    server = CommunityServer(folder, in_files=in_files)
     try:
         yield server
     finally:

@@ -19,6 +19,7 @@ _TESTS = Path(__file__).resolve().parent.parent
 CLIENTS = _TESTS / "clients"
 APPLICATIONS = CLIENTS / "applications"
 COMMUNITY_SERVER = _TESTS / "servers/community"
+JAVASCRIPT_SERVER = _TESTS / "servers/javascript"
 PAGE_CHECKS = _TESTS / "browser"
 TYPESCRIPT = _TESTS.parent / "scripts/typescript"
 INSTALL_DEADLINE_S = 600
@@ -64,5 +65,5 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for each in (CLIENTS, APPLICATIONS, COMMUNITY_SERVER, PAGE_CHECKS):
+    for each in (CLIENTS, APPLICATIONS, COMMUNITY_SERVER, JAVASCRIPT_SERVER, PAGE_CHECKS):
         install_packages(each)

@@ -11,6 +11,7 @@ from podstead import __version__
 from podstead.cli.account import account
 from podstead.cli.backup import backup, restore
 from podstead.cli.cert import cert
+from podstead.cli.importing import import_
 from podstead.cli.invite import invite
 from podstead.cli.keys import keys
 from podstead.cli.pod import pod
@@ -55,3 +56,4 @@ main.add_command(keys)
 main.add_command(cert)
 main.add_command(backup)
 main.add_command(restore)
+main.add_command(import_)

@@ -188,9 +188,20 @@ class IdentityChanges:
         """Why an agent with Control must not change a profile at the path; ``None`` if it may."""
         if agent is None:
             return NotAuthenticated()
-        if _is_owners_profile(path) and await self._gate.another_owns(agent, path):
+        if await self._gate.another_owns(agent, path) and await self._is_owners_profile(path):
             return OnlyOwnerMayIdentify()
         return None if agent.may_state_identity else ApplicationMayNotIdentify()
+
+    async def _is_owners_profile(self, path: ResourcePath) -> bool:
+        """Whether the document is that of its storage's owner: WebIDs here are
+        ``{base}/<pod>/#me``, and those of imported pods are as they were."""
+        if storage_root(path) == path:
+            return True
+        owner = await self._gate.owner_of(path)
+        if owner is None:
+            return False
+        document = owner.partition("#")[0]
+        return document in map(self._documents.url_of, _documents_at(path))
 
     async def _changes_profile(self, change: _Change) -> bool:
         """Whether the write changes what the target states as a profile."""
@@ -202,7 +213,7 @@ class IdentityChanges:
         after = self._statements(path, change.after)
         if change.version is not None:
             self._cache_statements(path, change.version, change.after, after)
-        if _is_owners_profile(path):
+        if await self._is_owners_profile(path):
             return before != after
         return stated_by_profile(before) != stated_by_profile(after)
 
@@ -228,17 +239,15 @@ class IdentityChanges:
 
     def _statements(self, path: ResourcePath, content: Dataset) -> IdentityStatements:
         """What the document states about the WebIDs that it is the document of."""
-        # The triples of a container are available at two URLs, so they are the document of the
-        # WebIDs below both.
-        documents = (path, description_of(path)) if is_container(path) else (path,)
         return frozenset[IdentityStatement]().union(
             *(
                 identity_statements(content, document_iri=self._documents.url_of(document))
-                for document in documents
+                for document in _documents_at(path)
             )
         )
 
 
-def _is_owners_profile(path: ResourcePath) -> bool:
-    """Whether the document is that of a storage's owner: WebIDs here are ``{base}/<pod>/#me``."""
-    return storage_root(path) == path
+def _documents_at(path: ResourcePath) -> tuple[ResourcePath, ...]:
+    """The URLs of which a path is the document: the triples of a container are available at two, so
+    they are the document of the WebIDs below both."""
+    return (path, description_of(path)) if is_container(path) else (path,)

@@ -183,6 +183,10 @@ class Gate:
         owner = await self._owner_of(subject)
         return reach_of(effective.rules, () if owner is None else (owner,))
 
+    async def owner_of(self, target: ResourcePath) -> str | None:
+        """The name of the owner of the target's storage. Raises StorageError."""
+        return await self._owner_of(governed(target).subject)
+
     async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
         """Whether the target is in a storage that somebody else owns. Raises StorageError."""
         owner = await self._owner_of(governed(target).subject)

@@ -1,0 +1,296 @@
+"""How do the pods and accounts of another server get here? Pod by pod, each with its account.
+
+A pod and its account become visible in one write, when everything is there
+(:mod:`podstead.resources.importing.importer`), so a run that was interrupted is run again: it
+passes over the pods that are complete and continues with the one that is not. What cannot be taken
+is listed, and nothing is ever replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.operator.importing import OpenedPods, opened_pods
+from podstead.config import Settings
+from podstead.core.errors import Conflict
+from podstead.core.identifiers import ResourcePath
+from podstead.idp.audit import AuditEvent
+from podstead.idp.imported_accounts import ImportedAccounts
+from podstead.other_servers.community import CommunityServerData
+from podstead.other_servers.javascript_server import JavaScriptServerData
+from podstead.other_servers.node_server import NodeServerData
+from podstead.other_servers.values import (
+    FoundAccount,
+    FoundPod,
+    FoundResource,
+    LeftOut,
+    OtherServer,
+)
+from podstead.pods.names import UnusablePodName
+from podstead.resources.importing.values import (
+    ImportedResource,
+    ImportReport,
+    ImportTarget,
+)
+from podstead.resources.renaming import NameMapping
+from podstead.storage.registry import RecordKind
+
+
+class CompletedImport(msgspec.Struct, frozen=True):
+    """That a pod came from elsewhere; the key is its root container."""
+
+    source_id: str
+    at_s: int
+
+
+COMPLETED_IMPORTS: Final = RecordKind("completed-import", CompletedImport)
+
+
+class MovedPod(msgspec.Struct):
+    """What came of one pod."""
+
+    name: str
+    url: str
+    former_url: str
+    owner: str
+    account: bool = False
+    already_there: bool = False
+    documents: int = 0
+    containers: int = 0
+    size_bytes: int = 0
+
+
+class MoveReport(msgspec.Struct):
+    """What came of all pods. ``notes`` tell what the operator may have to do; what is in
+    ``left_out`` is not here, or not as it was."""
+
+    dry_run: bool
+    pods: list[MovedPod] = msgspec.field(default_factory=list)
+    left_out: list[LeftOut] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+
+
+Counting = Callable[[str, int, int], None]
+"""Called with the pod in progress, how many of its resources were dealt with, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveIn:
+    """The pods and accounts of one other server on their way here.
+
+    ``names`` has the names here of pods that are to have another one, by their names there.
+    """
+
+    pods: OpenedPods
+    server: OtherServer
+    kind: str
+    names: Mapping[str, str]
+    dry_run: bool = False
+    counting: Counting = lambda *_: None
+
+    async def run(self) -> MoveReport:
+        """Import everything. Raises QuotaExceeded, Overloaded, StorageError."""
+        report = MoveReport(self.dry_run, left_out=list(self.server.left_out))
+        mapping = self._mapping()
+        for pod in self.server.pods:
+            await self._move(pod, mapping, report)
+        for unknown in sorted(set(self.names) - {pod.name for pod in self.server.pods}):
+            report.left_out.append(LeftOut(unknown, "There is no pod of this name to be renamed"))
+        return report
+
+    def name_of(self, pod: FoundPod) -> str:
+        """The name that a pod gets here."""
+        return self.names.get(pod.name, pod.name)
+
+    # --- names --------------------------------------------------------------------------------
+
+    def _mapping(self) -> NameMapping:
+        """Where pods and the provider have another URL here, names in documents follow."""
+        base_url, issuer = self.pods.settings.base_url, self.pods.settings.issuer
+        beginnings = tuple(
+            (pod.url, f"{base_url}/{self.name_of(pod)}/")
+            for pod in self.server.pods
+            if self.name_of(pod)
+        )
+        former = self.server.base_url.removesuffix("/")
+        exactly = () if former == issuer else ((former, issuer), (f"{former}/", issuer))
+        kept = all(old == new for old, new in beginnings)
+        return NameMapping(() if kept else beginnings, exactly)
+
+    # --- one pod ------------------------------------------------------------------------------
+
+    async def _move(self, pod: FoundPod, mapping: NameMapping, report: MoveReport) -> None:
+        name = self.name_of(pod)
+        place = "/".join(pod.folder) or "."
+        if not name:
+            reason = f"The pod {pod.url} is the server's root; choose its name with --as NAME"
+            report.left_out.append(LeftOut(place, reason))
+            return
+        if pod.owner is None:
+            reason = f"Nothing says whose pod {pod.url} is"
+            report.left_out.append(LeftOut(place, reason))
+            return
+        source_id = f"{self.kind}:{pod.url}"
+        owner = mapping.renamed(pod.owner)
+        try:
+            target = self.pods.target(name, source_id=source_id, owner=owner)
+        except UnusablePodName as error:
+            reason = f"{error}. Choose another name with --as {pod.name or 'pod'}=NAME"
+            report.left_out.append(LeftOut(place, reason))
+            return
+        moved = MovedPod(name, f"{self.pods.settings.base_url}{target.root}", pod.url, owner)
+        completed = await self.pods.records.read(COMPLETED_IMPORTS, target.root)
+        if completed is not None and completed.value.source_id == source_id:
+            moved.already_there = moved.account = True
+            report.pods.append(moved)
+            return
+        target = msgspec.structs.replace(target, names=mapping, dry_run=self.dry_run)
+        target = await self._with_account(target, pod, mapping, moved, report)
+        source = _PodSource(self.server, pod, target)
+        total = sum(1 for each in self.server.resources(pod) if isinstance(each, FoundResource))
+        progress = partial(self._count, name, total)
+        try:
+            done = await self.pods.importer.run(target, source, progress=progress)
+        except Conflict as error:
+            report.left_out.append(LeftOut(place, str(error)))
+            return
+        self.counting(name, total, total)
+        moved.documents, moved.containers = done.documents, done.containers
+        moved.size_bytes = done.size_bytes
+        report.pods.append(moved)
+        report.left_out += [*source.left_out, *_left_out_of(done)]
+        if moved.account and not self.dry_run:
+            await self._note_account(name)
+
+    def _count(self, name: str, total: int, done: ImportReport) -> None:
+        self.counting(name, min(done.resources, total), total)
+
+    async def _with_account(
+        self,
+        target: ImportTarget,
+        pod: FoundPod,
+        mapping: NameMapping,
+        moved: MovedPod,
+        report: MoveReport,
+    ) -> ImportTarget:
+        """The target with the records of the account, which are stored in the last write."""
+        records = self.pods.records
+        completed = CompletedImport(target.source_id, records.now_s())
+        last = [COMPLETED_IMPORTS.put(target.root, completed, owner=target.root)]
+        found = next((each for each in self.server.accounts if pod.url in each.pods), None)
+        if found is None or target.new_pod is None:
+            report.notes.append(f"The pod '{moved.name}' has no account.")
+            return msgspec.structs.replace(target, last_records=tuple(last))
+        made = await ImportedAccounts(records).plan(
+            pod=target.new_pod.name,
+            web_id=mapping.renamed(_web_id(found, pod)),
+            email=found.email if pod.url == found.pods[0] else None,
+            password_hash=found.password_hash,
+            secrets=[
+                (each.credential_id, each.secret, each.label)
+                for each in found.secrets
+                if _web_id(found, pod) == each.web_id
+            ],
+        )
+        moved.account = True
+        report.left_out += [LeftOut(f"account of {moved.name}", why) for why in made.left_out]
+        if pod.url != found.pods[0]:
+            report.notes.append(
+                f"The account of '{moved.name}' had several pods. Each has an account of its own "
+                f"here, with the same password; sign in to this one as '{moved.name}'."
+            )
+        if not made.account.web_id.startswith(f"{self.pods.settings.base_url}/"):
+            report.notes.append(
+                f"The WebID of '{moved.name}' is elsewhere: {made.account.web_id}. Tokens of this "
+                f"server are valid for it once its profile names {self.pods.settings.issuer} as "
+                "solid:oidcIssuer."
+            )
+        return msgspec.structs.replace(
+            target,
+            last_records=(*last, *made.records),
+            last_preconditions=tuple(made.preconditions),
+        )
+
+    async def _note_account(self, name: str) -> None:
+        async with operator_audit(self.pods.records) as audit:
+            audit.note(AuditEvent.ACCOUNT_CREATED, pod=name)
+
+
+class _PodSource:
+    """The resources of a pod, as the importer takes them."""
+
+    def __init__(self, server: OtherServer, pod: FoundPod, target: ImportTarget) -> None:
+        self._server = server
+        self._pod = pod
+        self._target = target
+        self.left_out: list[LeftOut] = []
+
+    async def resources(self) -> AsyncIterator[ImportedResource]:
+        for found in self._server.resources(self._pod):
+            if isinstance(found, LeftOut):
+                self.left_out.append(found)
+                continue
+            has_content = found.parts is not None or found.content is not None
+            yield ImportedResource(
+                path=ResourcePath(self._target.root + found.path),
+                content_type=found.content_type,
+                open=partial(self._server.content, found) if has_content else None,
+                created_ms=found.modified_ms,
+                modified_ms=found.modified_ms,
+                from_url=found.url,
+            )
+
+
+def _web_id(account: FoundAccount, pod: FoundPod) -> str:
+    """The WebID of the account of a pod: its owner's, if the account may use that."""
+    if pod.owner is not None and (pod.owner in account.web_ids or not account.web_ids):
+        return pod.owner
+    inside = (each for each in account.web_ids if each.startswith(pod.url))
+    return next(inside, account.web_ids[0])
+
+
+def _left_out_of(done: ImportReport) -> Iterator[LeftOut]:
+    for each in done.not_taken:
+        yield LeftOut(each.path, each.reason)
+    for each in done.closed:
+        yield LeftOut(each.path, f"{each.reason}. Only the owner has access to what it protects")
+    for each in done.not_renamed:
+        yield LeftOut(each.path, f"{each.reason}. Its names are as they were")
+
+
+async def move_in(
+    settings: Settings,
+    kind: str,
+    folder: Path,
+    *,
+    from_url: str | None = None,
+    names: Mapping[str, str],
+    dry_run: bool = False,
+    counting: Counting = lambda *_: None,
+) -> MoveReport:
+    """Import all pods and accounts of a server of this kind (``css``, ``nss`` or ``jss``).
+
+    Raises NotThisServer, RootUnusable, QuotaExceeded, Overloaded, StorageError.
+    """
+    server = _READERS[kind](folder, base_url=from_url)
+    async with opened_pods(settings) as pods:
+        move = MoveIn(pods, server, kind, names, dry_run=dry_run, counting=counting)
+        return await move.run()
+
+
+class _Reader(Protocol):
+    def __call__(self, path: Path, *, base_url: str | None = None) -> OtherServer: ...
+
+
+_READERS: Final[Mapping[str, _Reader]] = {
+    "css": CommunityServerData,
+    "nss": NodeServerData,
+    "jss": JavaScriptServerData,
+}

@@ -1,0 +1,1 @@
+"""Reading what other Solid servers, WebDAV servers and file systems have stored."""

@@ -1,0 +1,40 @@
+"""Whose pod is it, and what kind of RDF is in a file, if no record says so?"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from podstead.core.errors import RequestRefused
+from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.rdf.codecs import parse
+from podstead.wac.acl import read_acl
+from podstead.wac.modes import Mode
+
+# How a Turtle document begins whose first subject is a blank node.
+_BLANK_NODE: Final = re.compile(rb"\[\s*(?:\]|a\s|<|[A-Za-z]*:)")
+_SPACE: Final = b"\xef\xbb\xbf \t\r\n"
+
+
+def rdf_type_of(beginning: bytes) -> str:
+    """The media type of RDF that begins like this: JSON-LD or Turtle."""
+    text = beginning.lstrip(_SPACE)
+    is_json = text[:1] in (b"{", b"[") and not _BLANK_NODE.match(text)
+    return JSON_LD if is_json else TURTLE
+
+
+def owner_in_acl(content: bytes, *, container_url: str) -> str | None:
+    """The WebID that an ACL of a root container gives Control, if it names one and can be read."""
+    try:
+        document = parse(content, rdf_type_of(content), base_iri=f"{container_url}.acl")
+    except RequestRefused:
+        return None
+    rules = read_acl(document.graph, subject_url=container_url).authorizations
+    named = {
+        agent
+        for rule in rules
+        if rule.access_to and Mode.CONTROL in rule.modes
+        for agent in rule.agents
+        if agent.startswith(("http://", "https://"))
+    }
+    return min(named) if len(named) == 1 else None
