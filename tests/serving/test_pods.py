@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podstead.cli import main
-from tests.support.client import Pod, create_pod
+from tests.support.client import Client, Pod, create_pod
 from tests.support.server import ServerProcess, running_server
 
 PASSWORD = "correct horse battery staple"
@@ -115,3 +115,50 @@ def test_an_operator_is_made_and_unmade_by_command(server: ServerProcess) -> Non
     link = run(server, "account", "sign-in-link", "alice").stdout
     assert link.startswith(f"{server.base_url}/.pages/link/")
     assert run(server, "account", "sign-out", "alice").exit_code == 0
+
+
+def test_pods_are_created_measured_and_renamed(server: ServerProcess, pod: Pod) -> None:
+    created = json.loads(run(server, "pod", "create", "carol", "--json").stdout)
+    assert created["web_id"] == f"{server.base_url}/carol/#me"
+    with Client(server, token=created["token"]) as carol:
+        assert carol.put("/carol/private/a", "text").status == 201
+    size = json.loads(run(server, "pod", "size", "carol", "--json").stdout)
+    assert (size["documents"], size["containers"], size["quota_bytes"]) == (5, 6, 0)
+    result = run(server, "pod", "rename", "carol", "caroline", "--yes", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["former_url"] == f"{server.base_url}/carol/"
+    rows = json.loads(run(server, "pod", "list", "--json").stdout)
+    assert {each["name"] for each in rows} == {pod.name, "caroline"}
+    result = run(server, "pod", "rename", "carol", "other", "--yes")
+    assert (result.exit_code, "no pod 'carol'" in result.stderr) == (1, True)
+
+
+def test_an_account_goes_with_its_pod(server: ServerProcess) -> None:
+    with_account(server, "alice")
+    assert run(server, "pod", "rename", "alice", "alicia", "--yes").exit_code == 0
+    assert listed(server) == {"alicia": (f"{server.base_url}/alicia/#me", "yes")}
+    accounts = run(server, "account", "list").stdout
+    assert "alicia" in accounts
+    assert f"{server.base_url}/alice/#me" not in accounts
+    assert run(server, "pod", "delete", "alicia", "--yes").exit_code == 1
+    assert run(server, "pod", "delete", "alicia", "--yes", "--with-account").exit_code == 0
+    assert listed(server) == {}
+
+
+def test_a_pod_is_exported_and_imported(server: ServerProcess, pod: Pod, tmp_path: Path) -> None:
+    with pod.owner() as owner:
+        assert owner.put(f"{pod.root}private/a", "text").status == 201
+    file = str(tmp_path / "pod.zip")
+    exported = run(server, "pod", "export", pod.name, file, "--json")
+    assert exported.exit_code == 0, exported.output
+    assert json.loads(exported.stdout)["size_bytes"] == Path(file).stat().st_size
+    assert run(server, "pod", "export", pod.name, file).exit_code == 1
+    assert run(server, "pod", "import", file).exit_code == 1
+    dry = run(server, "pod", "import", file, "--as", "copy", "--dry-run", "--json")
+    assert "copy" not in listed(server)
+    result = run(server, "pod", "import", file, "--as", "copy", "--json")
+    assert result.exit_code == 0, result.output
+    assert {**json.loads(dry.stdout), "dry_run": False} == json.loads(result.stdout)
+    token = run(server, "token", "create", "copy").stdout.strip()
+    with Client(server, token=token) as owner:
+        assert owner.get("/copy/private/a").text == "text"

@@ -56,6 +56,7 @@ from podstead.web.authority import Authorities, hosts_of, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.favicon_endpoint import FaviconEndpoint
+from podstead.web.former_pods import FormerPods
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.routes import asset_route
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
@@ -190,6 +191,7 @@ def build_application(
         challenges=challenges,
         base_url=base_url,
         container_deleted=repositories.soon,
+        former_pods=FormerPods(store, base_url=base_url, clock=clock),
     )
     parted_hosts = hosts_of(settings.issuer) if settings.idp_base_url else frozenset[str]()
     authorities = Authorities(

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from podstead.cli.administration import administered
-from podstead.cli.options import root_options, settings_from
+from podstead.cli.options import options_named, root_options, settings_from
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import print_json, print_table, time_text
 
@@ -24,12 +24,13 @@ T = TypeVar("T")
 
 MAX_QUOTA_BYTES = 1 << 50
 
+_token_options = options_named("simple-tokens", "token-lifetime-s", "token-secret-file")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
 def pod() -> None:
-    """List pods, set their quotas, and delete pods that have no account.
+    """List, create, measure, rename, move and delete pods.
 
     A server started without --idp creates pods without accounts. Changes take effect in a running
     server with its next request.
@@ -38,32 +39,137 @@ def pod() -> None:
 
 @pod.command("list", short_help="List pods and whether they have accounts.")
 @click.option("--without-account", is_flag=True, help="List only pods that have no account.")
+@_json
 @root_options
-def list_pods(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_pods(*, without_account: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
     has an account."""
     listed = _administered(options, lambda administration: administration.list())
-    _print_table([each for each in listed if not (without_account and each.has_account)])
+    pods = [each for each in listed if not (without_account and each.has_account)]
+    if as_json:
+        print_json([_as_json(each) for each in pods])
+    else:
+        _print_table(pods)
 
 
-@pod.command("delete", short_help="Delete a pod that has no account.")
+def _as_json(listed: ListedPod) -> dict[str, object]:
+    record = listed.record
+    return {
+        "name": record.name,
+        "owner": record.owner,
+        "created": time_text(record.created_ms // 1000),
+        "has_account": listed.has_account,
+        "used_bytes": listed.used_bytes,
+        "quota_bytes": record.quota_bytes,
+    }
+
+
+@pod.command("create", short_help="Create a pod without an account.")
 @click.argument("name")
+@_json
+@root_options
+@_token_options
+def create(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Create the pod NAME without an account, and print a token for its owner if simple tokens are
+    on. 'podstead account create' creates a pod with an account."""
+    from podstead.app.operator.pod_administration import create_pod
+
+    created = asyncio.run(create_pod(settings_from(options), name))
+    if as_json:
+        print_json(created)
+        return
+    click.echo(f"Created the pod {created.url} of {created.web_id}.", err=True)
+    if created.token is not None:
+        click.echo(created.token)
+
+
+@pod.command("size", short_help="Count what is in a pod.")
+@click.argument("name")
+@_json
+@root_options
+def size(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Count what is in the pod NAME, and what its quota is charged for it."""
+    counted = _administered(options, lambda administration: administration.size(name))
+    if as_json:
+        print_json(counted)
+        return
+    rows = [
+        ("documents", counted.documents),
+        ("containers", counted.containers),
+        ("access rules", counted.access_rules),
+        ("descriptions", counted.descriptions),
+        ("bytes of content", counted.content_bytes),
+        ("bytes charged", counted.used_bytes),
+    ]
+    quota = f"{counted.quota_bytes:,}" if counted.quota_bytes else "none"
+    for what, number in rows:
+        click.echo(f"{what:<17} {number:,}")
+    click.echo(f"{'quota':<17} {quota}")
+
+
+@pod.command("rename", short_help="Give a pod another name.")
+@click.argument("name")
+@click.argument("new_name")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@_json
+@root_options
+def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Give the pod NAME the name NEW_NAME, in one step: its URLs, the WebID of its owner, the URLs
+    of the pod in its documents and access rules, and its account.
+
+    Requests for the old URLs are redirected for as long as the old name is reserved. What others
+    have shared with the former WebID must be shared again. Tokens are revoked, and applications
+    connected again. A pod with git repositories cannot be renamed.
+    """
+    from podstead.app.operator.pod_administration import rename_pod
+
+    if not yes:
+        click.confirm(f"Rename the pod '{name}' and change the WebID of its owner?", abort=True)
+    line = ProgressLine()
+
+    def show(done: int, total: int) -> None:
+        line("Reading", done, total)
+
+    try:
+        renamed = asyncio.run(rename_pod(settings_from(options), name, new_name, progress=show))
+    finally:
+        line.end()
+    if as_json:
+        print_json(renamed)
+        return
+    for path in renamed.unreadable:
+        click.echo(f"Names could not be rewritten: {path}", err=True)
+    for acl in renamed.named_elsewhere:
+        click.echo(f"Names the former WebID: {acl}", err=True)
+    click.echo(
+        f"Renamed the pod to {renamed.url}, with {renamed.resources:,} resources; URLs were "
+        f"rewritten in {renamed.rewritten:,} of them. The WebID is {renamed.web_id}."
+    )
+
+
+@pod.command("delete", short_help="Delete a pod.")
+@click.argument("name")
+@click.option("--with-account", is_flag=True, help="Delete its account, too.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @root_options
-def delete_pod(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Delete the pod NAME, which has no account, and everything in it. This cannot be undone.
+def delete_pod(name: str, *, with_account: bool, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Delete the pod NAME and everything in it. This cannot be undone.
 
-    To delete a pod together with its account, use 'podstead account delete'. The name of the pod
-    remains reserved, because a new owner would have access wherever the old one did. 'podstead
-    account free-name' releases the name.
+    A pod that has an account is deleted only --with-account. The name of the pod remains reserved,
+    because a new owner would have access wherever the old one did. 'podstead account free-name'
+    releases the name.
     """
-    found = _administered(options, lambda administration: administration.find(name))
+    if not with_account:
+        name = _administered(options, lambda administration: administration.find(name)).name
     if not yes:
-        click.confirm(
-            f"Permanently delete the pod '{found.name}' and everything in it?", abort=True
-        )
-    _administered(options, lambda administration: administration.delete(name))
-    click.echo(f"Deleted the pod '{found.name}'.")
+        click.confirm(f"Permanently delete the pod '{name}' and everything in it?", abort=True)
+    if with_account:
+        from podstead.app.operator.account_administration import open_account_administration
+
+        administered(open_account_administration, options, lambda accounts: accounts.delete(name))
+    else:
+        _administered(options, lambda administration: administration.delete(name))
+    click.echo(f"Deleted the pod '{name}'.")
 
 
 @pod.command("quota", short_help="Set the quota of a pod.")

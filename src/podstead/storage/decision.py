@@ -22,6 +22,7 @@ from podstead.storage.records import (
     CommitOutcome,
     Committed,
     DropEntry,
+    DropPod,
     Entry,
     EntryAt,
     EntryPrecondition,
@@ -341,6 +342,8 @@ class _PendingWrite:
     def _check_record(self, record: Record) -> None:
         if isinstance(record, PodRecord) and folded(record.name) in self.state.taken_pods:
             raise _Refused(VersionConflict(NoPod(record.name)))
+        if isinstance(record, DropPod) and folded(record.name) not in self.state.taken_pods:
+            raise InvalidWrite(f"{record.name}: there is no such pod")
 
     def apply(self) -> Committed:
         """Apply the draft to the state. Nothing can fail from here on."""
@@ -389,6 +392,8 @@ class _PendingWrite:
         elif isinstance(record, PodQuota):
             self.state.quotas.append(record)
             self._apply_quota(record)
+        elif isinstance(record, DropPod):
+            self._drop_pod(folded(record.name))
         elif isinstance(record, PutEntry):
             self._apply_entry(record)
         elif isinstance(record, DropEntry):
@@ -396,6 +401,14 @@ class _PendingWrite:
             self.state.changed_entries.add(record.entry)
         else:
             self.state.tokens.append(record)
+
+    def _drop_pod(self, name: str) -> None:
+        state = self.state
+        state.taken_pods.discard(name)
+        state.own_quotas.pop(name, None)
+        # Created by a write of this batch, or stored before it: dropping comes first at the end.
+        state.pods = [pod for pod in state.pods if folded(pod.name) != name]
+        state.dropped_pods.append(name)
 
     def _apply_quota(self, record: PodRecord | PodQuota) -> None:
         if record.quota_bytes is None:

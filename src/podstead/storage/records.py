@@ -239,6 +239,12 @@ class PodQuota(Value):
     quota_bytes: int | None
 
 
+class DropPod(Value):
+    """Remove the record of a pod, whose resources the same write moves away or deletes."""
+
+    name: str
+
+
 class PodRemoval(Value):
     """The removal of a pod with all its resources and tokens, all entries whose ``owner`` is the
     path of its root container, and all entries of ``entry_owner``.
@@ -292,7 +298,7 @@ class DropEntry(Value):
 
 
 EntryRecord = PutEntry | DropEntry
-Record = PodRecord | PodQuota | TokenRecord | TokenRevocation | EntryRecord
+Record = PodRecord | PodQuota | DropPod | TokenRecord | TokenRevocation | EntryRecord
 """Registry records that can be part of a write."""
 
 

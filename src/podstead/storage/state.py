@@ -18,6 +18,7 @@ from podstead.storage.records import (
     AtVersion,
     BlobId,
     DropEntry,
+    DropPod,
     Entry,
     EntryAt,
     EntryId,
@@ -127,7 +128,7 @@ class Needs:
         for path in write.deletes:
             self._add_changed(path)
         for record in write.records:
-            if isinstance(record, PodRecord):
+            if isinstance(record, PodRecord | DropPod):
                 self.pods.add(folded(record.name))
             elif isinstance(record, PutEntry | DropEntry):
                 self.entries.add(record.entry)
@@ -183,5 +184,7 @@ class State:
     changes: list[ChangeRow] = field(default_factory=list)
     deleted_acls: list[DeletedAclRow] = field(default_factory=list)
     pods: list[PodRecord] = field(default_factory=list)
+    dropped_pods: list[str] = field(default_factory=list)
+    """By their folded names."""
     quotas: list[PodQuota] = field(default_factory=list)
     tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)

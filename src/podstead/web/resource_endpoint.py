@@ -17,6 +17,7 @@ from podstead.resources.service import ResourceService
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.destination import TRANSFERS, transfer_of
 from podstead.web.errors import refusal
+from podstead.web.former_pods import FormerPods
 from podstead.web.navigations import is_navigation
 from podstead.web.pages import HTML as PAGE_TYPE
 from podstead.web.pages import PAGE_POLICY
@@ -38,6 +39,7 @@ class ResourceEndpoint:
         responder: Responder,
         challenges: AuthenticateChallenges,
         container_deleted: Callable[[], None],
+        former_pods: FormerPods,
         base_url: str,
     ) -> None:
         """``container_deleted`` is called after each deletion of a container."""
@@ -45,6 +47,7 @@ class ResourceEndpoint:
         self._container_deleted = container_deleted
         self._responder = responder
         self._challenges = challenges
+        self._former_pods = former_pods
         self._base_url = base_url
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
@@ -60,7 +63,7 @@ class ResourceEndpoint:
                 )
             outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
-            return self._refused(error, resource_request, request)
+            return await self._redirect(request) or self._refused(error, resource_request, request)
         if outcome.result is Result.DELETED and is_container(request.path):
             self._container_deleted()
         return self._responder.outcome(outcome, resource_request)
@@ -73,6 +76,9 @@ class ResourceEndpoint:
         is stored, and so is this redirect.
         """
         operation = replace(operation_of(request, None), accept=None)
+        elsewhere = await self._redirect(request)
+        if elsewhere is not None:
+            return elsewhere
         if is_container(operation.target):
             index = await self._index_page(operation)
             return index or _to_page(operation.target, operation.method)
@@ -99,6 +105,10 @@ class ResourceEndpoint:
         if stored is None or essence(stored.content_type) != HTML:
             return None
         return self._responder.outcome(outcome, request)
+
+    async def _redirect(self, request: Request) -> Response | None:
+        """The redirect of a request for a pod that has another name now."""
+        return await self._former_pods.redirect(request.method, request.path, request.query)
 
     def _refused(
         self, error: RequestRefused, resource_request: ResourceRequest, request: Request

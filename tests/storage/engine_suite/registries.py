@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from podstead.core.errors import StorageError
 from podstead.storage.records import (
+    DropPod,
     PodQuota,
     PodRecord,
     PodRemoval,
@@ -46,6 +50,19 @@ class RegistrySuite:
         store = await engine.open_store()
         await commit(store, write(records=[_pod("carol"), _pod("Alice"), _pod("bob")]))
         assert [pod.name for pod in await store.list_pods()] == ["Alice", "bob", "carol"]
+
+    async def test_a_pod_is_dropped_and_another_created_in_one_write(self, engine: Engine) -> None:
+        """That is how a pod is renamed. Each worker sees it, and the old name is free."""
+        store, other = await engine.open_store(), await engine.open_store()
+        await commit(store, write(records=[_pod("alice")]))
+        assert await other.read_pod("alice") == _pod("alice")
+        await commit(store, write(records=[DropPod("Alice"), _pod("alicia")]))
+        for each in (store, other):
+            assert await each.read_pod("alice") is None
+            assert await each.list_pods() == [_pod("alicia")]
+        await commit(store, write(records=[_pod("alice")]))
+        with pytest.raises(StorageError):
+            await store.commit(write(records=[DropPod("nobody")]))
 
     async def test_pods_are_added_up(self, engine: Engine) -> None:
         """With their own quotas, or that of the settings; 0 stands for none."""

@@ -26,6 +26,7 @@ from podstead.pods.template import root_rules
 from podstead.resources.documents import Documents
 from podstead.resources.importing.importer import TreeImporter
 from podstead.resources.importing.values import ImportTarget
+from podstead.resources.pod_renaming import PodRenamer
 from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.resources.write_hooks import WriteHook
 from podstead.storage.layout import RootLayout
@@ -43,6 +44,7 @@ class OpenedPods:
     documents: Documents
     write_hooks: tuple[WriteHook, ...]
     importer: TreeImporter
+    renamer: PodRenamer
 
     def target(
         self, name: str, *, source_id: str, owner: str | None = None, created_ms: int | None = None
@@ -84,7 +86,13 @@ async def opened_pods(settings: Settings) -> AsyncIterator[OpenedPods]:
             default_quota_bytes=settings.quota_bytes,
             max_body_bytes=settings.max_body_bytes,
         )
+        renamer = PodRenamer(
+            records=records,
+            documents=documents,
+            write_hooks=hooks,
+            default_quota_bytes=settings.quota_bytes,
+        )
         try:
-            yield OpenedPods(settings, records, documents, hooks, importer)
+            yield OpenedPods(settings, records, documents, hooks, importer, renamer)
         finally:
             await foreign.close()

@@ -1,48 +1,82 @@
-"""What can the operator do with pods, beside a running server? List them, and delete those that
-have no account; a pod that has one is deleted with its account (``account_administration``)."""
+"""What can the operator do with pods, beside a running server?
+
+List, create, measure, rename and delete them, and set quotas. What the console does, too, is in
+:mod:`podstead.idp.administration.pods`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.profile_index import ProfileIndex
+from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.data_root import opened_records
+from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, NotFound
+from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions
 from podstead.idp.names import name_key
 from podstead.idp.records import USERNAMES
+from podstead.pods.names import check_name
+from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
+from podstead.resources.pod_renaming import Renaming
+from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import PodRecord
+from podstead.storage.records import Metadata, PodRecord, ResourceKind
+from podstead.wac.sharing.index import MENTIONS, agent_prefix
+
+_RESOURCES_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPod:
-    """A pod, and whether it has an account."""
+    """A pod, what it is charged for, and whether it has an account."""
 
     record: PodRecord
+    used_bytes: int
     has_account: bool
 
 
 @dataclass(frozen=True, slots=True)
-class PodAdministration:
-    """Lists and deletes pods."""
+class PodSize:
+    """What is in a pod. ``used_bytes`` is what its quota is charged for: the documents and a fixed
+    amount for each resource, repositories, and what was replaced or deleted a moment ago.
+    ``quota_bytes`` is 0 for none."""
 
+    name: str
+    documents: int
+    containers: int
+    access_rules: int
+    descriptions: int
+    content_bytes: int
+    used_bytes: int
+    quota_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodAdministration:
+    """Lists pods, and does with one what its name says."""
+
+    settings: Settings
     records: RecordStore
     administration: PodActions
 
     async def list(self) -> Sequence[ListedPod]:
         """All pods, by name. Raises StorageError."""
-        pods = await self.records.store.list_pods()
-        return [ListedPod(pod, await self._has_account(pod)) for pod in pods]
+        store = self.records.store
+        return [
+            ListedPod(pod, await store.used_bytes(pod.name), await self._has_account(pod))
+            for pod in await store.list_pods()
+        ]
 
     async def find(self, name: str) -> PodRecord:
         """A pod that has no account. Raises NotFound, Conflict, StorageError."""
-        pod = await self.records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
+        pod = await self._pod(name)
         if await self._has_account(pod):
             raise Conflict(
                 f"The pod '{pod.name}' has an account. To delete both, use "
@@ -61,6 +95,45 @@ class PodAdministration:
         StorageError, Overloaded."""
         await self.administration.set_quota(name, quota_bytes)
 
+    async def size(self, name: str) -> PodSize:
+        """Count what is in a pod. Raises NotFound, StorageError."""
+        pod = await self._pod(name)
+        counts = dict.fromkeys(ResourceKind, 0)
+        content_bytes = 0
+        async for each in self._resources(pod):
+            counts[each.kind] += 1
+            content_bytes += each.size_bytes
+        quota_bytes = pod.quota_bytes
+        return PodSize(
+            name=pod.name,
+            documents=counts[ResourceKind.DOCUMENT],
+            containers=counts[ResourceKind.CONTAINER] + counts[ResourceKind.STORAGE],
+            access_rules=counts[ResourceKind.ACL],
+            descriptions=counts[ResourceKind.DESCRIPTION],
+            content_bytes=content_bytes,
+            used_bytes=await self.records.store.used_bytes(pod.name),
+            quota_bytes=self.settings.quota_bytes if quota_bytes is None else quota_bytes,
+        )
+
+    async def _resources(self, pod: PodRecord) -> AsyncIterator[Metadata]:
+        after = None
+        while True:
+            page = await self.records.store.read_tree(
+                pod.root, after=after, limit=_RESOURCES_AT_ONCE
+            )
+            found = [each for each in page.values() if each is not None]
+            for each in found:
+                yield each
+            if len(found) < _RESOURCES_AT_ONCE:
+                return
+            after = max(each.path for each in found)
+
+    async def _pod(self, name: str) -> PodRecord:
+        pod = await self.records.store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'.")
+        return pod
+
     async def _has_account(self, pod: PodRecord) -> bool:
         return await self.records.read(USERNAMES, name_key(pod.name)) is not None
 
@@ -69,4 +142,87 @@ class PodAdministration:
 async def open_pod_administration(settings: Settings) -> AsyncIterator[PodAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
-        yield PodAdministration(records, PodActions(records, audit))
+        yield PodAdministration(settings, records, PodActions(records, audit))
+
+
+@dataclass(frozen=True, slots=True)
+class RenamingReport:
+    """What a renaming did. ``named_elsewhere`` are ACLs of other pods that name the former
+    WebID."""
+
+    name: str
+    url: str
+    web_id: str
+    former_url: str
+    former_web_id: str
+    resources: int
+    rewritten: int
+    unreadable: Sequence[str]
+    named_elsewhere: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PodCreation:
+    """A new pod; ``token`` is that of its owner, if simple tokens are on."""
+
+    name: str
+    url: str
+    web_id: str
+    token: str | None
+
+
+async def create_pod(settings: Settings, name: str) -> PodCreation:
+    """Create a pod without an account. Raises UnusablePodName, PodNameTaken, RootUnusable,
+    StorageError."""
+    async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
+        planned: PodPlan = await PodActions(pods.records, audit).create(_planner(pods), name)
+        token = planned.token if isinstance(planned, PlannedPod) else None
+        return PodCreation(planned.name, planned.pod_uri, planned.web_id, token)
+
+
+def _planner(pods: OpenedPods) -> PodProvisioner:
+    settings, layout = pods.settings, RootLayout(pods.settings.root)
+    tokens = None
+    if settings.simple_tokens:
+        keys = settings.token_keys or load_token_keys(layout.keys)
+        tokens = TokenPolicy(key=keys[0], lifetime_s=settings.token_lifetime_s)
+    return PodProvisioner(
+        base_url=settings.base_url,
+        store=pods.records.store,
+        tokens=tokens,
+        clock=pods.records.clock,
+        randomness=pods.records.randomness,
+        issuer=remembered_provider(layout),
+    )
+
+
+async def rename_pod(
+    settings: Settings, name: str, new_name: str, *, progress: Callable[[int, int], None]
+) -> RenamingReport:
+    """Give a pod another name, and its account with it. Raises NotFound, UnusablePodName, Conflict,
+    QuotaExceeded, RootUnusable, StorageError."""
+    new_name = check_name(new_name)
+    async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
+        actions = PodActions(pods.records, audit)
+        renamed: Renaming = await actions.rename(pods.renamer, name, new_name, progress=progress)
+        # The hook of the write did not know the new pod yet.
+        await ProfileIndex(pods.records, pods.documents).read(renamed.after)
+        base_url = pods.settings.base_url
+        return RenamingReport(
+            name=renamed.after.name,
+            url=base_url + renamed.after.root,
+            web_id=renamed.after.owner,
+            former_url=base_url + renamed.before.root,
+            former_web_id=renamed.before.owner,
+            resources=renamed.resources,
+            rewritten=renamed.rewritten,
+            unreadable=renamed.unreadable,
+            named_elsewhere=await _naming(pods.records, renamed.before.owner),
+        )
+
+
+async def _naming(records: RecordStore, web_id: str) -> Sequence[str]:
+    """The ACLs that name an agent, as far as they are indexed."""
+    prefix = agent_prefix(web_id)
+    page = await MENTIONS.page(records.store, after=prefix, now_ms=records.now_ms())
+    return [each.key[len(prefix) :] for each in page if each.key.startswith(prefix)]

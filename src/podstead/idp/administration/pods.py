@@ -6,12 +6,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
 from podstead.core.errors import NotFound
+from podstead.idp.account_creation import PodPlan, PodPlanner
+from podstead.idp.account_renaming import renaming_account
 from podstead.idp.administration.acting import Operator, acting_as
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import PodQuota, PodRecord, PodRemoval
+from podstead.storage.records import (
+    Committed,
+    PodQuota,
+    PodRecord,
+    PodRemoval,
+    Precondition,
+    Record,
+)
 
 
 def quota_text(quota_bytes: int | None) -> str:
@@ -21,6 +35,33 @@ def quota_text(quota_bytes: int | None) -> str:
     return str(quota_bytes) if quota_bytes else "none"
 
 
+class RenamedPod(Protocol):
+    """A pod before and after it was renamed."""
+
+    @property
+    def before(self) -> PodRecord: ...
+
+    @property
+    def after(self) -> PodRecord: ...
+
+
+RenamedT_co = TypeVar("RenamedT_co", bound=RenamedPod, covariant=True)
+
+
+class PodRenames(Protocol[RenamedT_co]):
+    """Renames pods with everything in them; ``resources.pod_renaming`` has the implementation."""
+
+    async def rename(
+        self,
+        pod: PodRecord,
+        name: str,
+        *,
+        joined: Callable[[PodRecord], tuple[Sequence[Record], Sequence[Precondition]]],
+        progress: Callable[[int, int], None],
+    ) -> RenamedT_co:
+        """Raises Conflict, QuotaExceeded, StorageError."""
+
+
 class PodActions:
     """Changes pods for an operator. Every method raises NotFound, Overloaded, StorageError."""
 
@@ -28,6 +69,42 @@ class PodActions:
         self._records = records
         self._audit = audit
         self._log = AuditLog(records)
+
+    async def create(self, planner: PodPlanner, name: str, by: Operator | None = None) -> PodPlan:
+        """Create a pod without an account. Raises BadRequest, Conflict."""
+        pod = planner.plan(name)
+        acted = self._log.action(AuditEvent.POD_CREATED, by, pod=pod.name)
+        write = msgspec.structs.replace(pod.write, records=(*pod.write.records, *acted))
+        if not isinstance(await self._records.store.commit(write), Committed):
+            raise planner.name_taken()
+        with acting_as(by):
+            self._audit.note(AuditEvent.POD_CREATED, pod=pod.name)
+        return pod
+
+    async def rename(
+        self,
+        renames: PodRenames[RenamedT_co],
+        name: str,
+        new_name: str,
+        *,
+        by: Operator | None = None,
+        progress: Callable[[int, int], None] = lambda _, __: None,
+    ) -> RenamedT_co:
+        """Give a pod another valid name, and its account with it. Raises Conflict,
+        QuotaExceeded."""
+        pod = await self._pod(name)
+        event, facts = AuditEvent.POD_RENAMED, {"pod": pod.name, "new_name": new_name}
+        account = await renaming_account(self._records, pod)
+
+        def joined(after: PodRecord) -> tuple[Sequence[Record], Sequence[Precondition]]:
+            of_account = account(after)
+            acted = self._log.action(event, by, **facts)
+            return [*of_account.records, *acted], of_account.preconditions
+
+        renamed = await renames.rename(pod, new_name, joined=joined, progress=progress)
+        with acting_as(by):
+            self._audit.note(event, **facts)
+        return renamed
 
     async def delete(self, name: str, by: Operator | None = None) -> None:
         """Delete a pod that has no account, which the caller has checked. Its name stays reserved.

@@ -63,6 +63,7 @@ _INSERT_CHANGES = "INSERT INTO changes (sequence, path, activity, agent, version
 _SELECT_PODS = "SELECT folded_name FROM pods WHERE folded_name IN"
 _INSERT_PODS = "INSERT INTO pods (folded_name, name, root, owner, created_ms, quota_bytes)"
 
+_DELETE_POD = "DELETE FROM pods WHERE folded_name = ?"
 _SET_QUOTA = "UPDATE pods SET quota_bytes = ? WHERE folded_name = ?"
 
 _SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries WHERE entry IN"
@@ -123,6 +124,8 @@ def flush(connection: apsw.Connection, state: State) -> None:
     if state.changes:
         insert_rows(connection, _INSERT_CHANGES, state.changes)
         connection.execute(_UPDATE_SEQUENCE, (state.sequence,))
+    for name in state.dropped_pods:
+        connection.execute(_DELETE_POD, (name,))
     for pod in state.pods:
         row = (
             folded(pod.name),

@@ -65,5 +65,5 @@ def row_changes(state: State, *, before: int, after: int) -> RowChanges:
         before,
         after,
         {path: state.resources[path] for path in state.changed_paths},
-        others=bool(state.pods or state.quotas or state.tokens),
+        others=bool(state.pods or state.dropped_pods or state.quotas or state.tokens),
     )

@@ -1,0 +1,357 @@
+"""How does a pod get another name? In one write.
+
+All resources move to the new root container with their versions of content, dates, access rules and
+descriptions; names of the pod in RDF become the new ones, and so does the WebID. The old name stays
+taken, and says which name is the new one (:mod:`podstead.storage.pod_tombstones`), so that requests
+for the old URLs are redirected. The preconditions of the write are the state that it was planned
+on, so nobody sees a part of it, and no write that happens meanwhile is lost.
+
+For the operator: no gate decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import BadRequest, Conflict, NotFound, QuotaExceeded
+from podstead.core.identifiers import (
+    ResourcePath,
+    acl_of,
+    description_of,
+    slash_variant,
+)
+from podstead.rdf.graph import Dataset
+from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.importing.values import UNFINISHED_IMPORTS
+from podstead.resources.renaming import NameMapping, renamed_document
+from podstead.resources.write_hooks import WriteHook
+from podstead.storage.document_reader import Superseded
+from podstead.storage.pod_tombstones import new_name_of, pod_tombstone, put_tombstone
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import (
+    Absent,
+    AtVersion,
+    Body,
+    Change,
+    ChangeType,
+    Committed,
+    DropEntry,
+    DropPod,
+    EntryAt,
+    InlineBody,
+    MembersAt,
+    Metadata,
+    NoEntry,
+    NoPod,
+    OverQuota,
+    PodRecord,
+    Precondition,
+    Put,
+    Record,
+    ResourceKind,
+    StagedBlob,
+    StoredBody,
+    Version,
+    Write,
+)
+from podstead.storage.repositories import KIND as REPOSITORIES
+from podstead.storage.state import folded
+from podstead.storage.tokens import revocations
+
+MAX_RENAMED: Final = 50_000
+"""How many resources one write moves, including access rules and descriptions."""
+_ATTEMPTS: Final = 8
+
+Progress = Callable[[int, int], None]
+"""Called with the number of resources that were read, and that of all."""
+
+
+class Renaming(msgspec.Struct, frozen=True):
+    """A pod that got another name. ``rewritten`` is the number of documents in which names were
+    rewritten, and the ``unreadable`` ones kept theirs."""
+
+    before: PodRecord
+    after: PodRecord
+    resources: int
+    rewritten: int
+    unreadable: tuple[ResourcePath, ...]
+
+
+class _New(msgspec.Struct, frozen=True):
+    """What a resource says under its new name; ``body`` is ``None`` for the same bytes."""
+
+    body: Body | None
+    dataset: Dataset
+    readable: bool = True
+
+
+class PodRenamer:
+    """Renames pods."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        documents: Documents,
+        write_hooks: Sequence[WriteHook],
+        default_quota_bytes: int,
+    ) -> None:
+        self._records = records
+        self._documents = documents
+        self._write_hooks = tuple(write_hooks)
+        self._default_quota_bytes = default_quota_bytes
+
+    async def rename(
+        self,
+        pod: PodRecord,
+        name: str,
+        *,
+        joined: Callable[[PodRecord], tuple[Sequence[Record], Sequence[Precondition]]],
+        progress: Progress = lambda _, __: None,
+    ) -> Renaming:
+        """Rename a pod. ``name`` is a valid one; ``joined`` adds records for the new pod to the
+        write.
+
+        Raises Conflict if the name is taken, or the pod is one that cannot be renamed or changes
+        all the time; QuotaExceeded, StorageError.
+        """
+        if folded(name) == folded(pod.name):
+            raise Conflict("The names of pods are compared without case, and this is the same one")
+        known: dict[tuple[ResourcePath, Version], _New] = {}
+        try:
+            for _ in range(_ATTEMPTS):
+                renamed = await self._attempt(pod, name, known, joined, progress)
+                if renamed is not None:
+                    return renamed
+                current = await self._records.store.read_pod(pod.name)
+                if current is None:
+                    raise NotFound(f"There is no pod '{pod.name}'.")
+                pod = current
+        finally:
+            staged = [each.body for each in known.values() if isinstance(each.body, StagedBlob)]
+            # Has no effect on what was committed.
+            await self._records.store.discard_all(staged)
+        raise Conflict("The pod keeps changing, so nothing was done; try again")
+
+    async def _attempt(
+        self,
+        pod: PodRecord,
+        name: str,
+        known: dict[tuple[ResourcePath, Version], _New],
+        joined: Callable[[PodRecord], tuple[Sequence[Record], Sequence[Precondition]]],
+        progress: Progress,
+    ) -> Renaming | None:
+        """``None`` if something changed meanwhile."""
+        after = self._renamed_pod(pod, name)
+        preconditions, records = await self._names_free(pod, name)
+        resources = await self._resources(pod)
+        names = self._mapping(pod, after)
+        for index, each in enumerate(resources):
+            try:
+                await self._read(each, pod, after, names, known)
+            except Superseded:
+                return None
+            progress(index + 1, len(resources))
+        puts = [
+            _put(each, _new_path(each.path, pod, after), known.get((each.path, each.version)))
+            for each in resources
+        ]
+        preconditions += _preconditions(resources)
+        more = await self._hooked(pod, after, resources, known)
+        further_records, further_preconditions = joined(after)
+        tokens = await self._records.store.list_tokens(pod=pod.name)
+        now_ms = self._records.now_ms()
+        write = Write(
+            version=self._records.new_version(),
+            at_ms=now_ms,
+            preconditions=tuple(dict.fromkeys([*preconditions, *more[1], *further_preconditions])),
+            puts=tuple(puts),
+            deletes=tuple(each.path for each in reversed(resources)),
+            records=(
+                DropPod(pod.name),
+                after,
+                put_tombstone(pod.name, new_name=name),
+                *revocations(tokens, now_s=self._records.now_s()),
+                *records,
+                *more[0],
+                *further_records,
+            ),
+            changes=(
+                *(Change(put.path, ChangeType.CREATE) for put in puts),
+                *(Change(each.path, ChangeType.DELETE) for each in reversed(resources)),
+            ),
+            default_quota_bytes=self._default_quota_bytes,
+        )
+        ended = await self._records.store.commit(write)
+        if isinstance(ended, OverQuota):
+            raise QuotaExceeded(
+                used_bytes=ended.used_bytes,
+                limit_bytes=ended.limit_bytes,
+                needed_bytes=ended.needed_bytes,
+            )
+        if not isinstance(ended, Committed):
+            return None
+        current = {
+            key: known[key] for each in resources if (key := (each.path, each.version)) in known
+        }
+        return Renaming(
+            before=pod,
+            after=after,
+            resources=len(resources),
+            rewritten=sum(each.body is not None for each in current.values()),
+            unreadable=tuple(path for (path, _), each in current.items() if not each.readable),
+        )
+
+    def _renamed_pod(self, pod: PodRecord, name: str) -> PodRecord:
+        root = ResourcePath(f"/{name}/")
+        old_url, new_url = self._documents.url_of(pod.root), self._documents.url_of(root)
+        own = pod.owner.startswith(old_url)
+        owner = new_url + pod.owner[len(old_url) :] if own else pod.owner
+        return msgspec.structs.replace(pod, name=name, root=root, owner=owner)
+
+    def _mapping(self, pod: PodRecord, after: PodRecord) -> NameMapping:
+        urls = self._documents.url_of(pod.root), self._documents.url_of(after.root)
+        return NameMapping(beginnings=(urls,))
+
+    async def _names_free(
+        self, pod: PodRecord, name: str
+    ) -> tuple[list[Precondition], list[Record]]:
+        """Raises Conflict."""
+        store, now_ms = self._records.store, self._records.now_ms()
+        if await store.read_pod(name) is not None:
+            raise Conflict("Another pod already has this name, ignoring case; choose another one")
+        root = ResourcePath(f"/{name}/")
+        preconditions: list[Precondition] = [
+            NoPod(name),
+            Absent(root),
+            Absent(slash_variant(root)),
+            UNFINISHED_IMPORTS.absent(pod.root),
+        ]
+        former = await store.read_entry(pod_tombstone(name), now_ms=now_ms)
+        records: list[Record] = []
+        if former is None:
+            preconditions.append(NoEntry(pod_tombstone(name)))
+        elif new_name_of(former) == pod.name:  # the pod had this name itself
+            preconditions.append(EntryAt(former.entry, former.version))
+            records.append(DropEntry(former.entry))
+        else:
+            raise Conflict(
+                f"The name '{name}' belonged to another pod. Release it first with 'podstead "
+                f"account free-name {name}', or choose another one"
+            )
+        if await self._records.read(UNFINISHED_IMPORTS, pod.root) is not None:
+            raise Conflict("The import of the pod is unfinished: run it again, or delete the pod")
+        if await store.list_entries(REPOSITORIES, owner=pod.root, limit=1, now_ms=now_ms):
+            raise Conflict(
+                "The pod has git repositories, which stay where they are. Export the pod, import "
+                "it under the new name, and push the repositories there"
+            )
+        return preconditions, records
+
+    async def _resources(self, pod: PodRecord) -> list[Metadata]:
+        """Raises Conflict if there are too many for one write."""
+        found = await self._records.store.read_tree(pod.root, limit=MAX_RENAMED + 1)
+        if len(found) > MAX_RENAMED:
+            raise Conflict(
+                f"A pod with more than {MAX_RENAMED:,} resources cannot be renamed. Export it, "
+                "import it under the new name, and delete this one"
+            )
+        return sorted((each for each in found.values() if each), key=lambda each: each.path)
+
+    async def _read(
+        self,
+        each: Metadata,
+        pod: PodRecord,
+        after: PodRecord,
+        names: NameMapping,
+        known: dict[tuple[ResourcePath, Version], _New],
+    ) -> None:
+        """Read what must be rewritten. Raises Superseded, StorageError."""
+        key = each.path, each.version
+        if key in known or not each.size_bytes or not is_rdf(each.content_type):
+            return
+        path = _new_path(each.path, pod, after)
+        content = await self._documents.read_bytes(each)
+        try:
+            renamed = await renamed_document(
+                self._documents,
+                content,
+                each.content_type,
+                names,
+                from_url=self._documents.url_of(each.path),
+                path=path,
+            )
+        except BadRequest:  # such as a JSON-LD context that is not available
+            kept = InlineBody(content) if each.kind is ResourceKind.ACL else None
+            known[key] = _New(kept, EMPTY_DATASET, readable=False)
+            return
+        body: Body | None = None
+        if renamed.content is not content or each.kind is ResourceKind.ACL:
+            body = await self._records.store.stage_body(renamed.content)
+        dataset = renamed.dataset if self._has_hook(path) else EMPTY_DATASET
+        known[key] = _New(body, dataset)
+
+    def _has_hook(self, path: ResourcePath) -> bool:
+        return any(hook.applies_to(path) for hook in self._write_hooks)
+
+    async def _hooked(
+        self,
+        pod: PodRecord,
+        after: PodRecord,
+        resources: Sequence[Metadata],
+        known: Mapping[tuple[ResourcePath, Version], _New],
+    ) -> tuple[list[Record], list[Precondition]]:
+        """The records that follow from what is deleted at the old paths and put at the new."""
+        records: list[Record] = []
+        preconditions: list[Precondition] = []
+        for each in resources:
+            new = known.get((each.path, each.version))
+            written = {
+                each.path: EMPTY_DATASET,
+                _new_path(each.path, pod, after): EMPTY_DATASET if new is None else new.dataset,
+            }
+            for path, dataset in written.items():
+                for hook in self._write_hooks:
+                    if hook.applies_to(path):
+                        changes = await hook.of(path, dataset)
+                        records += changes.records
+                        preconditions += changes.preconditions
+        return records, preconditions
+
+
+def _new_path(path: ResourcePath, pod: PodRecord, after: PodRecord) -> ResourcePath:
+    return ResourcePath(after.root + path[len(pod.root) :])
+
+
+def _put(each: Metadata, path: ResourcePath, new: _New | None) -> Put:
+    body: Body = StoredBody(each.path, each.version, each.size_bytes)
+    if new is not None and new.body is not None:
+        body = new.body
+    elif each.kind is ResourceKind.ACL:  # without content
+        body = InlineBody(b"")
+    return Put(
+        path,
+        each.kind,
+        each.content_type,
+        body,
+        creates=True,
+        created_ms=each.created_ms,
+        modified_ms=each.modified_ms,
+    )
+
+
+def _preconditions(resources: Sequence[Metadata]) -> list[Precondition]:
+    """That everything is as it was read, and nothing has been added."""
+    found: list[Precondition] = []
+    there = {each.path for each in resources}
+    for each in resources:
+        found.append(AtVersion(each.path, each.version))
+        if each.members_version is not None:
+            found.append(MembersAt(each.path, each.members_version))
+        if each.kind is ResourceKind.DOCUMENT or each.kind.is_container:
+            auxiliaries = acl_of(each.path), description_of(each.path)
+            found += [Absent(path) for path in auxiliaries if path not in there]
+    return found
