@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from podstead.app.access_log import access_log, ignored_fields
 from podstead.app.adapters.account_emails import AccountEmails
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
@@ -61,6 +62,7 @@ from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.routes import asset_route
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.request_counts import RequestCounts
+from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.resource_responses import Responder
 from podstead.web.response_cache import ResponseCache
@@ -316,6 +318,7 @@ def build_application(
             keys=provider.keys if provider else None,
             clock=clock,
             capacity_bytes=settings.rendering_cache_bytes // 4,
+            ignored_fields=ignored_fields(settings),
         ),
         store=store,
         foreign=foreign,
@@ -347,6 +350,8 @@ def build_application(
         invalid_credentials=invalid_credentials,
         responses=readings.responses,
         requests=readings.requests,
+        ids=RequestIds(authorities, randomness),
+        access_log=access_log(settings, clock),
         answers=worker_answers(
             settings,
             readings=readings,

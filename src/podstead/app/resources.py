@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podstead.app.adapters.acl_audit import AclAudit
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ResourcePath
@@ -76,7 +77,9 @@ def build_resources(
         clock=clock,
         randomness=randomness,
         patches=Patches(documents=documents, content_validator=content_validator),
-        committer=Committer(store=store, default_quota_bytes=settings.quota_bytes),
+        committer=Committer(
+            store=store, default_quota_bytes=settings.quota_bytes, acl_listener=AclAudit()
+        ),
         capacity=capacity,
         trees=Trees(
             store=store,
@@ -92,5 +95,6 @@ def build_resources(
             randomness=randomness,
             default_quota_bytes=settings.quota_bytes,
             base_url=settings.base_url,
+            acl_listener=AclAudit(),
         ),
     )

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 
 _requester: ContextVar[str] = ContextVar("requester", default="")
 _address: ContextVar[str | None] = ContextVar("requester_address", default=None)
+_agent: ContextVar[str | None] = ContextVar("requester_agent", default=None)
 
 
 def requester() -> str:
@@ -23,7 +24,18 @@ def requester_address() -> str | None:
     return _address.get()
 
 
+def requester_agent() -> str | None:
+    """The WebID of whoever made the request, where something has noted it."""
+    return _agent.get()
+
+
+def note_agent(web_id: str) -> None:
+    """Note who made the request, for the rest of the current context."""
+    _agent.set(web_id)
+
+
 def set_requester(name: str, address: str | None = None) -> None:
     """Set the requester for the rest of the current context."""
     _requester.set(name)
     _address.set(address)
+    _agent.set(None)

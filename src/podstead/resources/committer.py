@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
 from podstead.core.identifiers import ResourcePath
+from podstead.resources.acl_changes import AclListener, tell_acl_changes
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
 from podstead.resources.target_state import TargetState
@@ -44,8 +45,11 @@ changed while it was read."""
 class Committer:
     """Committer planned writes."""
 
-    def __init__(self, *, store: ResourceStore, default_quota_bytes: int) -> None:
+    def __init__(
+        self, *, store: ResourceStore, default_quota_bytes: int, acl_listener: AclListener
+    ) -> None:
         """``default_quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
+        self._acl_listener = acl_listener
         self._store = store
         self._default_quota_bytes = default_quota_bytes
         self._locks = WriteLocks()
@@ -99,6 +103,7 @@ class Committer:
         ended = await self._store.commit(write)
         if isinstance(ended, Committed):
             lock.mark_committed()
+            tell_acl_changes(self._acl_listener, request.agent, write)
             return planned.outcome
         if isinstance(ended, OverQuota):
             raise QuotaExceeded(

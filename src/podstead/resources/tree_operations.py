@@ -47,6 +47,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.methods import allowed_methods
+from podstead.resources.acl_changes import AclListener, tell_acl_changes
 from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
@@ -130,8 +131,10 @@ class Trees:
         randomness: Randomness,
         default_quota_bytes: int,
         base_url: str,
+        acl_listener: AclListener,
     ) -> None:
         self._store = store
+        self._acl_listener = acl_listener
         self._gate = gate
         self._planner = planner
         self._clock = clock
@@ -169,7 +172,7 @@ class Trees:
             )
             return planned.with_preconditions(preconditions)
 
-        write = await self._commit(attempt)
+        write = await self._commit(request, attempt)
         result = Result.CREATED if write.puts[0].creates else Result.CHANGED
         return Outcome(result, location=destination)
 
@@ -185,7 +188,7 @@ class Trees:
             return planned.with_preconditions(preconditions)
 
         async with self._turns.of(request.agent):
-            await self._commit(attempt)
+            await self._commit(request, attempt)
         return Outcome(Result.DELETED)
 
     async def contents(self, request: ResourceRequest) -> TreeContents:
@@ -214,7 +217,9 @@ class Trees:
         contents.complete = len(state.resources) <= MAX_RESOURCES
         return contents
 
-    async def _commit(self, attempt: Callable[[], Awaitable[PlannedTree]]) -> Write:
+    async def _commit(
+        self, request: ResourceRequest, attempt: Callable[[], Awaitable[PlannedTree]]
+    ) -> Write:
         """Plan and commit until the preconditions hold; the committed write."""
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -230,6 +235,7 @@ class Trees:
                 # Has no effect on what was committed.
                 await self._planner.discard(planned.staged)
             if isinstance(ended, Committed):
+                tell_acl_changes(self._acl_listener, request.agent, write)
                 return write
             if isinstance(ended, OverQuota):
                 raise QuotaExceeded(

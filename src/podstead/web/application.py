@@ -32,10 +32,17 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.methods import allowed_methods
-from podstead.core.requester import set_requester
+from podstead.core.request_mark import RequestMark, set_mark
+from podstead.core.requester import (
+    note_agent,
+    requester_address,
+    requester_agent,
+    set_requester,
+)
 from podstead.git.requests import GitRequest, git_request
 from podstead.storage.disk_space import is_full
 from podstead.web import websocket
+from podstead.web.access_log import AccessLog, SentBytes
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities
@@ -49,6 +56,7 @@ from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, read_request
 from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
+from podstead.web.request_ids import FIELD, RequestIds
 from podstead.web.resource_responses import options_response, updates_via
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
@@ -107,6 +115,7 @@ class Application:
         responses: ResponseCache,
         lifespan: Lifespan,
         clock: Clock,
+        ids: RequestIds,
         nonces: Nonces | None = None,
         git: GitEndpoint | None = None,
         certificates: ClientCertificates | None = None,
@@ -115,6 +124,7 @@ class Application:
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
         sockets_base_url: str | None = None,
+        access_log: AccessLog | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
@@ -122,7 +132,8 @@ class Application:
         own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
         requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
         what the main process asks about this worker. ``sockets_base_url`` is the prefix of the URLs
-        of sockets, if it is not the base URL."""
+        of sockets, if it is not the base URL. ``access_log``, if there is one, gets all
+        requests."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -143,12 +154,17 @@ class Application:
         self.requests = requests or RequestCounts()
         self._answers = answers
         self._updates_via = updates_via(sockets_base_url or base_url)
+        self._ids = ids
+        self._access_log = access_log
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            if self._access_log is not None:
+                await self._respond_logged(self._access_log, scope, receive, send)
+                return
             incoming = Incoming(receive, scope)
             response = await self._respond(scope, incoming)
             take_timeout_s = self._body_pace.idle_timeout_s
@@ -158,6 +174,33 @@ class Application:
             await self._live(receive, send)
         else:
             await self._connect(scope, receive, send)
+
+    async def _respond_logged(
+        self, log: AccessLog, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Respond with the id of the request, and log it."""
+        began_s = monotonic()
+        mark = self._ids.mark(scope)
+        set_mark(mark)
+        incoming, sent = Incoming(receive, scope), SentBytes(send)
+        response = await self._respond(scope, incoming)
+        # A copy: the response may be in the cache.
+        response = replace(response, headers=[*response.headers, _id_field(mark)])
+        address, agent = response.requester or (_peer(scope), None)
+        take_timeout_s = self._body_pace.idle_timeout_s
+        try:
+            await send_response(response, scope, incoming, sent, take_timeout_s=take_timeout_s)
+        finally:
+            log.note(
+                scope,
+                request_id=mark.request_id,
+                client_address=address,
+                agent=agent,
+                status=response.status,
+                sent_bytes=sent.count,
+                duration_s=monotonic() - began_s,
+            )
+        await incoming.linger()
 
     async def answer(self, question: str) -> bytes:
         """The answer to a question of the main process about this worker."""
@@ -173,7 +216,9 @@ class Application:
         await receive()
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
-        route = UNREADABLE
+        route, began_s = UNREADABLE, monotonic()
+        mark = self._ids.mark(scope)
+        set_mark(mark)
         try:
             request = await read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
@@ -185,19 +230,37 @@ class Application:
             route = service.label
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
+            if agent is not None and self._access_log is not None:
+                note_agent(agent.iri)
             await service.socket(socket, request, agent)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             refused = self._answer_to(error, scope)
         else:
-            self.requests.count(route, scope["method"], _SWITCHED)
+            self._note_socket(route, scope, _SWITCHED, mark, began_s)
             return
-        self.requests.count(route, scope["method"], refused.status)
+        self._note_socket(route, scope, refused.status, mark, began_s)
         with contextlib.suppress(SocketClosed):
             if socket.is_accepted:
                 await socket.close(websocket.INTERNAL_ERROR)
             else:
                 self._finish(refused, scope, Sharing.REFLECTED)
                 await socket.refuse(refused)
+
+    def _note_socket(
+        self, route: str, scope: Scope, status: int, mark: RequestMark, began_s: float
+    ) -> None:
+        """Count a WebSocket that has ended or was refused, and log it."""
+        self.requests.count(route, scope["method"], status)
+        if self._access_log is not None:
+            self._access_log.note(
+                scope,
+                request_id=mark.request_id,
+                client_address=requester_address() or _peer(scope),
+                agent=requester_agent(),
+                status=status,
+                sent_bytes=0,
+                duration_s=monotonic() - began_s,
+            )
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         key = self._responses.key(scope)
@@ -216,6 +279,10 @@ class Application:
         sharing = Sharing.REFLECTED
         asked: GitRequest | None = None
         route = UNREADABLE
+        mark = None
+        if self._access_log is None:
+            mark = self._ids.mark(scope)
+            set_mark(mark)
         try:
             request = await read_request(
                 scope,
@@ -237,6 +304,11 @@ class Application:
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
+        if mark is None:
+            response.requester = (requester_address() or _peer(scope), requester_agent())
+        elif mark.is_used:
+            response.headers.append(_id_field(mark))
+            response.of_stored_state = False
         self._note(route, scope, response, monotonic() - began_s)
         return response
 
@@ -293,6 +365,8 @@ class Application:
             return _options_of_server() if request.is_of_server else self._options(path, routes)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, asked)
+        if agent is not None and self._access_log is not None:
+            note_agent(agent.iri)
         if agent is not None and request.body.announced:
             request = self._with_sender_checked_again(request, asked, agent)
         if agent is not None and agent.content_digest is not None:
@@ -371,6 +445,14 @@ class Application:
                 await self.lifespan.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _peer(scope: Scope) -> str:
+    return (scope.get("client") or ("",))[0]
+
+
+def _id_field(mark: RequestMark) -> HeaderField:
+    return FIELD, mark.request_id.encode("ascii")
 
 
 def _first(scope: Scope, field: bytes) -> str | None:

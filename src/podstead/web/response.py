@@ -36,7 +36,8 @@ class Response(msgspec.Struct):
     must be verified again, and the same request may get another response, ``None`` for never.
     ``of_stored_state`` is true if the response depends on the request and the stored state alone.
     ``vary`` lists the request headers that the response depends on (P-28). ``tally`` counts the
-    response whenever it is sent again from the cache.
+    response whenever it is sent again from the cache. ``requester`` has the address of the client
+    and the WebID of the agent, for the access log.
     """
 
     status: int
@@ -48,6 +49,7 @@ class Response(msgspec.Struct):
     of_stored_state: bool = False
     vary: bytes = VARY
     tally: Tally | None = None
+    requester: tuple[str, str | None] | None = None
 
 
 def content_response(

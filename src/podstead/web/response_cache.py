@@ -72,10 +72,13 @@ class ResponseCache:
         keys: StateMark | None = None,
         clock: Clock,
         capacity_bytes: int,
+        ignored_fields: frozenset[bytes] = frozenset(),
     ) -> None:
-        """``keys`` are the keys of this server's own provider, if there is one."""
+        """``keys`` are the keys of this server's own provider, if there is one. ``ignored_fields``
+        are header fields that differ in every request and that no response depends on."""
         self._sources = (store,) if keys is None else (store, keys)
         self._clock = clock
+        self._ignored = ignored_fields
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0
         self._mark: tuple[int, ...] | None = None
@@ -89,6 +92,8 @@ class ResponseCache:
         fields = tuple(scope["headers"])
         if method not in _CACHED_METHODS or not all(map(_is_repeatable, fields)):
             return None
+        if self._ignored:
+            fields = tuple(field for field in fields if field[0] not in self._ignored)
         mark = self._mark_now()
         if mark is None:
             return None

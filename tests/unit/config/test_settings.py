@@ -129,12 +129,14 @@ def example(row: Row[Any]) -> str:
     """A text that the setting takes and that is not its default."""
     if row.is_switch:
         return str(not row.default).lower()
-    if row.kind.toml_type is int:
+    if row.kind.toml_type is int and row.unit != "percent":
         return str(1 if row.default is None else int(str(row.default)) + 1)
     return {
         "host": "pods.example",
         "operator-contact": "help@pods.example",
         "admin-listen": "[::1]:9091",
+        "access-log": "json",
+        "access-log-percent": "10",
         "log-level": "debug",
         "log-format": "json",
         "registration": "closed",

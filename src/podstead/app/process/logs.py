@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podstead.config import Settings
+from podstead.core.request_mark import current_mark
 
 SERVER_LOGGER = "_granian"
 """The logger of the HTTP server, whose own messages matter only for debugging."""
@@ -21,6 +22,7 @@ SERVER_LOGGER = "_granian"
 _STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_AMBIGUOUS = re.compile(r"[\s\"]")
 
 
 def logging_config(settings: Settings) -> dict[str, Any]:
@@ -31,8 +33,17 @@ def logging_config(settings: Settings) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": f"{__name__}.{formatter}"}},
-        "filters": {"news": {"()": f"{__name__}.ServerNews"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "filters": {
+            "news": {"()": f"{__name__}.ServerNews"},
+            "ids": {"()": f"{__name__}.RequestIdFilter"},
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "lines",
+                "filters": ["ids"],
+            }
+        },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             "podstead": {"level": level.upper()},
@@ -62,12 +73,23 @@ class ServerNews(logging.Filter):
         return "refused to gracefully stop" not in record.getMessage()
 
 
+class RequestIdFilter(logging.Filter):
+    """Adds the id of the request that a message is about."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always true."""
+        mark = current_mark()
+        if mark is not None and not hasattr(record, "request_id"):
+            record.request_id = mark.request_id
+        return True
+
+
 class TextFormatter(logging.Formatter):
     """``2026-11-21T05:30:00.123Z warning podstead.app: The message (key=value)``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, followed by the traceback if there is one."""
-        facts = " ".join(f"{key}={value}" for key, value in _extra(record).items())
+        facts = " ".join(f"{key}={_quoted(value)}" for key, value in _extra(record).items())
         line = _one_line(
             f"{_timestamp(record)} {record.levelname.lower()} {record.name}: "
             f"{record.getMessage()}{f' ({facts})' if facts else ''}"
@@ -98,6 +120,12 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str |
     if record.exc_info is None or record.exc_info[0] is None:
         return None
     return formatter.formatException(record.exc_info)
+
+
+def _quoted(value: object) -> str:
+    """The text of a value, in quotes if it could be taken for several."""
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if _AMBIGUOUS.search(text) else text
 
 
 def _one_line(text: str) -> str:

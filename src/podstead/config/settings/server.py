@@ -86,6 +86,29 @@ class ServerSettings:
         Group.SERVER,
         "The format of log messages: plain text, or one JSON object per line.",
     )
+    access_log: str = setting(
+        "off",
+        "access-log",
+        value_types.one_of("off", "common", "json"),
+        Group.SERVER,
+        (
+            "The format of a line about each request on standard output: the Common Log Format, "
+            "JSON, or no lines. If it is on, each response has the field X-Request-Id, which is "
+            "also in the line."
+        ),
+        reason="It contains the addresses and WebIDs of people, and costs time.",
+    )
+    access_log_percent: int = setting(
+        100,
+        "access-log-percent",
+        value_types.integer(1, 100),
+        Group.SERVER,
+        (
+            "How many of a hundred requests the access log contains. It always contains those that "
+            "the server failed to answer (status 500 and above)."
+        ),
+        unit="percent",
+    )
     quiet: bool = setting(
         False,
         "quiet",

@@ -1,0 +1,31 @@
+"""Which access rules has a write changed? For the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from podstead.core.identifiers import Auxiliary, ResourcePath, auxiliary_kind
+from podstead.core.identity import Identity
+from podstead.storage.records import ResourceKind, Write
+
+
+class AclListener(Protocol):
+    """Is told of changes of access rules."""
+
+    def __call__(
+        self,
+        agent: Identity | None,
+        *,
+        stored: Sequence[ResourcePath],
+        deleted: Sequence[ResourcePath],
+    ) -> None:
+        """Note that an agent has stored or deleted these ACLs. Raises nothing."""
+
+
+def tell_acl_changes(listener: AclListener, agent: Identity | None, write: Write) -> None:
+    """Tell the listener of the ACLs in a write that was committed, if there are any."""
+    stored = [put.path for put in write.puts if put.kind is ResourceKind.ACL]
+    deleted = [path for path in write.deletes if auxiliary_kind(path) is Auxiliary.ACL]
+    if stored or deleted:
+        listener(agent, stored=stored, deleted=deleted)
