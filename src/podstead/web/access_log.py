@@ -29,7 +29,7 @@ _MONTHS: Final = (
 )
 
 
-class AccessEntry(msgspec.Struct, frozen=True):
+class LoggedRequest(msgspec.Struct, frozen=True):
     """One line. ``agent`` is the WebID of whoever made the request, if it is known."""
 
     time: str
@@ -98,7 +98,7 @@ class AccessLog:
             return
         path = shown_path(scope["path"]).replace("…", "...")
         now = datetime.fromtimestamp(self._clock.now_ms() / 1000, tz=UTC)
-        entry = AccessEntry(
+        entry = LoggedRequest(
             time=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             request_id=request_id,
             client_address=client_address,
@@ -121,7 +121,7 @@ class AccessLog:
         return chosen or status >= _LOWEST_SERVER_ERROR
 
 
-def _common(entry: AccessEntry, now: datetime) -> bytes:
+def _common(entry: LoggedRequest, now: datetime) -> bytes:
     """The Common Log Format, with the id of the request at the end."""
     month = _MONTHS[now.month - 1]
     moment = f"{now.day:02d}/{month}/{now:%Y:%H:%M:%S} +0000"
