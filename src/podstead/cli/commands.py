@@ -15,6 +15,7 @@ from podstead.cli.importing import import_
 from podstead.cli.invite import invite
 from podstead.cli.keys import keys
 from podstead.cli.pod import pod
+from podstead.cli.service import service
 from podstead.cli.start import start
 from podstead.cli.token import token
 from podstead.cli.watch import watch
@@ -57,3 +58,4 @@ main.add_command(cert)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(import_)
+main.add_command(service)
