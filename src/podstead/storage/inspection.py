@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
-from podstead.storage.records import BlobId, Entry
+from podstead.storage.records import BlobId, Entry, Version
 
 OnProgress = Callable[[int, int], None]
 """Called with what is done and what there is to do."""
@@ -32,6 +32,30 @@ class StoreCounts(Value):
     resources: int
     large_bodies: int
     body_bytes: int
+
+
+class DamagedBody(Value):
+    """A small body that is not the one that was stored; ``None`` if it is missing."""
+
+    path: ResourcePath
+    content: bytes | None
+
+
+class StoredAcl(Value):
+    """An ACL; ``content`` is ``None`` if it is a large body."""
+
+    path: ResourcePath
+    version: Version
+    content_type: str
+    content: bytes | None
+
+
+class WrongFigure(Value):
+    """A figure that is recorded for a container or storage, and what it should be."""
+
+    path: ResourcePath
+    recorded: int
+    actual: int
 
 
 class Inspection(Protocol):
@@ -65,8 +89,30 @@ class Inspection(Protocol):
         The file contains secrets' hashes and small bodies: it is readable by this account only.
         """
 
-    def integrity_faults(self) -> Sequence[str]:
-        """What is wrong with the file or files that the records are in; nothing if all is well."""
+    def integrity_faults(self, *, is_quick: bool = False) -> Sequence[str]:
+        """What is wrong with the file or files that the records are in; nothing if all is well.
 
-    def damaged_small_bodies(self) -> Iterator[ResourcePath]:
-        """The resources whose small body is missing or not the one that was stored."""
+        ``is_quick`` leaves out the comparison of indexes with what they index.
+        """
+
+    def damaged_small_bodies(self) -> Iterator[DamagedBody]:
+        """The small bodies of resources that are missing or not what was stored."""
+
+    def orphan_small_bodies(self) -> Iterator[ResourcePath]:
+        """The paths of small bodies that belong to no resource."""
+
+    def blob_names(self) -> Iterator[BlobId]:
+        """The large bodies that are staged, in use, or garbage, in the byte order of their
+        names."""
+
+    def acls(self) -> Iterator[StoredAcl]:
+        """All ACLs, in the byte order of their paths."""
+
+    def members_without_container(self) -> Iterator[ResourcePath]:
+        """The resources whose container is missing, or does not list them."""
+
+    def wrong_member_counts(self) -> Iterator[WrongFigure]:
+        """The containers whose number of members is wrong."""
+
+    def wrong_usage(self) -> Iterator[WrongFigure]:
+        """The storages that are charged for more or fewer bytes than they use."""

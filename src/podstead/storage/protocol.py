@@ -381,6 +381,18 @@ class Store(
     def commit_figures(self) -> CommitFigures:
         """What this process has committed so far. Raises StorageError."""
 
+    async def recount(self) -> None:
+        """Correct the numbers of members of containers, and what storages are charged for.
+
+        They are right unless the store was damaged. Raises StorageError.
+        """
+
+    async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
+        """Remove and return a small body that belongs to no resource, if there is one at the path.
+
+        Raises StorageError.
+        """
+
     async def sweep(self, *, now_ms: int) -> None:
         """Remove what is no longer needed, and return free pages to the file system.
 

@@ -159,14 +159,21 @@ def read_folder(folder: Path) -> Sequence[ProviderKey]:
     """All keys in the folder. Raises StorageError, OSError."""
     keys = []
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            continue  # another worker has just removed it because it had expired
-        try:
-            kept = json.loads(content)
-            pair = SigningKeyPair.load(json.dumps(kept["key"]).encode())
-            keys.append(ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"])))
-        except (ValueError, LookupError, TypeError, InvalidJose) as error:
-            raise StorageError(f"The key {path} is damaged") from error
+        key = read_key(path)
+        if key is not None:
+            keys.append(key)
     return keys
+
+
+def read_key(path: Path) -> ProviderKey | None:
+    """The key in a file, if it exists. Raises StorageError, OSError."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None  # another worker has just removed it because it had expired
+    try:
+        kept = json.loads(content)
+        pair = SigningKeyPair.load(json.dumps(kept["key"]).encode())
+        return ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"]))
+    except (ValueError, LookupError, TypeError, InvalidJose) as error:
+        raise StorageError(f"The key {path} is damaged") from error

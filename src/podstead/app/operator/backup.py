@@ -178,8 +178,8 @@ class _Backup:
         self.faults.extend(f"The database is damaged: {fault}" for fault in faults)
         if not faults:
             self.faults.extend(
-                f"The body of {path} is missing or damaged in the database"
-                for path in records.damaged_small_bodies()
+                f"The body of {body.path} is missing or damaged in the database"
+                for body in records.damaged_small_bodies()
             )
 
     async def _copy_repositories(self, records: Inspection) -> int:

@@ -12,16 +12,24 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.inspection import LargeBody, OnProgress, StoreCounts
+from podstead.storage.inspection import (
+    DamagedBody,
+    LargeBody,
+    OnProgress,
+    StoreCounts,
+    StoredAcl,
+    WrongFigure,
+)
 from podstead.storage.private_files import sync_directory
-from podstead.storage.records import Entry, EntryId, Version
+from podstead.storage.records import BlobId, Entry, EntryId, Version
+from podstead.storage.sqlite import figures
 from podstead.storage.sqlite.connection import BusyHandler, open_reader
 from podstead.storage.sqlite.migrate import read_schema_version
 
@@ -100,23 +108,51 @@ class SqliteInspection:
                 copy.close()
             sync_directory(Path(target).parent)
 
-    def integrity_faults(self) -> Sequence[str]:
+    def integrity_faults(self, *, is_quick: bool = False) -> Sequence[str]:
+        check = "quick_check" if is_quick else "integrity_check"
         try:
-            rows = self._connection.execute(f"PRAGMA integrity_check({_MAX_FAULTS})").fetchall()
+            rows = self._connection.execute(f"PRAGMA {check}({_MAX_FAULTS})").fetchall()
         except (apsw.CorruptError, apsw.NotADBError) as error:
             return [str(error)]
         except apsw.Error as error:
             raise _error(self._database, error) from error
         return [str(fault) for (fault,) in rows if fault != "ok"]
 
-    def damaged_small_bodies(self) -> Iterator[ResourcePath]:
+    def damaged_small_bodies(self) -> Iterator[DamagedBody]:
+        for path, size_bytes, content, sha256 in self._rows(
+            "SELECT r.path, r.size_bytes, b.content, b.sha256 FROM resources r"
+            " LEFT JOIN bodies b ON b.path = r.path WHERE r.blob IS NULL ORDER BY r.path"
+        ):
+            if content is None or len(content) != size_bytes or not _is_of(content, sha256):
+                yield DamagedBody(path, content)
+
+    def orphan_small_bodies(self) -> Iterator[ResourcePath]:
+        yield from (path for (path,) in self._rows(figures.ORPHAN_BODIES))
+
+    def blob_names(self) -> Iterator[BlobId]:
+        yield from (blob for (blob,) in self._rows(figures.BLOB_NAMES))
+
+    def acls(self) -> Iterator[StoredAcl]:
+        for path, version, content_type, content in self._rows(
+            "SELECT r.path, r.version, r.content_type, b.content FROM resources r"
+            " LEFT JOIN bodies b ON b.path = r.path WHERE r.kind = 4 ORDER BY r.path"
+        ):
+            yield StoredAcl(path, version, content_type, content)
+
+    def members_without_container(self) -> Iterator[ResourcePath]:
+        yield from (path for (path,) in self._rows(figures.MEMBERS_WITHOUT_CONTAINER))
+
+    def wrong_member_counts(self) -> Iterator[WrongFigure]:
+        for path, recorded, actual in self._rows(figures.WRONG_MEMBER_COUNTS):
+            yield WrongFigure(path, recorded, actual)
+
+    def wrong_usage(self) -> Iterator[WrongFigure]:
+        for root, recorded, actual in self._rows(figures.WRONG_USAGE):
+            yield WrongFigure(root, recorded, actual)
+
+    def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         with _trouble(self._database):
-            for path, size_bytes, content, sha256 in self._connection.execute(
-                "SELECT r.path, r.size_bytes, b.content, b.sha256 FROM resources r"
-                " LEFT JOIN bodies b ON b.path = r.path WHERE r.blob IS NULL ORDER BY r.path"
-            ):
-                if content is None or len(content) != size_bytes or not _is_of(content, sha256):
-                    yield path
+            yield from self._connection.execute(statement)
 
 
 def _is_of(content: bytes, sha256: bytes | None) -> bool:

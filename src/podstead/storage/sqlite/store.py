@@ -42,7 +42,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.sqlite import maintenance
+from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
@@ -341,6 +341,12 @@ class SqliteStore:
         from podstead.storage.sqlite.inspection import SqliteInspection  # noqa: PLC0415 - for commands
 
         return SqliteInspection(self._layout.database)
+
+    async def recount(self) -> None:
+        await self._use().writer.run(figures.recount)
+
+    async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
+        return await self._use().writer.run(partial(figures.take_orphan_body, path=path))
 
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()

@@ -1,0 +1,95 @@
+"""Checks a data root, also while a server runs on it, and repairs what was found.
+
+Everything is compared with the records as of one moment, with removals held back, so what a running
+server does meanwhile is no finding. What is new since is looked up again, or has a grace period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Final
+
+from podstead.app.adapters.root import BASE_URL_FACT
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.operator.backup import OnStep
+from podstead.app.operator.checking.bodies import (
+    check_containers,
+    check_files,
+    check_large_bodies,
+    check_small_bodies,
+    check_uploads,
+)
+from podstead.app.operator.checking.context import CheckContext
+from podstead.app.operator.checking.findings import Code, Finding
+from podstead.app.operator.checking.private import check_free_space, check_private_files
+from podstead.app.operator.checking.repairs import Repairs
+from podstead.app.operator.checking.repositories import check_repositories
+from podstead.app.operator.checking.rules import check_rules
+from podstead.app.operator.checking.set_aside import SetAside
+from podstead.app.operator.data_root import opened_store
+from podstead.config import Settings
+from podstead.storage.layout import RootLayout
+from podstead.storage.record_store import RecordStore
+from podstead.storage.removal_hold import hold_removals
+
+_CHECKS: Final = (
+    check_small_bodies,
+    check_containers,
+    check_large_bodies,
+    check_uploads,
+    check_files,
+    check_rules,
+    check_private_files,
+    check_free_space,
+)
+
+
+async def check_root(
+    settings: Settings,
+    *,
+    is_quick: bool,
+    repair: bool,
+    on_step: OnStep,
+    on_finding: Callable[[Finding], None],
+) -> Sequence[Finding]:
+    """All findings, each of which is passed to ``on_finding`` when it is found and, if ``repair``,
+    has been repaired or cannot be. Raises RootUnusable, StorageError, OSError."""
+    layout = RootLayout(settings.root)
+    findings = []
+    async with opened_store(settings) as store:
+        with hold_removals(layout.removal_hold), closing(store.inspect()) as records:
+            now = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H%M%SZ")
+            base_url = records.read_fact(BASE_URL_FACT) or settings.base_url
+            record_store = RecordStore(store, SystemClock(), SystemRandomness())
+            check = CheckContext(
+                settings=settings,
+                layout=layout,
+                store=store,
+                records=records,
+                base_url=base_url,
+                repairs=Repairs(record_store, base_url, SetAside(layout.set_aside / now)),
+                on_step=on_step,
+                is_quick=is_quick,
+            )
+            async for finding in _findings(check):
+                if repair and finding.repair is not None:
+                    finding.is_repaired = await finding.repair()
+                findings.append(finding)
+                on_finding(finding)
+    return findings
+
+
+async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
+    check.on_step("Checking the database", 0, 0)
+    damage = check.records.integrity_faults(is_quick=check.is_quick)
+    for fault in damage:
+        yield Finding(Code.DATABASE_DAMAGED, str(check.layout.database), fault)
+    if damage:
+        return  # nothing that it says can be relied on
+    for each in _CHECKS:
+        for finding in each(check):
+            yield finding
+    async for finding in check_repositories(check):
+        yield finding

@@ -1,0 +1,1 @@
+"""``podstead check``: what is wrong with a data root, and setting it right."""

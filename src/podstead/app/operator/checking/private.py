@@ -1,0 +1,55 @@
+"""Checks of keys and of what others on the machine may read, and of the disk."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.provider_keys import read_key
+from podstead.app.operator.checking.context import CheckContext
+from podstead.app.operator.checking.findings import Code, Finding
+from podstead.core.errors import DiskFull, StorageError
+from podstead.storage.disk_space import DiskSpace
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def check_private_files(check: CheckContext) -> Iterator[Finding]:
+    """Are keys whole, and is everything for this account only?"""
+    check.on_step("Checking keys", 0, 0)
+    layout = check.layout
+    provider = layout.keys / "provider"
+    for path in sorted(provider.glob("*.json")) if provider.is_dir() else ():
+        yield from _check_key(check, path, partial(read_key, path))
+    token_key = layout.keys / "token.key"
+    if token_key.exists():
+        yield from _check_key(check, token_key, lambda: load_token_keys(layout.keys))
+    paths = [layout.root, layout.database, layout.blobs, layout.keys, *layout.keys.rglob("*")]
+    for path in paths:
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & _OTHERS:
+            repair = partial(check.repairs.make_private, path)
+            yield Finding(
+                Code.MODE_OPEN, str(path), "Other accounts on this machine have access", repair
+            )
+
+
+def _check_key(check: CheckContext, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
+    try:
+        read()
+    except (StorageError, OSError) as error:
+        repair = partial(check.repairs.set_file_aside, path, Code.KEY_DAMAGED)
+        yield Finding(Code.KEY_DAMAGED, str(path), str(error), repair)
+
+
+def check_free_space(check: CheckContext) -> Iterator[Finding]:
+    """Is there space for new content?"""
+    space = DiskSpace(check.layout.root, min_free_bytes=check.settings.min_free_bytes)
+    try:
+        space.check()
+    except DiskFull:
+        what = f"Only {space.free_bytes()} bytes are free"
+        yield Finding(Code.DISK_LOW, str(check.layout.root), what)

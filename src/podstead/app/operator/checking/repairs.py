@@ -1,0 +1,228 @@
+"""Repairs. Each looks first whether things still are as they were found, and none deletes what may
+be wanted: ``set_aside.py``."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from podstead.app.operator.checking.findings import Code
+from podstead.app.operator.checking.set_aside import SetAside
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import (
+    ResourcePath,
+    acl_of,
+    ancestors,
+    description_of,
+    storage_root,
+    subject_of,
+)
+from podstead.core.media_types import TURTLE
+from podstead.rdf.codecs import parse
+from podstead.rdf.graph import EMPTY_GRAPH, Dataset
+from podstead.resources.sharing.rules_index import RulesIndex
+from podstead.storage.protocol import whole_body
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import (
+    AtVersion,
+    Committed,
+    DropEntry,
+    EntryAt,
+    EntryId,
+    InlineBody,
+    Metadata,
+    Precondition,
+    Put,
+    Record,
+    ResourceKind,
+    Version,
+    Write,
+)
+
+_EMPTY: Final = Dataset(EMPTY_GRAPH)
+_OWNER_ONLY: Final = """\
+@prefix acl: <http://www.w3.org/ns/auth/acl#>.
+
+<#owner> a acl:Authorization;
+    acl:agent <{owner}>;
+    acl:accessTo <{subject}>;{default}
+    acl:mode acl:Read, acl:Write, acl:Control.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """Repairs one data root."""
+
+    records: RecordStore
+    base_url: str
+    aside: SetAside
+
+    # --- bodies -------------------------------------------------------------------------------
+
+    async def replace_body(self, path: ResourcePath, code: Code, kept: Path | bytes | None) -> bool:
+        """Set aside what is left of a body, and give the resource one that can be read; a document
+        without a body is deleted."""
+        found = await self._read(path)
+        if found is None:
+            return False
+        await self._keep(found, code, kept)
+        if found.kind is ResourceKind.ACL:
+            return await self._close(found)
+        if found.kind.is_container:
+            empty = Put(path, found.kind, found.content_type, InlineBody(b""), creates=False)
+            return await self._commit([AtVersion(path, found.version)], puts=[empty])
+        return await self._delete(found)
+
+    async def close_acl(self, path: ResourcePath, version: Version, content: bytes | None) -> bool:
+        """Set an ACL aside, and leave only the owner with access."""
+        found = await self._read(path)
+        if found is None or found.version != version:
+            return False
+        await self._keep(found, Code.ACL_UNREADABLE, content)
+        return await self._close(found)
+
+    async def _keep(self, found: Metadata, code: Code, kept: Path | bytes | None) -> None:
+        facts = {
+            "content_type": found.content_type,
+            "size_bytes": found.size_bytes,
+            "modified_ms": found.modified_ms,
+        }
+        if isinstance(kept, Path):
+            self.aside.keep_copy(kept, code=code.value, where=found.path)
+        elif kept is None:
+            self.aside.note(code=code.value, where=found.path, **facts)
+        else:
+            self.aside.write(kept, code=code.value, where=found.path, **facts)
+
+    async def _close(self, acl: Metadata) -> bool:
+        subject = subject_of(acl.path)
+        url = self.base_url + subject
+        owner = await self._owner_of(subject)
+        default = f" acl:default <{url}>;" if subject.endswith("/") else ""
+        text = (
+            "" if owner is None else _OWNER_ONLY.format(owner=owner, subject=url, default=default)
+        )
+        content = text.encode()
+        rules = parse(content, TURTLE, base_iri=self.base_url + acl.path).dataset
+        changes = await self._index().of(acl.path, rules)
+        put = Put(acl.path, acl.kind, TURTLE, InlineBody(content), creates=False)
+        conditions = [AtVersion(acl.path, acl.version), *changes.preconditions]
+        return await self._commit(conditions, puts=[put], records=changes.records)
+
+    async def _delete(self, found: Metadata) -> bool:
+        """Delete a document, and its ACL and description as a DELETE does."""
+        auxiliary = (acl_of(found.path), description_of(found.path))
+        conditions: list[Precondition] = [AtVersion(found.path, found.version)]
+        deletes = [found.path]
+        records: list[Record] = []
+        if found.kind is ResourceKind.DOCUMENT:
+            for path in auxiliary:
+                other = await self._read(path)
+                if other is None:
+                    continue
+                try:
+                    body = await self.records.store.open_body(other)
+                    content = b"" if body is None else await whole_body(body)
+                except StorageError:
+                    content = b""
+                self.aside.write(content, code="deleted-with", where=path)
+                deletes.append(path)
+                conditions.append(AtVersion(path, other.version))
+            changes = await self._index().of(auxiliary[0], _EMPTY)
+            records += changes.records
+            conditions += changes.preconditions
+        return await self._commit(conditions, deletes=deletes, records=records)
+
+    async def take_orphan_body(self, path: ResourcePath) -> bool:
+        content = await self.records.store.take_orphan_body(path)
+        if content is None:
+            return False
+        self.aside.write(content, code=Code.BODY_ORPHANED.value, where=path)
+        return True
+
+    # --- containers and figures ---------------------------------------------------------------
+
+    async def create_containers(self, path: ResourcePath) -> bool:
+        """Create the containers that are missing above a resource, and have them count it."""
+        above = [each for each in ancestors(path) if storage_root(each) is not None]
+        stored = await self.records.store.read_metadata(above)
+        missing = [each for each in sorted(above, key=len) if stored[each] is None]
+        puts = [
+            Put(each, _kind_of(each), TURTLE, InlineBody(b""), creates=True) for each in missing
+        ]
+        if puts and not await self._commit([], puts=puts):
+            return False
+        return await self.recount()
+
+    async def recount(self) -> bool:
+        await self.records.store.recount()
+        return True
+
+    async def drop_entry(self, entry: EntryId, version: Version) -> bool:
+        self.aside.note(code="record", where=entry)
+        return await self._commit([EntryAt(entry, version)], records=[DropEntry(entry)])
+
+    async def index_acl(self, path: ResourcePath, version: Version, rules: Dataset) -> bool:
+        """Record the rules of an ACL in the index."""
+        changes = await self._index().of(path, rules)
+        found = await self._read(path)
+        if found is not None and found.version != version:
+            return False
+        return await self.records.try_commit(changes.records, changes.preconditions)
+
+    # --- files --------------------------------------------------------------------------------
+
+    async def set_file_aside(self, path: Path, code: Code) -> bool:
+        try:
+            self.aside.move(path, code=code.value, where=str(path))
+        except FileNotFoundError:
+            return False
+        return True
+
+    async def make_private(self, path: Path) -> bool:
+        _make_private(path)
+        return True
+
+    # --- the store ----------------------------------------------------------------------------
+
+    def _index(self) -> RulesIndex:
+        return RulesIndex(self.records, base_url=self.base_url)
+
+    async def _read(self, path: ResourcePath) -> Metadata | None:
+        return (await self.records.store.read_metadata([path]))[path]
+
+    async def _owner_of(self, path: ResourcePath) -> str | None:
+        root = storage_root(path)
+        pod = None if root is None else await self.records.store.read_pod(root.strip("/"))
+        return None if pod is None else pod.owner
+
+    async def _commit(
+        self,
+        preconditions: Sequence[Precondition],
+        *,
+        puts: Sequence[Put] = (),
+        deletes: Sequence[ResourcePath] = (),
+        records: Sequence[Record] = (),
+    ) -> bool:
+        write = Write(
+            version=self.records.new_version(),
+            at_ms=self.records.now_ms(),
+            preconditions=tuple(preconditions),
+            puts=tuple(puts),
+            deletes=tuple(deletes),
+            records=tuple(records),
+        )
+        return isinstance(await self.records.store.commit(write), Committed)
+
+
+def _make_private(path: Path) -> None:
+    path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
+
+
+def _kind_of(container: ResourcePath) -> ResourceKind:
+    is_root = storage_root(container) == container
+    return ResourceKind.STORAGE if is_root else ResourceKind.CONTAINER
