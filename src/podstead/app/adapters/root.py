@@ -14,7 +14,7 @@ from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root, prepare_root
-from podstead.storage.sqlite import SqliteFacts, convert_to_shrinkable
+from podstead.storage.sqlite import SqliteFacts, check_not_newer, convert_to_shrinkable
 
 BASE_URL_FACT = "base-url"
 _ISSUER = "issuer"
@@ -65,6 +65,14 @@ def prepared_root(settings: Settings) -> Iterator[None]:
             space.restore(even_if_low=True)
 
 
+def check_succession(settings: Settings) -> None:
+    """Refuse what :func:`prepared_root` would refuse, as far as that can be seen while another
+    server holds the data root. Raises RootUnusable, StorageError."""
+    layout = RootLayout(settings.root)
+    check_not_newer(layout.database)
+    _check_base_url(layout, settings.base_url)
+
+
 def remembered_base_url(layout: RootLayout) -> str | None:
     """The base URL of a data root; ``None`` before the first start. Raises StorageError."""
     return SqliteFacts(layout.database).read_fact(BASE_URL_FACT)
@@ -110,11 +118,14 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
     The URLs of all stored resources begin with it (docs/decisions/0003). Raises RootUnusable,
     StorageError.
     """
-    facts = SqliteFacts(layout.database)
-    remembered = facts.read_fact(BASE_URL_FACT)
-    if remembered is None:
-        facts.write_fact(BASE_URL_FACT, base_url)
-    elif remembered != base_url:
+    _check_base_url(layout, base_url)
+    if remembered_base_url(layout) is None:
+        SqliteFacts(layout.database).write_fact(BASE_URL_FACT, base_url)
+
+
+def _check_base_url(layout: RootLayout, base_url: str) -> None:
+    remembered = remembered_base_url(layout)
+    if remembered not in {None, base_url}:
         raise RootUnusable(
             f"The data root {layout.root} belongs to {remembered}: the URL of everything in it "
             f"begins with that. Start with --base-url {remembered}, or choose another --root for "

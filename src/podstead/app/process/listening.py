@@ -4,11 +4,15 @@ A port is first bound exclusively, so that a busy one is noticed; two servers th
 SO_REUSEPORT would silently share it. Then one socket is opened for each worker, and the kernel
 distributes the connections. Clients that connect while a worker starts (or is being replaced) wait
 in its queue instead of being refused.
+
+Sockets may also come from systemd, or from the server whose place this one takes (``handover.py``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +24,11 @@ from podstead.config import Settings, StartRefused
 
 BACKLOG = 1024
 """How many connections can wait for each worker; the kernel refuses more."""
+
+_FIRST_INHERITED = 3
+"""The first descriptor that systemd passes (SD_LISTEN_FDS_START)."""
+
+_FAMILIES = {socket.AF_INET, socket.AF_INET6}
 
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """The seconds of silence before the first keep-alive probe, those between probes, and their
@@ -58,9 +67,15 @@ class ListeningSockets:
         return settings
 
 
-def open_listeners(settings: Settings, workers: int) -> ListeningSockets:
-    """Open all listening sockets. Raises StartRefused."""
-    http = _open_all(_Place(settings.host, settings.port, "--port"), workers)
+def open_listeners(
+    settings: Settings, workers: int, inherited: socket.socket | None = None
+) -> ListeningSockets:
+    """Open all listening sockets; ``inherited``, if given, is the one for HTTP. Raises
+    StartRefused."""
+    if inherited is None:
+        http = _open_all(_Place(settings.host, settings.port, "--port"), workers)
+    else:
+        http = [inherited] * workers
     port = settings.sockets_port
     if port is None:
         return ListeningSockets(http)
@@ -82,6 +97,72 @@ def _open_all(place: _Place, workers: int) -> list[socket.socket]:
     bound = first.getsockname()
     others = [_listen(family, bound, share=True) for _ in range(workers - 1)]
     return [first, *others]
+
+
+def inherited_listener() -> socket.socket | None:
+    """The listening socket that systemd has passed to this process, if any (sd_listen_fds(3)). It
+    stays open when this process ends, and clients that connect meanwhile wait in its queue. Raises
+    StartRefused.
+    """
+    passed_to, count = os.environ.pop("LISTEN_PID", ""), os.environ.pop("LISTEN_FDS", "")
+    os.environ.pop("LISTEN_FDNAMES", None)
+    if passed_to != str(os.getpid()):
+        return None
+    if count != "1":
+        raise StartRefused(
+            f"systemd has passed {count} sockets, and the server listens on one. Leave one "
+            "ListenStream= in the socket unit; with BindIPv6Only=both, [::]:443 is for IPv4, too."
+        )
+    listener = socket.socket(fileno=_FIRST_INHERITED)
+    with contextlib.suppress(OSError):
+        if listener.family in _FAMILIES and listener.getsockopt(
+            socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+        ):
+            listener.set_inheritable(False)
+            _prepare(listener)
+            return listener
+    listener.close()
+    raise StartRefused(
+        "The socket that systemd has passed is no listening TCP socket. Name a port in "
+        "ListenStream= of the socket unit, without Accept=yes."
+    )
+
+
+def complete_listeners(
+    given: ListeningSockets, settings: Settings, workers: int
+) -> ListeningSockets:
+    """The listening sockets of another server, one for each worker, and further ones if there are
+    more workers. Raises StartRefused."""
+    http = _complete(given.http, _Place(settings.host, settings.port, "--port"), workers)
+    port = settings.sockets_port
+    if port is None:
+        return ListeningSockets(http)
+    place = _Place(settings.host, port, "--sockets-port")
+    if given.websocket:
+        return ListeningSockets(http, _complete(given.websocket, place, workers))
+    return ListeningSockets(http, _open_all(place, workers))
+
+
+def _complete(given: Sequence[socket.socket], place: _Place, workers: int) -> list[socket.socket]:
+    address = given[0].getsockname()
+    if place.port not in {0, address[1]} or _resolve(place)[1][0] != address[0]:
+        raise StartRefused(
+            f"The running server listens on {address[0]}, port {address[1]}, and {place.host}, "
+            f"port {place.port} is set. Start with the same host and {place.option}, or stop that "
+            "server first."
+        )
+    if len(given) > workers:
+        raise StartRefused(
+            f"The running server has {len(given)} workers, and {workers} are wanted: connections "
+            f"that wait for the others would be lost. Start with --workers {len(given)}, or stop "
+            "that server first."
+        )
+    if len(given) == workers or sys.platform != "linux":
+        return [given[index % len(given)] for index in range(workers)]
+    for listener in given:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    others = range(workers - len(given))
+    return [*given, *(_listen(given[0].family, address, share=True) for _ in others)]
 
 
 def chosen_port(listeners: Sequence[socket.socket]) -> int:
@@ -157,6 +238,14 @@ def _notice_the_vanished(listener: socket.socket) -> None:
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
+def _prepare(listener: socket.socket) -> None:
+    # Connections inherit it. A message on a socket is small and must not wait until the client has
+    # acknowledged the one before, which it takes up to 40 ms to do.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _notice_the_vanished(listener)
+    listener.settimeout(0)
+
+
 def _listen(
     family: socket.AddressFamily, address: tuple[object, ...], *, share: bool
 ) -> socket.socket:
@@ -168,13 +257,9 @@ def _listen(
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        # Connections inherit it. A message on a socket is small and must not wait until the client
-        # has acknowledged the one before, which it takes up to 40 ms to do.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _notice_the_vanished(listener)
+        _prepare(listener)
         listener.bind(address)
         listener.listen(BACKLOG)
-        listener.settimeout(0)
     except OSError:
         listener.close()
         raise

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 
-from podstead.app.adapters.root import prepared_root
+from podstead.app.adapters.root import check_succession, prepared_root
 from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.cores import usable_cores
 from podstead.app.process.exit_reason import ExitReason
-from podstead.app.process.listening import closing_all, open_listeners
+from podstead.app.process.handover import find_predecessor
+from podstead.app.process.listening import (
+    closing_all,
+    complete_listeners,
+    inherited_listener,
+    open_listeners,
+)
 from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.renewal import prepare_keys
@@ -38,18 +45,32 @@ def run_server(
     settings = dataclasses.replace(settings, workers=workers)
     keys = prepare_keys(settings)
     check_git(settings)
-    listening = open_listeners(settings, workers)
-    settings = listening.noted_in(settings)
-    with closing_all(listening.all), opened_admin(settings) as admin:
+    with ExitStack() as held:
+        predecessor = find_predecessor(settings.root) if settings.take_over else None
+        inherited = inherited_listener()
+        if predecessor is None:
+            listening = open_listeners(settings, workers, inherited)
+        else:
+            held.enter_context(predecessor)
+            listening = complete_listeners(predecessor.listening, settings, workers)
+        held.enter_context(closing_all(listening.all))
+        settings = listening.noted_in(settings)
+        if predecessor is not None:
+            # What takes long, and what may fail, while the other one still serves.
+            preload(settings)
+            check_succession(settings)
+            predecessor.stop()
+        admin = held.enter_context(opened_admin(settings))
         address = None if admin is None else admin.address
         settings = dataclasses.replace(settings, admin_listen=address)
-        with prepared_root(settings):
-            preload(settings)
-            return serve(
-                settings,
-                listening,
-                keys,
-                factory=factory,
-                on_ready=partial(on_ready, settings),
-                admin=admin,
-            )
+        held.enter_context(prepared_root(settings))
+        preload(settings)
+        return serve(
+            settings,
+            listening,
+            keys,
+            factory=factory,
+            on_ready=partial(on_ready, settings),
+            admin=admin,
+            sockets_stay=inherited is not None,
+        )

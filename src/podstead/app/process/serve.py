@@ -25,7 +25,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -38,14 +38,18 @@ from granian.server.mp import MPServer, WorkerProcess
 from podstead.app.process.admin import Admin, Monitor, serve_admin
 from podstead.app.process.certificate import CertificatePair
 from podstead.app.process.exit_reason import ExitReason
+from podstead.app.process.handover import offering
 from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
 from podstead.app.process.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
 from podstead.app.process.tls.front import Front, private_folder
 from podstead.app.process.worker import (
+    LEAVE_SIGNAL,
+    STOP_SIGNALS,
     Equipment,
     Factory,
     run_worker,
+    signals_blocked,
     start_thread,
 )
 from podstead.config import Settings
@@ -57,7 +61,6 @@ MAX_HEADER_BYTES = 64 * 1024
 """The maximum size of a request line and its headers together, several times the size of the
 largest signed tokens; larger ones get 431."""
 
-_STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _POLL_S = 0.1
 _LEAST_TLS = str(SSLProtocols.tls12)
 
@@ -70,26 +73,30 @@ def serve(
     factory: Factory,
     on_ready: Callable[[], None],
     admin: Admin | None = None,
+    sockets_stay: bool = False,
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
     There is one worker for each listener of ``listening``. ``keys`` are for TLS. ``factory`` builds
     the application, in each worker. ``on_ready`` is called once, in another thread, when all
-    workers answer requests. ``admin`` is the private address, if there is one. Raises StartRefused.
+    workers answer requests. ``admin`` is the private address, if there is one. ``sockets_stay``
+    means that another process goes on listening when this one ends. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers start with the modules loaded here, and share their memory. They also inherit the
     # signal mask; other start methods may unblock signals.
     multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
-    with _front(keys) as front:
+    with ExitStack() as held:
+        front = held.enter_context(_front(keys))
         equipment = Equipment(settings, factory, listening, report, front, admin)
         if keys is not None:
             equipment.socket_context = keys.socket_context
         server = _Server(equipment, keys)
-        with _signals_blocked():
-            stop = _Stop(server, listening.all)
+        with signals_blocked():
+            stop = _Stop(server, listening.all, sockets_stay=sockets_stay)
             start_thread(stop.wait)
+            held.enter_context(offering(listening, settings.root, stop.be_replaced))
             ready = on_ready
             if admin is not None:
                 monitor = Monitor(settings, admin.folder, _Workers(server, stop))
@@ -112,6 +119,12 @@ def serve(
             counted(settings.drain_timeout_s, "second"),
         )
     return stop.ending or ExitReason.FAILED
+
+
+_SETTLE_S = 1.0
+"""How long connections that have just been accepted have to send their first request, before a
+server ends whose sockets stay open. Its HTTP server would close them without an answer, and a TLS
+handshake takes two round trips."""
 
 
 @contextmanager
@@ -256,6 +269,12 @@ class _Server(MPServer):
                 continue
         return False
 
+    def leave(self) -> None:
+        """Have the workers accept nothing more, and go on serving the connections there are."""
+        for worker in self.all_workers:
+            if worker.inner.pid is not None and _is_alive(worker):
+                os.kill(worker.inner.pid, LEAVE_SIGNAL)
+
     def _stop_workers(self) -> None:
         self.wrks, self._retired = self.all_workers, []
         super()._stop_workers()  # type: ignore[no-untyped-call]
@@ -268,9 +287,12 @@ def _is_alive(worker: WorkerProcess) -> bool:
 class _Stop:
     """Waits for signals, in its own thread."""
 
-    def __init__(self, server: _Server, listeners: Sequence[socket.socket]) -> None:
+    def __init__(
+        self, server: _Server, listeners: Sequence[socket.socket], *, sockets_stay: bool
+    ) -> None:
         self._server = server
         self._listeners = listeners
+        self._sockets_stay = sockets_stay
         self.ending: ExitReason | None = None
         self._asked_s = 0.0
 
@@ -278,18 +300,34 @@ class _Stop:
         """Seconds since the first signal."""
         return time.monotonic() - self._asked_s
 
+    def be_replaced(self) -> None:
+        """Stop, because another process has the listening sockets now."""
+        self._sockets_stay = True
+        os.kill(os.getpid(), signal.SIGTERM)
+
     def wait(self) -> None:
-        signal.sigwait(_STOP_SIGNALS)
-        self._asked_s = time.monotonic()
+        signal.sigwait(STOP_SIGNALS)
         self.ending = ExitReason.STOPPED
+        is_forced = self._sockets_stay and self._leave()
+        self._asked_s = time.monotonic()
         # Without a listening socket, clients are refused immediately instead of waiting in a queue.
         for listener in self._listeners:
             listener.close()
         self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
-        signal.sigwait(_STOP_SIGNALS)
+        if not is_forced:
+            signal.sigwait(STOP_SIGNALS)
         self.ending = ExitReason.FORCED
         for worker in self._server.all_workers:
             worker.kill()  # type: ignore[no-untyped-call]
+
+    def _leave(self) -> bool:
+        """Let the connections that were accepted a moment ago send their requests; the others wait
+        in the queue for the next server. Returns whether there was a second signal."""
+        self._server.leave()
+        if not hasattr(signal, "sigtimedwait"):  # macOS
+            time.sleep(_SETTLE_S)
+            return False
+        return signal.sigtimedwait(STOP_SIGNALS, _SETTLE_S) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,16 +348,6 @@ class _Workers:
     @property
     def is_stopping(self) -> bool:
         return self.stop.ending is not None
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Block the signals in this thread, and in the threads and processes that it starts."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, RENEWAL_SIGNAL})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _await_readiness(

@@ -21,7 +21,8 @@ import ssl
 import sys
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -55,6 +56,15 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Factory = Callable[[Settings], Application]
 """Builds the application. If it has a method ``drain``, the worker calls that before it stops, and
 before connections without an end are aborted."""
+
+_HTTP_1 = {"1", "1.0", "1.1"}
+
+STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+"""What stops the server."""
+
+LEAVE_SIGNAL = signal.SIGUSR1
+"""Announces to a worker that it will be stopped, and that another process goes on listening at its
+socket."""
 
 LEAVE_S = 5.0
 """How long clients that wait for notifications have to leave when the server stops."""
@@ -106,6 +116,7 @@ def run_worker(
         bounds=bounds_of(equipment.settings),
         trusted=equipment.settings.trusted_proxies,
     )
+    accepting = listener.fileno()
     doorway = None
     if equipment.front is not None:
         doorway = _Doorway(listener, equipment.front, equipment.settings)
@@ -113,7 +124,7 @@ def run_worker(
     holder = SocketHolder(  # type: ignore[call-arg]
         listener.detach(), uds=doorway is not None, backlog=BACKLOG
     )
-    load = partial(_load_application, equipment, doorway, for_sockets, supervisor)
+    load = partial(_load_application, equipment, doorway, for_sockets, supervisor, accepting)
     MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
         worker_id, process_name, load, ((None, holder), None), *arguments
     )
@@ -122,6 +133,17 @@ def run_worker(
 def start_thread(target: Callable[[], None]) -> None:
     """Run the function in a daemon thread, which does not keep the process alive."""
     threading.Thread(target=target, daemon=True).start()
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Block the signals of the main process in this thread, and in the threads and processes that
+    it starts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*STOP_SIGNALS, RENEWAL_SIGNAL, LEAVE_SIGNAL})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with_parent(folders: Sequence[Path]) -> None:
@@ -172,9 +194,10 @@ def _load_application(
     doorway: _Doorway | None,
     for_sockets: Sequence[socket.socket],
     supervisor: Supervisor,
+    accepting: int,
 ) -> Application:
     """Granian calls this in a worker, when the event loop exists and does not run yet."""
-    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor)
+    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor, accepting)
     start_thread(drain.wait)
     try:
         application = equipment.factory(equipment.settings)
@@ -234,17 +257,25 @@ class _Drain:
     not running, as between the start of the application and the start of the server. SIGINT is
     left alone: a terminal sends it to every process, and the main process passes it on.
 
-    What announces a renewed certificate is waited for in the same thread.
+    What announces a renewed certificate, or that the worker will leave, is waited for in the same
+    thread.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, renew: Callable[[], None], supervisor: Supervisor
+        self,
+        loop: asyncio.AbstractEventLoop,
+        renew: Callable[[], None],
+        supervisor: Supervisor,
+        accepting: int,
     ) -> None:
+        """``accepting`` is the descriptor of the listening socket."""
         self._loop = loop
         self._renew = renew
         self.supervisor = supervisor
+        self._accepting = accepting
         self._handle: Callable[[], object] | None = None
         self.started = False
+        self.is_leaving = False
         self.terminator: Terminator | None = None
         self.websockets: SocketListener | None = None
         self.first: Callable[[], Awaitable[None]] | None = None
@@ -258,8 +289,12 @@ class _Drain:
             self._handle = partial(handler, *arguments)
 
     def wait(self) -> None:
-        while signal.sigwait({signal.SIGTERM, RENEWAL_SIGNAL}) == RENEWAL_SIGNAL:
-            self._renew()
+        waited_for = {signal.SIGTERM, RENEWAL_SIGNAL, LEAVE_SIGNAL}
+        while (number := signal.sigwait(waited_for)) != signal.SIGTERM:
+            if number == RENEWAL_SIGNAL:
+                self._renew()
+            else:
+                self._leave()
         self.supervisor.block_nobody()
         if not self.started or self._handle is None:
             os._exit(0)  # nothing is in progress
@@ -268,6 +303,16 @@ class _Drain:
         if self.websockets is not None:
             self._loop.call_soon_threadsafe(self.websockets.stop)
         asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
+
+    def _leave(self) -> None:
+        """Accept nothing more, and go on serving the connections there are."""
+        self.is_leaving = True
+        if self.websockets is not None:
+            self._loop.call_soon_threadsafe(self.websockets.stop)
+        if self.terminator is not None:
+            self._loop.call_soon_threadsafe(self.terminator.leave)
+        else:
+            _stop_accepting(self._accepting)
 
     async def _stop(self, handle: Callable[[], object]) -> None:
         try:
@@ -278,6 +323,28 @@ class _Drain:
             logger.exception("Those who listen could not be told to leave")
         finally:
             handle()
+
+
+def _stop_accepting(descriptor: int) -> None:
+    """Put a socket to which nobody connects in the place of the listening one. The HTTP server
+    cannot be told to stop accepting and go on serving; now it finds nothing more to accept."""
+    with socket.socket() as quiet:
+        quiet.bind(("127.0.0.1", 0))
+        quiet.listen()
+        quiet.settimeout(0)
+        os.dup2(quiet.fileno(), descriptor, inheritable=False)
+
+
+def _closing(send: Send) -> Send:
+    """Have the client of an HTTP/1 connection use another one for its next request (RFC 9112
+    section 9.6)."""
+
+    async def send_and_close(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+        await send(message)
+
+    return send_and_close
 
 
 class _Started:
@@ -301,6 +368,8 @@ class _Started:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "lifespan":
             return self._live(scope, receive, send)
+        if self._drain.is_leaving and scope["http_version"] in _HTTP_1:
+            send = _closing(send)
         return self._answer(scope, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -40,6 +40,21 @@ def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) ->
             time.sleep(_RETRY_DELAY_S)
 
 
+def check_not_newer(database: Path) -> None:
+    """Raise SchemaTooNew if a newer version has written the database, which may be in use. Raises
+    StorageError."""
+    try:
+        connection = open_writer(database, BusyHandler(MIGRATION_WAIT_S))
+        try:
+            version, newest = read_schema_version(connection), read_migrations()[-1].number
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise StorageError(_failure(database, error)) from error
+    if version > newest:
+        raise _too_new(version, newest)
+
+
 def check_schema(connection: apsw.Connection) -> None:
     """Raise SchemaTooNew or StorageError unless the schema is current. Raises apsw.Error."""
     version, newest = read_schema_version(connection), read_migrations()[-1].number

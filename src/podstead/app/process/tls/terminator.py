@@ -77,6 +77,11 @@ class Terminator:
             self._is_accepting = True
             self._loop.add_reader(self._listener.fileno(), self._accept)
 
+    def leave(self) -> None:
+        """Accept nothing more, and go on with the connections there are."""
+        self._is_stopping = True
+        self._pause()
+
     def stop(self) -> None:
         """Accept nothing more. Handshakes in progress are aborted; requests are finished."""
         self._is_stopping = True
