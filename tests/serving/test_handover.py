@@ -76,11 +76,12 @@ class Clients:
 def test_no_connection_is_refused_while_a_server_takes_over(
     make_server: MakeServer, workers: tuple[str, str]
 ) -> None:
-    old = make_server("--workers", workers[0])
+    with_port = ("--sockets-port", "0") if workers == ("1", "2") else ()
+    old = make_server("--workers", workers[0], *with_port)
     old.start()
     clients = Clients(lambda _: old.get("/pid"))
     with clients.running():
-        new = make_server("--workers", workers[1], TAKE_OVER)
+        new = make_server("--workers", workers[1], TAKE_OVER, *with_port)
         new.port = old.port
         new.start()
         assert old.wait() == 0
@@ -174,7 +175,7 @@ def test_only_the_owner_of_the_data_root_can_take_over(make_server: MakeServer) 
     ("options", "message"),
     [
         (("--workers", "1"), "has 2 workers, and 1 are wanted"),
-        (("--port", "1"), "host and port are set to localhost, port 1"),
+        (("--port", "1"), "localhost, port 1 is set"),
         (("--base-url", "https://elsewhere.example"), "belongs to http://localhost"),
     ],
 )
