@@ -42,6 +42,8 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
         yield path, pages, extract_python
     for path in sorted((WEB / "idp/console").rglob("*.py")):
         yield path, WEB / "idp", extract_python
+    for path in sorted((WEB / "mail").rglob("*.py")):
+        yield path, WEB, extract_python
     for path in sorted(templates.rglob("*.html")):
         pods = templates / "pods"
         yield path, pods if path.is_relative_to(pods) else templates, babel_extract

@@ -68,6 +68,7 @@ def build_accounts(
         ),
         passwords=passwords,
         audit=audit,
+        verifies_emails=settings.mail is not None,
     )
     return AccountServices(
         accounts=accounts,

@@ -14,7 +14,9 @@ from podstead.idp.administration.invitations import InvitationActions
 from podstead.idp.administration.one_time_links import OneTimeLinks
 from podstead.idp.administration.pods import PodActions
 from podstead.idp.administration.slow_requests import SlowRequests
+from podstead.idp.email_verification import EmailVerification
 from podstead.idp.sessions import Sessions
+from podstead.web.about_operator import AboutOperator
 from podstead.web.cookies import CookieJar
 from podstead.web.idp.console.access import ConsoleGuard
 from podstead.web.idp.console.account_page import AccountPage
@@ -26,6 +28,7 @@ from podstead.web.idp.console.log_page import LogPage
 from podstead.web.idp.console.routes import NAVIGATION, ConsolePages, console_routes
 from podstead.web.idp.console.settings_page import SettingsPage
 from podstead.web.idp.cookies import Cookies
+from podstead.web.idp.mail_pages import ForgotPage, VerifyPage
 from podstead.web.idp.session_guard import LOGIN_PATH
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages import addresses
@@ -38,7 +41,12 @@ from podstead.web.routes import Route
 
 
 def build_console(
-    settings: Settings, *, accounts: AccountServices, people: People, slow: SlowRequests
+    settings: Settings,
+    *,
+    accounts: AccountServices,
+    people: People,
+    slow: SlowRequests,
+    about: AboutOperator,
 ) -> tuple[Route, ...]:
     """All routes of the console and of one-time links, at the origin of the provider."""
     issuer, records = settings.issuer, accounts.records
@@ -89,6 +97,17 @@ def build_console(
             ),
         ),
     )
+    # These pages are for everybody, and have no navigation of the console.
+    plain = PageRenderer(server_name=url.netloc, base_url=issuer)
+    plain_guard = PageGuard(origin=issuer, people=people, cookies=cookies, renderer=plain)
+    forgot = ForgotPage(
+        records=records, sends_mail=settings.mail is not None, about=about, renderer=plain
+    )
+    verify = VerifyPage(verification=EmailVerification(records, accounts.audit), renderer=plain)
+    routes += (
+        plain_guard.route(addresses.FORGOT, GET=forgot.get, POST=forgot.post),
+        plain_guard.route(f"{addresses.VERIFY}/{{secret}}", GET=verify.get, POST=verify.post),
+    )
     own: set[str] = {route.path for route in routes}
     if settings.idp_base_url:
         routes += _beside_pods(
@@ -97,6 +116,7 @@ def build_console(
     else:
         own.add(f"{addresses.FILES}/")
     renderer.link_to(own, NAVIGATION)
+    plain.link_to(own, ())
     return routes
 
 

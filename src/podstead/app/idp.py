@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.own_certificates import make_in_thread
@@ -59,6 +60,9 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
 
+if TYPE_CHECKING:
+    from podstead.app.mailing import MailSender
+
 _MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
 
 
@@ -93,6 +97,7 @@ class Provider:
             clock=clock,
         )
         self._settings = settings
+        self.mail = _mail_sender(settings, accounts)
         self._account_pages: AccountPages | None = None
 
     def routes(
@@ -176,6 +181,7 @@ class Provider:
                 clients=clients,
                 keys=self.keys,
                 registration=registration,
+                sends_mail=settings.mail is not None,
                 party=relying_party(
                     settings.issuer,
                     rp_id=settings.passkey_rp_id,
@@ -206,6 +212,7 @@ class Provider:
             *pages.routes,
             *build_console(
                 settings,
+                about=registration.about,
                 accounts=self.accounts,
                 people=self.people(),
                 slow=self.slow_requests,
@@ -253,6 +260,14 @@ class Provider:
             parse=parse,
             uses=uses,
         )
+
+
+def _mail_sender(settings: Settings, accounts: AccountServices) -> MailSender | None:
+    if settings.mail is None:
+        return None
+    from podstead.app.mailing import build_mail_sender  # others need not load it
+
+    return build_mail_sender(settings, settings.mail, accounts)
 
 
 def protocol_routes(

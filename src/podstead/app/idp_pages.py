@@ -15,7 +15,9 @@ from podstead.idp.certificates import CertificateKeys
 from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connected_clients import ConnectedClients
+from podstead.idp.email_verification import EmailVerification
 from podstead.idp.keys import ProviderKeys
+from podstead.idp.mail_queue import MailQueue
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
@@ -71,6 +73,7 @@ class PageServices:
     clients: ClientDirectory
     keys: ProviderKeys
     registration: Registration
+    sends_mail: bool
     party: RelyingParty | None
     """The relying party of passkeys; ``None`` if browsers do not support passkeys here (A-115)."""
     nostr: NostrServices | None
@@ -115,6 +118,7 @@ def build_pages(
         known_browsers=accounts.known_browsers,
         sessions=sessions,
         cookies=cookies,
+        queue=MailQueue(records),
         base_url=base_url,
     )
     known, nostr = _build_passkeys(accounts, services), services.nostr
@@ -197,6 +201,7 @@ def build_pages(
             cookies=cookies,
             renderer=renderer,
             audit=audit,
+            verification=EmailVerification(records, audit) if services.sends_mail else None,
             base_url=pods_url,
         ),
         self_service=SelfService(

@@ -65,6 +65,8 @@ class Life:
             provider = self.provider
             storing = store_regularly(provider.audit.store, provider.slow_requests.store)
             self._sweeping.append(asyncio.create_task(storing))
+            if provider.mail is not None:
+                self._sweeping.append(asyncio.create_task(provider.mail.run()))
 
     async def _stop(self) -> None:
         for task in self._sweeping:

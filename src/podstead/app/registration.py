@@ -31,12 +31,17 @@ def build_registration(
         invitations=Invitations(records),
         wrong_codes=InvitationGuessLimit(records.store, records.clock),
         refused=refused,
-        about=AboutOperator(
-            name=settings.operator_name or "",
-            contact=settings.operator_contact or "",
-            terms_url=settings.base_url + TERMS if text else "",
-        ),
+        about=about_operator(settings),
         terms_hash=hashlib.sha256(text.encode()).hexdigest() if text else "",
+    )
+
+
+def about_operator(settings: Settings) -> AboutOperator:
+    """What pages and messages say about the operator."""
+    return AboutOperator(
+        name=settings.operator_name or "",
+        contact=settings.operator_contact or "",
+        terms_url=settings.base_url + TERMS if settings.terms_text else "",
     )
 
 

@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from podstead.authn.pod_token import MIN_KEY_BYTES
 from podstead.outbound.errors import Refused
+from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.urls import Origin, parse_origin
 
 T = TypeVar("T")
@@ -219,6 +220,12 @@ SWITCH = ValueType("", "must be true or false", _parse_switch, bool)
 FILE = ValueType("FILE", "must be the path of a file", _parse_path)
 FOLDER = ValueType("FOLDER", "must be the path of a folder", _parse_path)
 
+MAIL = ValueType(
+    "URL",
+    "must be smtp://USER:PASSWORD@HOST:PORT?from=ADDRESS (or smtps://…), file:FOLDER or console; "
+    "?tls=none only for a mail server on this machine",
+    parse_mail_destination,
+)
 LINE = ValueType("TEXT", "must be a line of at most 200 characters", _parse_line)
 CONTACT = ValueType(
     "ADDRESS|URL",

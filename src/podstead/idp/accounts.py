@@ -23,11 +23,13 @@ from podstead.idp.account_creation import (
     records_of_new,
 )
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.email_verification import queued_verification
 from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
+    EMAIL_PROOFS,
     EMAILS,
     GRANTS,
     ONE_TIME_LINKS,
@@ -60,6 +62,7 @@ _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
     GRANTS,
     REFRESH_TOKENS,
     CODES,
+    ONE_TIME_LINKS,
 )
 
 
@@ -73,7 +76,10 @@ class Accounts:
         pods: PodPlanner,
         passwords: PasswordHasher,
         audit: Audit,
+        verifies_emails: bool = False,
     ) -> None:
+        """``verifies_emails`` if the server sends mail."""
+        self._verifies_emails = verifies_emails
         self._records = records
         self._pods = pods
         self._passwords = passwords
@@ -111,14 +117,23 @@ class Accounts:
         account = self._new(pod.name, pod.web_id, address, password_hash)
         accepted_s = account.created_s if terms_hash else 0
         account = msgspec.structs.replace(
-            account, operator=operator, terms_accepted_s=accepted_s, terms_hash=terms_hash
+            account,
+            operator=operator,
+            terms_accepted_s=accepted_s,
+            terms_hash=terms_hash,
+            language=source.language,
         )
         records, preconditions = records_of_new(account)
         further = NOTHING_JOINED if joined is None else joined(account)
         write = msgspec.structs.replace(
             pod.write,
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
-            records=(*pod.write.records, *records, *further.records),
+            records=(
+                *pod.write.records,
+                *records,
+                *further.records,
+                *await self._verification(account, source),
+            ),
         )
         creation = AccountWrite(account, write, self._pods.name_taken(), further)
         await self._commit_new(creation, admitted)
@@ -190,14 +205,10 @@ class Accounts:
         """
         chosen = check_password(password)
         password_hash = await self._passwords.hash(chosen, network=source.network)
-        used_up = () if permission is None else (ONE_TIME_LINKS.drop(permission.key),)
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
-            [
-                *await noting(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
-                *used_up,
-            ],
+            await noting(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
             () if permission is None else (permission.unchanged,),
         )
         self._audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
@@ -215,9 +226,14 @@ class Accounts:
             kept = await self._existing(account_id)
             before = kept.value.email
             changed = msgspec.structs.replace(kept.value, email=address)
+            if address != before:
+                changed = msgspec.structs.replace(changed, email_verified_s=0)
+            proofs = await self._records.of_owner(EMAIL_PROOFS, account_id)
             records: list[Record] = [
                 ACCOUNTS.replace(kept, changed),
+                *(EMAIL_PROOFS.drop(each.key) for each in proofs),
                 *await noting(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
+                *await self._verification(changed, source),
             ]
             preconditions: list[Precondition] = [kept.unchanged]
             if before is None or name_key(before) != key:
@@ -304,6 +320,12 @@ class Accounts:
             raise NotFound(f"There is no deleted pod '{name}'.")
         await self._records.commit([DropEntry(former)])
         self._audit.note(AuditEvent.NAME_FREED)
+
+    async def _verification(self, account: Account, source: RequestSource) -> Sequence[Record]:
+        """The records that queue a message with which the person confirms a new address."""
+        if not self._verifies_emails:
+            return ()
+        return await queued_verification(self._records, account, source.language)
 
     # --- parts --------------------------------------------------------------------------------
 

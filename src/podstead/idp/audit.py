@@ -29,6 +29,9 @@ class AuditEvent(Enum):
     INVITATION_REVOKED = "invitation revoked"
     INVITATION_REFUSED = "invitation refused"
     EMAIL_CHANGED = "e-mail address changed"
+    EMAIL_VERIFIED = "e-mail address confirmed"
+    PASSWORD_LINK_SENT = "link for a new password sent"  # noqa: S105 - the name of what happened
+    MAIL_UNSENT = "mail given up"
     PASSWORD_CHANGED = "password changed"  # noqa: S105 - the name of what happened
     SIGNED_IN = "signed in"
     PASSWORD_CONFIRMED = "password confirmed"  # noqa: S105 - the name of what happened

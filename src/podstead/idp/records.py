@@ -32,6 +32,10 @@ class Account(msgspec.Struct, frozen=True):
     valid_after_s: int = 0
     operator: bool = False
     """Whether the person may use the console (:mod:`podstead.idp.administration`)."""
+    email_verified_s: int = 0
+    """When the person has shown that they read the mail of ``email``; 0 if they have not."""
+    language: str = ""
+    """The language of messages to the person; empty for English."""
     terms_accepted_s: int = 0
     """When the person accepted the terms of the server; 0 if there were none."""
     terms_hash: str = ""
@@ -63,6 +67,14 @@ class OneTimeLink(msgspec.Struct, frozen=True):
 
     account_id: str | None
     created_s: int
+
+
+class EmailProof(msgspec.Struct, frozen=True):
+    """A link that was sent to an address, to find out whether it is the person's; the key is the
+    hash of its secret."""
+
+    account_id: str
+    email: str
 
 
 class BrowserSession(msgspec.Struct, frozen=True):
@@ -353,6 +365,7 @@ ACCOUNTS: Final = RecordKind("account", Account)
 EMAILS: Final = RecordKind("email", AccountName)
 USERNAMES: Final = RecordKind("username", AccountName)
 LAST_SIGN_INS: Final = RecordKind("last-sign-in", LastSignIn)
+EMAIL_PROOFS: Final = RecordKind("email-proof", EmailProof)
 ONE_TIME_LINKS: Final = RecordKind("one-time-link", OneTimeLink)
 SESSIONS: Final = RecordKind("session", BrowserSession)
 INTERACTIONS: Final = RecordKind("interaction", Interaction)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from podstead.idp.audit import AuditEvent
-from podstead.idp.records import SECURITY_EVENTS, SecurityEvent
+from podstead.idp.mail_queue import MailQueue, MailSubject, notice_facts
+from podstead.idp.records import ACCOUNTS, SECURITY_EVENTS, Account, SecurityEvent
 from podstead.idp.source import RequestSource
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
@@ -29,13 +30,49 @@ async def noting(
     *,
     subject: str = "",
 ) -> Sequence[Record]:
-    """The records that add an event; ``subject`` names what it is about. Raises StorageError."""
+    """The records that add an event, and that queue a message about it to the person; ``subject``
+    names what it is about. Raises StorageError."""
     before = await records.of_owner(SECURITY_EVENTS, account_id)
+    account = await records.read(ACCOUNTS, account_id)
     surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MAX_EVENTS)]
     return [
         first_event(account_id, event, source, subject=subject, now_ms=records.now_ms()),
         *(SECURITY_EVENTS.drop(key) for key in surplus),
+        *(
+            ()
+            if account is None
+            else await notice_of(records, account.value, event, source, subject=subject)
+        ),
     ]
+
+
+async def notice_of(
+    records: RecordStore,
+    account: Account,
+    event: AuditEvent,
+    source: RequestSource,
+    *,
+    subject: str = "",
+) -> Sequence[Record]:
+    """The records that queue a message about an event to the address that the account has now, if
+    the person has confirmed it. Raises StorageError."""
+    if account.email is None or not account.email_verified_s:
+        return ()
+    facts = notice_facts(
+        event.value,
+        at_ms=records.now_ms(),
+        address=source.address,
+        user_agent=source.user_agent,
+        by=source.by,
+        about=subject,
+    )
+    return await MailQueue(records).joining(
+        MailSubject.SECURITY_NOTICE,
+        account=account,
+        to=account.email,
+        language=account.language,
+        facts=facts,
+    )
 
 
 def first_event(

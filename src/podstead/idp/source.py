@@ -18,6 +18,8 @@ class RequestSource:
     """The part of the address that one customer has, for which limits apply."""
     user_agent: str = ""
     """The ``User-Agent`` of the client."""
+    language: str = ""
+    """The language of the person's pages."""
     by: str = ""
     """How the change came about, if not by a request to the provider."""
 

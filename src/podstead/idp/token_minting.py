@@ -138,7 +138,7 @@ def personal_claims(account: Account, scopes: Sequence[str]) -> dict[str, object
     if "profile" in scopes:
         claims["name"] = account.pod
     if "email" in scopes and account.email is not None:
-        claims |= {"email": account.email, "email_verified": False}
+        claims |= {"email": account.email, "email_verified": account.email_verified_s > 0}
     return claims
 
 

@@ -21,7 +21,11 @@ import json, sys
 import podstead.cli.start, podstead.app.build, podstead.app.process.run
 from podstead.app.process.preload import preload
 from podstead.config import Settings
-preload(Settings(**json.loads(sys.argv[1])))
+from podstead.outbound.mail import parse_mail_destination
+given = json.loads(sys.argv[1])
+if "mail" in given:
+    given["mail"] = parse_mail_destination(given["mail"])
+preload(Settings(**given))
 print(json.dumps(sorted(sys.modules)))
 """
 _FROZEN = """
@@ -41,6 +45,7 @@ _OF_THE_RENDERER = {
 """What the process that renders previews loads, which is started anew for each of them."""
 
 
+MAIL = "smtp://mail.example?from=pods@pods.example"
 _INDENTED_IMPORT = re.compile(r"^[ \t]+(import|from) ", re.MULTILINE)
 
 
@@ -63,10 +68,10 @@ def _late_imports(path: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def loaded() -> frozenset[str]:
     """What a server with everything switched on has in memory when it begins to answer."""
-    return _loaded_by(idp=True, webid_tls=True, git=True, sockets_port=0)
+    return _loaded_by(idp=True, webid_tls=True, git=True, sockets_port=0, mail=MAIL)
 
 
-def _loaded_by(**settings: bool | int) -> frozenset[str]:
+def _loaded_by(**settings: bool | int | str) -> frozenset[str]:
     """The modules that a fresh process loads for these settings."""
     return frozenset(json.loads(_output_of(_LOADED, json.dumps(settings))))
 
@@ -100,6 +105,12 @@ def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
         set(_late_imports(path)) - _BEFORE_THE_FIRST_REQUEST - _OF_COMMANDS - _OF_THE_RENDERER
         <= loaded
     )
+
+
+def test_without_mail_what_sends_it_is_not_loaded(loaded: frozenset[str]) -> None:
+    mail = {"aiosmtplib", "podstead.app.mailing", "podstead.outbound.smtp"}
+    assert mail <= loaded
+    assert not mail & _loaded_by(idp=True)
 
 
 def test_without_the_provider_what_belongs_to_it_is_not_loaded(loaded: frozenset[str]) -> None:

@@ -92,7 +92,7 @@ PLAIN_ROWS = [
     row
     for row in TABLE
     if row.sources == Sources.ALL
-    and row.name not in ("base-url", "idp-base-url", "terms", "token-secret-file")
+    and row.name not in ("base-url", "idp-base-url", "mail", "terms", "token-secret-file")
 ]
 
 
@@ -474,6 +474,26 @@ def test_the_terms_are_read_with_the_settings(tmp_path: Path) -> None:
     for content in (b"", b" \n", b"\xff", b"x" * (256 * 1024 + 1)):
         terms.write_bytes(content)
         assert "terms" in refusal({"terms": str(terms)})
+
+
+SMTP = "smtp://user:secret-word@mail.example:587?from=pods@pods.example"
+
+
+def test_mail_needs_accounts_and_its_password_is_no_option(toml: Toml) -> None:
+    idp: dict[str, OptionValue] = {"idp": True}
+    for settings in (
+        read(idp, {"PODSTEAD_MAIL": SMTP}),
+        read({**idp, **toml(f'mail = "{SMTP}"')}),
+    ):
+        assert settings.mail is not None
+        assert settings.mail.host == "mail.example"
+        assert "secret-word" not in repr(settings)
+    assert read({**idp, "mail": "console"}).mail is not None
+    message = refusal({**idp, "mail": SMTP})
+    assert "PODSTEAD_MAIL" in message
+    assert "secret-word" not in message
+    assert "secret-word" not in refusal({**idp, "mail": SMTP.replace("from", "form")})
+    assert "--idp" in refusal({"mail": "console"})
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from importlib import import_module
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
+from podstead.outbound.mail import MailKind
 from podstead.storage.migrations import read_migrations
 from podstead.web.favicon_endpoint import favicon
 from podstead.web.pages import load_templates
@@ -54,6 +55,10 @@ _FOR_CLIENT_CERTIFICATES = (
 )
 
 
+_FOR_MAIL = ("podstead.app.mailing",)
+_FOR_SMTP = ("podstead.outbound.smtp",)
+
+
 def preload(settings: Settings) -> None:
     """Load what a server with these settings uses. Raises ImportError and OSError if the
     installation is incomplete.
@@ -78,6 +83,10 @@ def _modules(settings: Settings) -> Iterator[str]:
     yield from _ALWAYS
     if settings.idp:
         yield from _FOR_THE_PROVIDER
+    if settings.mail is not None:
+        yield from _FOR_MAIL
+        if settings.mail.kind is MailKind.SMTP:
+            yield from _FOR_SMTP
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
     if settings.sockets_port is not None:

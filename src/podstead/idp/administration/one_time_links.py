@@ -52,6 +52,14 @@ class OneTimeLinks:
         in place of earlier links of the account. Raises StorageError."""
         return await self._new(account.account_id, owner=account.account_id, valid_s=SIGN_IN_LINK_S)
 
+    async def beside_others(self, account: Account) -> tuple[str, Sequence[Record]]:
+        """As :meth:`for_account`, but earlier links remain valid: a stranger who asks for one
+        cannot end those that the person has. A new password ends all of them."""
+        secret, record = self._link(
+            account.account_id, owner=account.account_id, valid_s=SIGN_IN_LINK_S
+        )
+        return secret, [record]
+
     async def for_first_operator(self) -> tuple[str, Sequence[Record]]:
         """The secret of a new link that creates an operator's account, and the records that create
         it in place of earlier ones. Raises StorageError."""
@@ -78,15 +86,17 @@ class OneTimeLinks:
     async def _new(
         self, account_id: str | None, *, owner: str, valid_s: int
     ) -> tuple[str, Sequence[Record]]:
-        secret = self._records.randomness.token_hex(_SECRET_BYTES)
         earlier = await self._records.of_owner(ONE_TIME_LINKS, owner)
+        secret, record = self._link(account_id, owner=owner, valid_s=valid_s)
+        return secret, [*(ONE_TIME_LINKS.drop(each.key) for each in earlier), record]
+
+    def _link(self, account_id: str | None, *, owner: str, valid_s: int) -> tuple[str, Record]:
+        secret = self._records.randomness.token_hex(_SECRET_BYTES)
         now_s = self._records.now_s()
         link = OneTimeLink(account_id=account_id, created_s=now_s)
         expires_ms = (now_s + valid_s) * 1000
-        return secret, [
-            *(ONE_TIME_LINKS.drop(each.key) for each in earlier),
-            ONE_TIME_LINKS.put(secret_key(secret), link, owner=owner, expires_ms=expires_ms),
-        ]
+        record = ONE_TIME_LINKS.put(secret_key(secret), link, owner=owner, expires_ms=expires_ms)
+        return secret, record
 
 
 def _joined(joined: Joined, _account: Account) -> Joined:

@@ -24,6 +24,7 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.connected_clients import ConnectedClients
 from podstead.idp.credentials import ClientCredentials
+from podstead.idp.email_verification import EmailVerification
 from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.keeping import Passkeys
@@ -102,8 +103,11 @@ class AccountPages:
         cookies: Cookies,
         renderer: Renderer,
         audit: Audit,
+        verification: EmailVerification | None,
         base_url: str,
     ) -> None:
+        """``verification`` is ``None`` if the server sends no mail."""
+        self._verification = verification
         self._accounts = accounts
         self._sessions = sessions
         self._connected_clients = connected_clients
@@ -135,6 +139,16 @@ class AccountPages:
             "csrfToken": owner.session.csrf_token,
         }
         return json_response(200, body)
+
+    async def confirm_email(self, browser_request: BrowserRequest) -> Response:
+        """Send another message with which the person confirms the e-mail address. Raises NotFound
+        where no mail is sent, NotAuthenticated, WrongFormToken."""
+        await browser_request.submission()
+        if self._verification is None:
+            raise NotFound("This server sends no mail")
+        account = browser_request.owner().account
+        await self._verification.ask(account, browser_request.source.language)
+        return self._changed(browser_request, "email-asked")
 
     async def change_email(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
@@ -310,6 +324,11 @@ class AccountPages:
             "account": account,
             "pod_uri": self._pod_uri(owner),
             "csrf_token": owner.session.csrf_token,
+            "asks_for_confirmation": (
+                self._verification is not None
+                and account.email is not None
+                and not account.email_verified_s
+            ),
             "flash_message": changed,
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],

@@ -9,6 +9,7 @@ from podstead.idp import authentication_methods
 from podstead.idp.audit import AuditEvent
 from podstead.idp.common_passwords import is_common
 from podstead.idp.known_browsers import KnownBrowsers
+from podstead.idp.mail_queue import MailQueue
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
@@ -40,8 +41,10 @@ class BrowserSignIn:
         known_browsers: KnownBrowsers,
         sessions: Sessions,
         cookies: Cookies,
+        queue: MailQueue,
         base_url: str,
     ) -> None:
+        self._queue = queue
         self._passwords = passwords
         self._known_browsers = known_browsers
         self._sessions = sessions
@@ -93,11 +96,8 @@ class BrowserSignIn:
         it is a weaker one (A-130). ``password`` is the password as typed. A person who has asked to
         stay signed in stays so when they sign in again."""
         before = browser_request.open_session
-        lasting = lasting or (
-            before is not None
-            and before.session.lasting
-            and before.session.account_id == account.value.account_id
-        )
+        goes_on = before is not None and before.session.account_id == account.value.account_id
+        lasting = lasting or (goes_on and before is not None and before.session.lasting)
         begun = await self._sessions.begin(
             account,
             factor=factor,
@@ -110,9 +110,10 @@ class BrowserSignIn:
             common_password=is_common(password),
         )
         cookies = [self._cookies.set_session(begun.secret, lasting=lasting)]
-        marks = self._known_browsers.signed_in(
-            self._cookies.marks(browser_request.request), account.value
-        )
+        marked = self._cookies.marks(browser_request.request)
+        if not goes_on and self._known_browsers.device(marked, account.value) is None:
+            await self._queue.new_browser(account.value, browser_request.source)
+        marks = self._known_browsers.signed_in(marked, account.value)
         if marks is not None and not restricted:
             cookies.append(self._cookies.keep_marks(marks))
         return SignedInHere(begun.session, tuple(cookies))

@@ -6,6 +6,7 @@ from typing import Final
 
 from podstead.idp.source import RequestSource
 from podstead.web.limits import address_key
+from podstead.web.pod_pages.texts import current_texts
 from podstead.web.request import Request
 
 _MAX_USER_AGENT_CHARACTERS: Final = 300
@@ -15,4 +16,9 @@ def request_source(request: Request) -> RequestSource:
     """The source of a request; its address is the one that trusted proxies report."""
     address = request.client_address
     user_agent = request.fields.get(b"user-agent") or ""
-    return RequestSource(address, address_key(address), user_agent[:_MAX_USER_AGENT_CHARACTERS])
+    return RequestSource(
+        address,
+        address_key(address),
+        user_agent[:_MAX_USER_AGENT_CHARACTERS],
+        language=current_texts().language,
+    )

@@ -46,6 +46,8 @@ SHARED: Final = f"{PREFIX}/shared"
 CONSOLE: Final = f"{PREFIX}/console/"
 LINK: Final = f"{PREFIX}/link"
 TERMS: Final = f"{PREFIX}/terms"
+FORGOT: Final = f"{PREFIX}/forgot"
+VERIFY: Final = f"{PREFIX}/verify"
 ASSETS: Final = f"{PREFIX}/assets"
 
 
@@ -102,6 +104,11 @@ def ask_url(path: ResourcePath) -> str:
 def link_url(secret: str) -> str:
     """The page that a one-time link leads to."""
     return f"{LINK}/{secret}"
+
+
+def verify_url(secret: str) -> str:
+    """The page that a link for confirming an e-mail address leads to."""
+    return f"{VERIFY}/{secret}"
 
 
 def sign_in_url(afterwards: str) -> str:

@@ -1,0 +1,243 @@
+"""How do messages get from the queue to people? One worker at a time sends them.
+
+A message is tried again after a failure, less and less often, for two days at most. A worker that
+ends between handing a message over and recording that sends it twice; both have one Message-ID.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from datetime import UTC, datetime
+from email.errors import HeaderParseError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from podstead.app.accounts import AccountServices
+from podstead.app.adapters.mail_transports import mail_transport
+from podstead.app.registration import about_operator
+from podstead.config import Settings
+from podstead.core.errors import ServerTrouble
+from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S, OneTimeLinks
+from podstead.idp.audit import AuditEvent
+from podstead.idp.email_verification import PROOF_S, EmailVerification
+from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, mark_of
+from podstead.idp.records import ACCOUNTS, Account
+from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
+from podstead.storage.registry import Versioned, secret_key
+from podstead.web.mail import compose
+from podstead.web.mail.compose import MailSite, MailText
+from podstead.web.pod_pages.addresses import link_url, verify_url
+
+logger = logging.getLogger("podstead.mail")
+
+LOOK_S: Final = 2
+"""How often a worker looks for messages, if anything has been written."""
+AGAIN_S: Final = 60
+"""How long a worker waits after an error, and while the mail server does not take messages."""
+MAX_FAILURES: Final = 3
+"""After how many messages in a row that the mail server did not take the rest waits."""
+VERIFICATIONS_PER_DAY: Final = 5
+"""To one address, whoever states it."""
+PASSWORD_LINKS_PER_HOUR: Final = 3
+"""To one account, whoever asks for them. Each is valid for an hour, so there is always one."""
+NOTICES_PER_DAY: Final = 30
+"""To one account."""
+_DAY_S: Final = 24 * 3600
+_BATCH: Final = 50
+
+
+def build_mail_sender(
+    settings: Settings, destination: MailDestination, accounts: AccountServices
+) -> MailSender:
+    """The sender of one worker."""
+    host = urlsplit(settings.issuer)
+    return MailSender(
+        accounts=accounts,
+        transport=mail_transport(destination),
+        sender=destination.sender or f"podstead@{host.hostname}",
+        site=MailSite(
+            server_name=host.netloc, base_url=settings.issuer, operator=about_operator(settings)
+        ),
+    )
+
+
+class MailSender:
+    """Sends what waits."""
+
+    def __init__(
+        self,
+        *,
+        accounts: AccountServices,
+        transport: MailTransport,
+        sender: str,
+        site: MailSite,
+    ) -> None:
+        """``sender`` is the address that messages come from."""
+        self._records = accounts.records
+        self._accounts = accounts.accounts
+        self._audit = accounts.audit
+        self._queue = MailQueue(accounts.records)
+        self._verification = EmailVerification(accounts.records, accounts.audit)
+        self._links = OneTimeLinks(accounts.records)
+        self._transport = transport
+        self._sender = sender
+        self._site = site
+        self._holder = accounts.records.randomness.token_hex(8)
+
+    async def run(self) -> None:
+        """Runs forever, also after errors; to be run in its own task."""
+        seen: int | None = None
+        next_ms: int | None = 0
+        try:
+            while True:
+                wait_s = LOOK_S
+                try:
+                    mark = self._records.store.data_version()
+                    is_due = next_ms is not None and next_ms <= self._records.now_ms()
+                    if mark is None or mark != seen or is_due:
+                        if not await self.send_due():
+                            wait_s = AGAIN_S
+                        next_ms = await self._queue.next_ms()
+                        seen = mark
+                except ServerTrouble:
+                    logger.exception("Messages could not be read; it is tried again")
+                    wait_s = AGAIN_S
+                await asyncio.sleep(wait_s)
+        finally:
+            with contextlib.suppress(ServerTrouble):
+                await self._queue.give_up(self._holder)
+
+    async def send_due(self) -> bool:
+        """Send what is due, if no other worker does; False if the mail server takes nothing now.
+        Raises StorageError, Overloaded."""
+        failures = 0
+        while due := await self._queue.due(limit=_BATCH):
+            for kept in due:
+                if not await self._queue.lease(self._holder):
+                    return True
+                failures = 0 if await self._sent(kept) else failures + 1
+                if failures >= MAX_FAILURES:
+                    return False
+        return True
+
+    async def _sent(self, kept: Versioned[MailJob]) -> bool:
+        """Whether a message is dealt with; otherwise it is tried again later."""
+        prepared = await self._prepared(kept.value)
+        if prepared is None:
+            await self._queue.done(kept)
+            return True
+        recipient, text = prepared
+        try:
+            message = self._message(recipient, text, mark=mark_of(kept))
+            await self._transport.send(message, recipient=recipient)
+        except MailDelayed as error:
+            logger.warning("Mail could not be sent yet: %s", error)
+            await self._queue.later(kept)
+            return False
+        except MailRefused as error:
+            logger.warning("Mail could not be sent: %s", error)
+            account_id = kept.value.account_id or None
+            self._audit.note(AuditEvent.MAIL_UNSENT, account_id=account_id)
+        await self._queue.done(kept)
+        return True
+
+    # --- what a message says ------------------------------------------------------------------
+
+    async def _prepared(self, job: MailJob) -> tuple[str, MailText] | None:
+        """The recipient and the text; ``None`` if there is nothing to say any more, or too much has
+        been said already."""
+        subject = MailSubject(job.subject)
+        if subject is MailSubject.PASSWORD_RESET:
+            return await self._password_reset(job)
+        account = await self._account(job)
+        if account is None:
+            return None
+        if subject is MailSubject.VERIFICATION:
+            return await self._verification_text(job, account)
+        if not await self._may_send(job, f"notice:{account.account_id}", NOTICES_PER_DAY, _DAY_S):
+            return None
+        composed = (
+            compose.new_browser if subject is MailSubject.NEW_BROWSER else compose.security_notice
+        )
+        language = job.language or account.language
+        return job.to, composed(self._site, language, name=account.pod, facts=job.facts)
+
+    async def _verification_text(
+        self, job: MailJob, account: Account
+    ) -> tuple[str, MailText] | None:
+        if account.email != job.to:
+            return None
+        key = f"to:{secret_key(job.to.lower())}"
+        if not await self._may_send(job, key, VERIFICATIONS_PER_DAY, _DAY_S):
+            return None
+        secret = await self._verification.create(account)
+        if secret is None:
+            return None
+        return job.to, compose.verification(
+            self._site,
+            job.language,
+            name=account.pod,
+            link=self._site.base_url + verify_url(secret),
+            days=PROOF_S // _DAY_S,
+        )
+
+    async def _password_reset(self, job: MailJob) -> tuple[str, MailText] | None:
+        kept = await self._accounts.find(job.login)
+        if kept is None or kept.value.disabled:
+            return None
+        account = kept.value
+        if account.email is None or not account.email_verified_s:
+            return None
+        key = f"password:{account.account_id}"
+        if not await self._may_send(job, key, PASSWORD_LINKS_PER_HOUR, 3600):
+            return None
+        secret, records = await self._links.beside_others(account)
+        await self._records.commit(records)
+        self._audit.note(AuditEvent.PASSWORD_LINK_SENT, account_id=account.account_id)
+        return account.email, compose.password_reset(
+            self._site,
+            job.language,
+            name=account.pod,
+            link=self._site.base_url + link_url(secret),
+            minutes=SIGN_IN_LINK_S // 60,
+        )
+
+    async def _account(self, job: MailJob) -> Account | None:
+        kept = await self._records.read(ACCOUNTS, job.account_id)
+        return None if kept is None or kept.value.disabled else kept.value
+
+    async def _may_send(self, job: MailJob, key: str, capacity: int, period_s: int) -> bool:
+        """Whether one more message with this key may be sent; one that failed before may."""
+        if job.attempts:
+            return True
+        wait_s = await self._records.store.take(
+            f"mail:{key}",
+            capacity=capacity,
+            per_s=capacity / period_s,
+            now_ms=self._records.now_ms(),
+        )
+        return wait_s is None
+
+    def _message(self, recipient: str, text: MailText, *, mark: str) -> EmailMessage:
+        """Raises MailRefused for an address that no mail can be sent to."""
+        message = EmailMessage()
+        domain = self._sender.rpartition("@")[2]
+        try:
+            message["From"] = Address(self._site.server_name, addr_spec=self._sender)
+            message["To"] = Address(addr_spec=recipient)
+        except (ValueError, IndexError, HeaderParseError) as error:
+            raise MailRefused("the address cannot be written in a message") from error
+        message["Subject"] = text.subject
+        now = datetime.fromtimestamp(self._records.now_s(), UTC)
+        message["Date"] = format_datetime(now)
+        message["Message-ID"] = f"<{mark}@{domain}>"
+        message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no answers from out-of-office
+        message.set_content(text.text)
+        message.add_alternative(text.html, subtype="html")
+        message["Content-Language"] = text.language
+        return message

@@ -1,0 +1,215 @@
+"""Which messages are to be sent to people? They wait in the database until they are sent.
+
+What waits says what a message is about. Its text is written when it is sent, and so are the secrets
+in its links: of those, only hashes are stored. A message is queued in the write that is the reason
+for it, and survives a restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import ServerTrouble
+from podstead.idp.records import Account
+from podstead.idp.source import RequestSource
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Precondition, Record
+from podstead.storage.registry import RecordKind, Versioned
+
+MAX_WAITING: Final = 10_000
+"""How many messages of each kind wait at most; in an outage, further ones are not queued."""
+MAX_WAITING_FOR_ACCOUNT: Final = 20
+KEPT_MS: Final = 2 * 24 * 3600 * 1000
+"""How long a message waits at most; after that it would only confuse."""
+RESET_KEPT_MS: Final = 4 * 3600 * 1000
+"""The same for a link for a new password."""
+RETRY_S: Final = (60, 300, 900, 1800, 3600, 7200, 14400)
+"""How long to wait after each failure; the last of these from then on."""
+LEASE_MS: Final = 120_000
+"""How long a worker that has died keeps others from sending."""
+_MARK_BYTES: Final = 8
+_LEASE_KEY: Final = "sender"
+
+
+class MailSubject(Enum):
+    """What a message is about; the values are stored."""
+
+    VERIFICATION = "verification"
+    """An address is to be confirmed by whoever reads its mail."""
+    PASSWORD_RESET = "password-reset"  # noqa: S105 - what a message is about
+    SECURITY_NOTICE = "security-notice"
+    """How people sign in to the account has changed."""
+    NEW_BROWSER = "new-browser"
+    """A browser signed in to the account that had not done so before."""
+
+
+class MailJob(msgspec.Struct, frozen=True):
+    """A message that waits. ``login`` is what a person typed who asks for a new password: whether
+    there is such an account is found out when the message is sent, so that nobody can tell."""
+
+    subject: str
+    queued_ms: int
+    language: str
+    account_id: str = ""
+    to: str = ""
+    login: str = ""
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
+    attempts: int = 0
+
+
+class MailLease(msgspec.Struct, frozen=True):
+    """Which worker sends."""
+
+    holder: str
+
+
+_JOBS: Final = {subject: RecordKind(f"mail-{subject.value}", MailJob) for subject in MailSubject}
+_LEASES: Final = RecordKind("mail-lease", MailLease)
+
+
+class MailQueue:
+    """Adds messages, and hands them to whoever sends them. Every method raises StorageError."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    async def joining(
+        self,
+        subject: MailSubject,
+        *,
+        account: Account | None = None,
+        to: str = "",
+        login: str = "",
+        language: str = "",
+        facts: Mapping[str, str] | None = None,
+    ) -> Sequence[Record]:
+        """The records that add a message to the queue; none if too many wait."""
+        kind, now_ms = _JOBS[subject], self._records.now_ms()
+        if await kind.count(self._records.store, at_most=MAX_WAITING) >= MAX_WAITING:
+            return ()
+        owner = None if account is None else account.account_id
+        if owner is not None:
+            waiting = await self._records.of_owner(kind, owner, limit=MAX_WAITING_FOR_ACCOUNT)
+            if len(waiting) >= MAX_WAITING_FOR_ACCOUNT:
+                return ()
+        job = MailJob(
+            subject=subject.value,
+            queued_ms=now_ms,
+            language=language,
+            account_id=owner or "",
+            to=to,
+            login=login,
+            facts=dict(facts or {}),
+        )
+        kept_ms = RESET_KEPT_MS if subject is MailSubject.PASSWORD_RESET else KEPT_MS
+        mark = self._records.randomness.token_hex(_MARK_BYTES)
+        record = kind.put(_key(now_ms, mark), job, owner=owner, expires_ms=now_ms + kept_ms)
+        return (record,)
+
+    async def new_browser(self, account: Account, source: RequestSource) -> None:
+        """Queue a message about a sign-in by a browser that had not signed in before. If that
+        fails, the person is signed in all the same."""
+        if account.email is None or not account.email_verified_s:
+            return
+        facts = notice_facts(
+            "", at_ms=self._records.now_ms(), address=source.address, user_agent=source.user_agent
+        )
+        with contextlib.suppress(ServerTrouble):
+            queued = await self.joining(
+                MailSubject.NEW_BROWSER,
+                account=account,
+                to=account.email,
+                language=account.language,
+                facts=facts,
+            )
+            await self._records.try_commit(queued)
+
+    async def due(self, *, limit: int) -> Sequence[Versioned[MailJob]]:
+        """Messages to send now, the oldest first."""
+        now_ms = self._records.now_ms()
+        found: list[Versioned[MailJob]] = []
+        for kind in _JOBS.values():
+            page = await kind.page(self._records.store, now_ms=now_ms, limit=limit)
+            found += [each for each in page if due_ms(each) <= now_ms]
+        return sorted(found, key=lambda each: each.key)[:limit]
+
+    async def next_ms(self) -> int | None:
+        """When the next message is due; ``None`` if none waits."""
+        now_ms = self._records.now_ms()
+        first: list[Versioned[MailJob]] = []
+        for kind in _JOBS.values():
+            first += await kind.page(self._records.store, now_ms=now_ms, limit=1)
+        return min(map(due_ms, first), default=None)
+
+    async def waiting(self) -> int:
+        """How many messages wait."""
+        counts = [
+            await kind.count(self._records.store, at_most=MAX_WAITING) for kind in _JOBS.values()
+        ]
+        return sum(counts)
+
+    async def done(self, kept: Versioned[MailJob]) -> None:
+        """Remove a message that was sent, or never will be. Raises Overloaded."""
+        await self._records.commit([_JOBS[MailSubject(kept.value.subject)].drop(kept.key)])
+
+    async def later(self, kept: Versioned[MailJob]) -> None:
+        """Let a message wait after a failure. Raises Overloaded."""
+        kind, job = _JOBS[MailSubject(kept.value.subject)], kept.value
+        wait_s = RETRY_S[min(job.attempts, len(RETRY_S) - 1)]
+        key = _key(self._records.now_ms() + wait_s * 1000, mark_of(kept))
+        again = msgspec.structs.replace(job, attempts=job.attempts + 1)
+        moved = kind.put(key, again, owner=kept.owner, expires_ms=kept.expires_ms)
+        # If the account was deleted meanwhile, so was the message.
+        await self._records.try_commit([kind.drop(kept.key), moved], [kept.unchanged])
+
+    # --- who sends ----------------------------------------------------------------------------
+
+    async def lease(self, holder: str) -> bool:
+        """Become the one who sends, or remain so; False if another one is."""
+        now_ms = self._records.now_ms()
+        kept = await self._records.read(_LEASES, _LEASE_KEY)
+        if kept is not None and kept.value.holder != holder:
+            return False
+        precondition: Precondition = _LEASES.absent(_LEASE_KEY) if kept is None else kept.unchanged
+        record = _LEASES.put(_LEASE_KEY, MailLease(holder), expires_ms=now_ms + LEASE_MS)
+        return await self._records.try_commit([record], [precondition])
+
+    async def give_up(self, holder: str) -> None:
+        """Let another one send. Raises Overloaded."""
+        kept = await self._records.read(_LEASES, _LEASE_KEY)
+        if kept is not None and kept.value.holder == holder:
+            await self._records.try_commit([_LEASES.drop(_LEASE_KEY)], [kept.unchanged])
+
+
+def due_ms(kept: Versioned[MailJob]) -> int:
+    """When a message is to be sent: the beginning of its key."""
+    return int(kept.key.partition(".")[0])
+
+
+def mark_of(kept: Versioned[MailJob]) -> str:
+    """What identifies a message as long as it waits."""
+    return kept.key.partition(".")[2]
+
+
+def _key(at_ms: int, mark: str) -> str:
+    return f"{at_ms:015d}.{mark}"
+
+
+def notice_facts(
+    what: str, *, at_ms: int, address: str = "", user_agent: str = "", by: str = "", about: str = ""
+) -> Mapping[str, str]:
+    """What a notice says about what happened."""
+    facts = {
+        "what": what,
+        "at": str(at_ms),
+        "address": address,
+        "browser": user_agent,
+        "by": by,
+        "about": about,
+    }
+    return {name: text for name, text in facts.items() if text}

@@ -1,0 +1,73 @@
+"""Hands mail to a mail server. Only this module knows the SMTP library."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from email.message import EmailMessage
+from typing import Final
+
+import aiosmtplib
+
+from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailSecurity
+
+TIME_LIMIT_S: Final = 30
+_PERMANENT: Final = range(550, 560)
+
+
+class SmtpTransport:
+    """Implements MailTransport of ``outbound.mail`` with one connection for each message.
+
+    The certificate of the mail server is verified. Without TLS nothing is sent, unless the
+    operator asked for that for a mail server on this machine.
+    """
+
+    def __init__(self, destination: MailDestination) -> None:
+        self._destination = destination
+        self._tls = ssl.create_default_context()
+
+    async def send(self, message: EmailMessage, *, recipient: str) -> None:
+        """Raises MailDelayed, MailRefused."""
+        to = self._destination
+        client = aiosmtplib.SMTP(
+            hostname=to.host,
+            port=to.port,
+            username=to.user,
+            password=to.password,
+            use_tls=to.security is MailSecurity.TLS,
+            start_tls=to.security is MailSecurity.STARTTLS,
+            tls_context=None if to.security is MailSecurity.NONE else self._tls,
+            timeout=TIME_LIMIT_S,
+        )
+        try:
+            async with asyncio.timeout(TIME_LIMIT_S):
+                await client.connect()
+                await client.send_message(message, sender=to.sender, recipients=[recipient])
+                with contextlib.suppress(aiosmtplib.SMTPException):
+                    await client.quit()  # the message has been taken, whatever follows
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            codes = [each.code for each in error.recipients]
+            kind = MailRefused if all(code in _PERMANENT for code in codes) else MailDelayed
+            raise kind(f"the recipient was refused ({', '.join(map(str, codes))})") from error
+        except aiosmtplib.SMTPDataError as error:
+            kind = MailRefused if error.code in _PERMANENT else MailDelayed
+            raise kind(f"the message was refused ({error.code})") from error
+        except aiosmtplib.SMTPResponseException as error:
+            raise MailDelayed(f"{type(error).__name__} ({error.code})") from error
+        except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
+            raise MailDelayed(_reason(error)) from error
+        except (ValueError, UnicodeError) as error:
+            raise MailRefused("the message cannot be sent as mail") from error
+        finally:
+            client.close()
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, without what the mail server or a person wrote."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    if isinstance(cause, ssl.SSLError):
+        return f"TLS: {cause.reason or cause}"
+    return f"{type(error).__name__}: {error}"

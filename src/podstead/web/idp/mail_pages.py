@@ -1,0 +1,129 @@
+"""Pages about mail: the one for a lost password, and the one that confirms an address.
+
+Opening a link changes nothing, since mail programs open links as well.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import BadRequest, NotFound
+from podstead.idp.email_verification import EmailVerification
+from podstead.idp.mail_queue import MailQueue, MailSubject
+from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
+from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import secret_key
+from podstead.web.about_operator import AboutOperator
+from podstead.web.idp.console.access import segment
+from podstead.web.limits import address_key, take
+from podstead.web.pod_pages.addresses import FORGOT, verify_url
+from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.response import Response
+
+REQUESTS_PER_HOUR: Final = 10
+"""How many links one address may ask for."""
+REQUESTS_FOR_NAME_PER_HOUR: Final = 3
+_HOUR_S: Final = 3600
+
+
+class ForgotPage:
+    """``/.pages/forgot``: people who have lost their password ask for a link.
+
+    The response is the same whether or not there is an account: nothing is looked up for it.
+    """
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        sends_mail: bool,
+        about: AboutOperator,
+        renderer: PageRenderer,
+    ) -> None:
+        self._records = records
+        self._queue = MailQueue(records)
+        self._sends_mail = sends_mail
+        self._about = about
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """The form; without mail, whom to ask."""
+        return self._page(page)
+
+    async def post(self, page: PageRequest) -> Response:
+        """Queue a message. Raises NotFound without mail, RateLimited, WrongFormToken."""
+        if not self._sends_mail:
+            raise NotFound("There is nothing at this address")
+        sent = await page.form()
+        login = sent.text("login").strip()
+        if not login or len(login) > MAX_EMAIL_CHARACTERS or not login.isprintable():
+            raise BadRequest("Type the name of your pod or your e-mail address")
+        await take(
+            self._records.store,
+            f"forgot:{address_key(page.request.client_address)}",
+            capacity=REQUESTS_PER_HOUR,
+            period_s=_HOUR_S,
+            clock=self._records.clock,
+        )
+        if await self._is_within_limit(login):
+            language = page.texts.language
+            subject = MailSubject.PASSWORD_RESET
+            queued = await self._queue.joining(subject, login=login, language=language)
+            await self._records.commit(queued)
+        return self._page(page, sent=True)
+
+    async def _is_within_limit(self, login: str) -> bool:
+        wait_s = await self._records.store.take(
+            f"forgot-name:{secret_key(name_key(login))}",
+            capacity=REQUESTS_FOR_NAME_PER_HOUR,
+            per_s=REQUESTS_FOR_NAME_PER_HOUR / _HOUR_S,
+            now_ms=self._records.now_ms(),
+        )
+        return wait_s is None
+
+    def _page(self, page: PageRequest, *, sent: bool = False) -> Response:
+        return self._renderer.page(
+            page,
+            "mail/forgot.html",
+            sends_mail=self._sends_mail,
+            sent=sent,
+            operator=self._about,
+            action=FORGOT,
+            max_characters=MAX_EMAIL_CHARACTERS,
+        )
+
+
+class VerifyPage:
+    """``/.pages/verify/<secret>``: somebody confirms that they read the mail of an address."""
+
+    def __init__(self, *, verification: EmailVerification, renderer: PageRenderer) -> None:
+        self._verification = verification
+        self._renderer = renderer
+
+    async def get(self, page: PageRequest) -> Response:
+        """The question. Raises ProofUsed."""
+        secret = segment(page, 3)
+        account = await self._verification.find(secret)
+        return self._renderer.page(
+            page,
+            "mail/verify.html",
+            email=account.email,
+            name=account.pod,
+            action=verify_url(secret),
+            confirmed=False,
+        )
+
+    async def post(self, page: PageRequest) -> Response:
+        """Confirm the address. Raises ProofUsed, WrongFormToken."""
+        await page.form()
+        secret = segment(page, 3)
+        account = await self._verification.confirm(secret, page.texts.language)
+        return self._renderer.page(
+            page,
+            "mail/verify.html",
+            email=account.email,
+            name=account.pod,
+            action="",
+            confirmed=True,
+        )

@@ -1,0 +1,1 @@
+"""The texts of messages that are sent to people."""
