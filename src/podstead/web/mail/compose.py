@@ -61,6 +61,7 @@ def verification(site: MailSite, language: str, *, name: str, link: str, days: i
             )
         ],
         link=link,
+        link_text=_("Confirm your e-mail address"),
         after=[
             ngettext("The link works for %(num)s day.", "The link works for %(num)s days.", days)
             % {"num": days},
@@ -87,6 +88,7 @@ def password_reset(
             )
         ],
         link=link,
+        link_text=_("Choose a new password"),
         after=[
             ngettext(
                 "The link works once, within %(num)s minute. Give it to nobody.",
@@ -176,6 +178,7 @@ def _composed(
     link: str,
     after: Sequence[str],
     before_link: str = "",
+    link_text: str = "",
 ) -> MailText:
     shown = [*paragraphs, *([before_link] if before_link else [])]
     closing = _(
@@ -194,6 +197,7 @@ def _composed(
         subject=subject,
         paragraphs=shown,
         link=link,
+        link_text=link_text or link,
         after=after,
         closings=closings,
     ).decode()
