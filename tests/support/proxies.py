@@ -31,6 +31,8 @@ class Place:
     server_port: int
     certificate: Path
     key: Path
+    sockets_port: int = 0
+    """A port for WebSockets, if the server gets one."""
 
 
 Configure = Callable[[Place], list[str]]
@@ -67,7 +69,7 @@ http {{
 }}
 """
     (folder / "nginx.conf").write_text(text)
-    return [_program("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    return [program("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
 
 
 def haproxy(written: str) -> Configure:
@@ -94,7 +96,7 @@ backend podstead
     server podstead 127.0.0.1:{place.server_port} source {ADDRESS}
 """
         (folder / "haproxy.cfg").write_text(text)
-        return [_program("haproxy"), "-db", "-q", "-f", str(folder / "haproxy.cfg")]
+        return [program("haproxy"), "-db", "-q", "-f", str(folder / "haproxy.cfg")]
 
     return configure
 
@@ -107,7 +109,7 @@ BASE_64 = "%[ssl_c_der,base64]"
 def running_proxy(configure: Configure, folder: Path, **files: Path) -> Iterator[Place]:
     """Run a proxy on a port that the system chose, before a server that need not run yet."""
     for _ in range(_ATTEMPTS):
-        place = Place(folder, _free_port(), _free_port(), **files)
+        place = Place(folder, _free_port(), _free_port(), **files, sockets_port=_free_port())
         process = subprocess.Popen(
             configure(place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -122,7 +124,8 @@ def running_proxy(configure: Configure, folder: Path, **files: Path) -> Iterator
     raise AssertionError("the proxy does not start")
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """The path of a program that may be in root's path only."""
     found = shutil.which(name, path=_SEARCH_PATH)
     assert found is not None
     return found
