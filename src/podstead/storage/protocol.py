@@ -31,6 +31,7 @@ from podstead.storage.records import (
 )
 
 if TYPE_CHECKING:  # for commands only
+    from podstead.storage.compaction import Compaction
     from podstead.storage.inspection import Inspection
 
 Snapshot = Mapping[ResourcePath, Metadata | None]
@@ -391,6 +392,13 @@ class Store(
         """Remove and return a small body that belongs to no resource, if there is one at the path.
 
         Raises StorageError.
+        """
+
+    async def compact(self, *, now_ms: int, is_alone: bool) -> Compaction:
+        """Sweep everything but the change log, and give back as much space as possible.
+
+        ``is_alone`` states that no other process uses the store, so that its files may be written
+        anew. Raises StorageError.
         """
 
     async def sweep(self, *, now_ms: int) -> None:

@@ -91,6 +91,7 @@ _CALLS: Mapping[str, _Call] = {
     "wait_s": lambda store, _present, _blob: store.wait_s("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "recount": lambda store, _present, _blob: store.recount(),
     "take_orphan_body": lambda store, _present, _blob: store.take_orphan_body(STORAGE),
+    "compact": lambda store, _present, _blob: store.compact(now_ms=NOW_MS, is_alone=False),
     "sweep": lambda store, _present, _blob: store.sweep(now_ms=NOW_MS),
 }
 

@@ -28,29 +28,37 @@ MAX_CONVERTED_BYTES: Final = 1024 * 1024 * 1024
 minutes."""
 
 _INCREMENTAL: Final = 2
-_ENABLE_SHRINKING: Final = f"PRAGMA auto_vacuum = {_INCREMENTAL}"
-_SPACE_FACTOR: Final = 3
+ENABLE_SHRINKING: Final = f"PRAGMA auto_vacuum = {_INCREMENTAL}"
+"""Takes effect in an empty database, or when it is rewritten."""
+SPACE_FACTOR: Final = 3
+"""Rewriting needs so many times the size of the database: a second copy, and its log."""
 _WAIT_S: Final = 10.0
 
 
 def enable_shrinking(connection: apsw.Connection) -> None:
     """Enable incremental auto-vacuum in a database that is still empty. Raises apsw.Error."""
     if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
-        connection.execute(_ENABLE_SHRINKING)
+        connection.execute(ENABLE_SHRINKING)
 
 
-def release_pages(connection: apsw.Connection) -> bool:
+def is_shrinkable(connection: apsw.Connection) -> bool:
+    """Whether free pages can be released without rewriting the database. Raises apsw.Error."""
+    mode: int = connection.execute("PRAGMA auto_vacuum").get
+    return mode == _INCREMENTAL
+
+
+def release_pages(connection: apsw.Connection, *, keep_pages: int = MIN_FREE_PAGES) -> bool:
     """Release a batch of free pages, in a transaction; whether there may be more.
 
     Raises apsw.Error.
     """
-    if connection.execute("PRAGMA auto_vacuum").get != _INCREMENTAL:
+    if not is_shrinkable(connection):
         return False
     free: int = connection.execute("PRAGMA freelist_count").get
-    if free <= MIN_FREE_PAGES:
+    if free <= keep_pages:
         return False
     connection.execute(
-        f"PRAGMA incremental_vacuum({min(free - MIN_FREE_PAGES, BATCH_PAGES)})"
+        f"PRAGMA incremental_vacuum({min(free - keep_pages, BATCH_PAGES)})"
     ).fetchall()
     return True
 
@@ -80,15 +88,15 @@ def convert_to_shrinkable(database: Path, *, free_bytes: int) -> None:
 
 
 def _convert_to_shrinkable(connection: apsw.Connection, database: Path, free_bytes: int) -> None:
-    if connection.execute("PRAGMA auto_vacuum").get == _INCREMENTAL:
+    if is_shrinkable(connection):
         return
     size_bytes = database.stat().st_size
-    if size_bytes > MAX_CONVERTED_BYTES or size_bytes * _SPACE_FACTOR > free_bytes:
+    if size_bytes > MAX_CONVERTED_BYTES or size_bytes * SPACE_FACTOR > free_bytes:
         logger.info(
             "The database file does not shrink when content is deleted. To change that, stop the "
             "server and run 'PRAGMA auto_vacuum = 2; VACUUM;' on %s",
             database,
         )
         return
-    connection.execute(_ENABLE_SHRINKING)
+    connection.execute(ENABLE_SHRINKING)
     connection.execute("VACUUM")

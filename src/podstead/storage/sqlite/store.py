@@ -57,6 +57,7 @@ from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:  # for commands only
+    from podstead.storage.compaction import Compaction
     from podstead.storage.inspection import Inspection
 
 logger = logging.getLogger("podstead.storage")
@@ -348,16 +349,32 @@ class SqliteStore:
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
         return await self._use().writer.run(partial(figures.take_orphan_body, path=path))
 
-    async def sweep(self, *, now_ms: int) -> None:
+    async def compact(self, *, now_ms: int, is_alone: bool) -> Compaction:
+        from podstead.storage.sqlite.compacting import compact_database  # noqa: PLC0415 - for commands
+
         opened = self._use()
+        await self._sweep_current(opened, now_ms)
+        return await compact_database(
+            opened.writer,
+            self._layout.database,
+            is_alone=is_alone,
+            free_bytes=self._space.free_bytes(),
+        )
+
+    async def _sweep_current(self, opened: _Opened, now_ms: int) -> None:
+        """Sweep everything but the change log."""
         await opened.staging.sweep(now_ms=now_ms)
         await opened.staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
         await _finish_removals(opened)
         await _sweep_ephemeral(opened.ephemeral, now_ms)
-        # Each of these removes a limited number of rows in a transaction of its own, so that
-        # requests can run in between.
+        # This removes a limited number of rows in a transaction of its own, as do those of the
+        # change log, so that requests can run in between.
         while await opened.writer.run(partial(maintenance.delete_expired_entries, now_ms=now_ms)):
             pass
+
+    async def sweep(self, *, now_ms: int) -> None:
+        opened = self._use()
+        await self._sweep_current(opened, now_ms)
         oldest_kept_ms = now_ms - self._change_log_ms
         while await opened.writer.run(
             partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms)

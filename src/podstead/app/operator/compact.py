@@ -1,0 +1,137 @@
+"""Gives space back: of the database, of bodies that nothing refers to, and of git repositories."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from podstead.app.adapters.git_processes import GitProcesses, find_git
+from podstead.app.operator.backup import OnStep
+from podstead.app.operator.data_root import opened_store
+from podstead.config import Settings, StartRefused
+from podstead.core.errors import RootInUse, ServerTrouble
+from podstead.core.identifiers import ResourcePath
+from podstead.git.configuration import environment
+from podstead.git.directories import Directories
+from podstead.git.repositories import charge_repository
+from podstead.storage.compaction import Compaction
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.repositories import KIND, RepositoryName
+from podstead.storage.root import lock_root
+
+_GC_LIMIT_S: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class RootSizes:
+    """The bytes that the parts of a data root take on disk."""
+
+    database: int
+    bodies: int
+    repositories: int
+
+    @property
+    def total(self) -> int:
+        return self.database + self.bodies + self.repositories
+
+
+@dataclass(frozen=True, slots=True)
+class CompactResult:
+    """What was achieved. ``busy`` is the number of repositories that were in use."""
+
+    before: RootSizes
+    after: RootSizes
+    database: Compaction
+    packed: int
+    busy: int
+
+
+async def compact_root(settings: Settings, *, on_step: OnStep) -> CompactResult:
+    """Give space back. Beside a running server, the database is not rewritten. Raises
+    RootUnusable, StorageError, OSError."""
+    layout = RootLayout(settings.root)
+    with ExitStack() as stack:
+        async with opened_store(settings) as store:
+            is_alone = False
+            with suppress(RootInUse):
+                stack.enter_context(lock_root(layout.root))
+                is_alone = True
+            before = _sizes(layout)
+            packed, busy = await _pack_repositories(layout, store, on_step)
+            on_step("Removing what is not in use, and compacting the database", 0, 0)
+            outcome = await store.compact(now_ms=time.time_ns() // 1_000_000, is_alone=is_alone)
+        return CompactResult(before, _sizes(layout), outcome, packed, busy)
+
+
+async def _pack_repositories(layout: RootLayout, store: Store, on_step: OnStep) -> tuple[int, int]:
+    """Pack each repository that nobody is using; how many were packed, and how many in use."""
+    with closing(store.inspect()) as records:
+        entries = list(records.entries(KIND))
+    processes = _processes()
+    if processes is None:
+        return 0, 0
+    packed = busy = 0
+    with closing(Directories(layout.git)) as directories:
+        for number, entry in enumerate(entries, 1):
+            on_step("Packing repositories", number, len(entries))
+            name = RepositoryName(entry.value.decode("ascii"))
+            if not await directories.exists(name):
+                continue
+            if await _pack(directories, processes, name):
+                packed += 1
+            else:
+                busy += 1
+            container = ResourcePath(entry.entry.removeprefix(f"{KIND}/"))
+            await charge_repository(store, directories, name, container)
+    return packed, busy
+
+
+async def _pack(directories: Directories, processes: GitProcesses, name: RepositoryName) -> bool:
+    """False if somebody else uses the repository, or it is damaged."""
+    claim = await directories.claim_exclusively(name)
+    if claim is None:
+        return False
+    path = str(directories.path(name))
+    try:
+        await processes.run(
+            f"--git-dir={path}",
+            *("gc", "--prune=now", "--quiet"),
+            environment=environment(processes.search_path, repository=path),
+            holding=claim.descriptor,
+            time_limit_s=_GC_LIMIT_S,
+        )
+    except ServerTrouble:
+        return False
+    finally:
+        claim.release()
+    return True
+
+
+def _processes() -> GitProcesses | None:
+    try:
+        return GitProcesses(find_git(), max_processes=1)
+    except StartRefused:
+        return None
+
+
+def _sizes(layout: RootLayout) -> RootSizes:
+    database = sum(
+        path.stat().st_size
+        for path in layout.root.glob(f"{layout.database.name}*")
+        if not path.name.endswith("-shm")
+    )
+    return RootSizes(database, _bytes_below(layout.blobs), _bytes_below(layout.git))
+
+
+def _bytes_below(directory: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += Path(place, name).stat().st_size
+    return total
