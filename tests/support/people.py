@@ -86,6 +86,10 @@ class Person:
         """Send the form of a page that goes to ``action`` as it is."""
         return self._send(page, action)
 
+    def fill_in(self, page: Page, action: str, **typed: str) -> Page:
+        """Send the form of a page that goes to ``action``, with what the person types."""
+        return self._send(page, action, **typed)
+
     def make_credential(self) -> tuple[str, str]:
         """Client credentials for a script, made on the account page: id and secret."""
         page = self.open(f"{self.account.provider.base_url}/idp/login")

@@ -29,6 +29,7 @@ class AccountServices:
     accounts: Accounts
     sign_in: PasswordSignIn
     known_browsers: KnownBrowsers
+    attempts: Attempts
     credentials: ClientCredentials
     audit: Audit
     records: RecordStore
@@ -70,21 +71,23 @@ def build_accounts(
         audit=audit,
         verifies_emails=settings.mail is not None,
     )
+    attempts = Attempts(
+        records=records,
+        limits=limits or FailureLimits(per_minute=settings.sign_in_failures_per_minute),
+        audit=audit,
+    )
     return AccountServices(
         accounts=accounts,
         sign_in=PasswordSignIn(
             accounts=accounts,
             passwords=passwords,
-            attempts=Attempts(
-                records=records,
-                limits=limits or FailureLimits(per_minute=settings.sign_in_failures_per_minute),
-                audit=audit,
-            ),
+            attempts=attempts,
             known_browsers=known_browsers,
             audit=audit,
             clock=clock,
         ),
         known_browsers=known_browsers,
+        attempts=attempts,
         credentials=ClientCredentials(records=records, audit=audit),
         audit=audit,
         records=records,

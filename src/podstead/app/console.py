@@ -16,6 +16,8 @@ from podstead.idp.administration.pods import PodActions
 from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.sessions import Sessions
+from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.second_step import SecondStep
 from podstead.web.about_operator import AboutOperator
 from podstead.web.cookies import CookieJar
 from podstead.web.idp.console.access import ConsoleGuard
@@ -47,6 +49,8 @@ def build_console(
     people: People,
     slow: SlowRequests,
     about: AboutOperator,
+    two_factors: TwoFactors,
+    second_step: SecondStep,
 ) -> tuple[Route, ...]:
     """All routes of the console and of one-time links, at the origin of the provider."""
     issuer, records = settings.issuer, accounts.records
@@ -93,6 +97,9 @@ def build_console(
                 cookies=Cookies(secure=secure),
                 audit=accounts.audit,
                 renderer=renderer,
+                two_factors=two_factors,
+                second_step=second_step,
+                randomness=records.randomness,
                 pods_url=settings.base_url,
             ),
         ),

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices
+from podstead.app.adapters.one_time_passwords import PyotpPasswords
 from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.profile_patches import AccountProfiles
 from podstead.app.adapters.provider_keys import KeyFolder
@@ -38,6 +39,8 @@ from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
+from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.second_step import SecondStep
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.parser import RdfParser
 from podstead.resources.outcome import Representation, ResourceRequest
@@ -82,6 +85,20 @@ class Provider:
         self.issuer = settings.issuer
         self.accounts = accounts
         self.audit = audit
+        self.two_factors = TwoFactors(
+            records=accounts.records,
+            passwords=PyotpPasswords(),
+            audit=accounts.audit,
+            demanded=settings.require_two_factor,
+        )
+        self.second_step = SecondStep(
+            records=accounts.records,
+            accounts=accounts.accounts,
+            two_factors=self.two_factors,
+            attempts=accounts.attempts,
+            known_browsers=accounts.known_browsers,
+            audit=accounts.audit,
+        )
         self.slow_requests = SlowRequests(accounts.records)
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
         self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
@@ -170,6 +187,7 @@ class Provider:
             proven_key=protocol.proven_key,
             randomness=records.randomness,
             last_sign_ins=LastSignIns(records),
+            two_factors=self.two_factors,
         )
         own_profiles = AccountProfiles(base_url=settings.base_url, resources=resources)
         pages = build_pages(
@@ -188,6 +206,8 @@ class Provider:
                     further_origins=settings.passkey_origins,
                 ),
                 nostr=nostr,
+                two_factors=self.two_factors,
+                second_step=self.second_step,
                 passkey_requests_per_minute=settings.passkey_requests_per_minute,
                 certificates=(
                     CertificateKeys(
@@ -216,6 +236,8 @@ class Provider:
                 accounts=self.accounts,
                 people=self.people(),
                 slow=self.slow_requests,
+                two_factors=self.two_factors,
+                second_step=self.second_step,
             ),
         )
         if nostr is None:

@@ -26,6 +26,8 @@ from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
+from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.second_step import SecondStep
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -47,17 +49,21 @@ from podstead.web.idp.pages import (
     passkey_routes,
     pod_token_routes,
     profile_key_routes,
+    second_factor_routes,
 )
 from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
 from podstead.web.idp.pod_token_pages import PodTokenPages
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
+from podstead.web.idp.recovery_page import RecoveryPage
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.remaining_credentials import RemainingCredentials
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE, RequestLimit
+from podstead.web.idp.second_step_pages import SecondStepPages
 from podstead.web.idp.self_service import SelfService
 from podstead.web.idp.session_guard import SessionGuard
+from podstead.web.idp.two_factor_pages import TwoFactorPages
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.registration import Registration
 from podstead.web.routes import Route
@@ -78,6 +84,8 @@ class PageServices:
     """The relying party of passkeys; ``None`` if browsers do not support passkeys here (A-115)."""
     nostr: NostrServices | None
     passkey_requests_per_minute: int
+    two_factors: TwoFactors
+    second_step: SecondStep
     certificates: CertificateKeys | None
     profile_issuer: ProfileIssuer
     restoration: IssuerRestoration
@@ -120,6 +128,8 @@ def build_pages(
         cookies=cookies,
         queue=MailQueue(records),
         base_url=base_url,
+        two_factors=services.two_factors,
+        second_step=services.second_step,
     )
     known, nostr = _build_passkeys(accounts, services), services.nostr
     login = LoginPage(
@@ -197,6 +207,7 @@ def build_pages(
             pod_tokens=pod_tokens,
             remaining=remaining,
             events=events_of,
+            two_factors=services.two_factors,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -243,6 +254,32 @@ def build_pages(
     )
     routes = (
         *page_routes(guard, pages),
+        *second_factor_routes(
+            guard,
+            SecondStepPages(
+                second_step=services.second_step,
+                two_factors=services.two_factors,
+                authorizations=authorizations,
+                sign_in=sign_in,
+                cookies=cookies,
+                renderer=renderer,
+                passkeys=known is not None,
+                base_url=base_url,
+            ),
+            TwoFactorPages(
+                two_factors=services.two_factors,
+                sessions=sessions,
+                cookies=cookies,
+                renderer=renderer,
+            ),
+            RecoveryPage(
+                accounts=accounts.accounts,
+                two_factors=services.two_factors,
+                attempts=accounts.attempts,
+                sign_in=sign_in,
+                renderer=renderer,
+            ),
+        ),
         *pod_token_routes(guard, PodTokenPages(pod_tokens, cookies)),
         issuer_route(guard, issuer_pages),
     )
@@ -301,7 +338,12 @@ def build_pages(
         limit=RequestLimit("passkey", store, clock, services.passkey_requests_per_minute),
         base_url=base_url,
     )
-    own = PasskeyPages(passkeys=known.passkeys, sessions=sessions, cookies=cookies)
+    own = PasskeyPages(
+        passkeys=known.passkeys,
+        sessions=sessions,
+        two_factors=services.two_factors,
+        cookies=cookies,
+    )
     routes = (*routes, *passkey_routes(guard, endpoints, own))
     return ProviderPages(routes, pages.account)
 

@@ -145,6 +145,20 @@ def sign_in_link(name: str, **options: Any) -> None:  # noqa: ANN401 - one for e
     )
 
 
+@account.command("reset-two-factor", short_help="Remove a lost second factor.")
+@click.argument("name")
+@root_options
+def reset_two_factor(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Remove the authenticator app and the recovery codes of the account NAME.
+
+    This is for people who have lost both: make sure who asks. The account is signed out in every
+    browser, and its password alone signs in again. If the server requires a second factor, the
+    next sign-in sets one up. Passkeys remain.
+    """
+    _administered(options, lambda administration: administration.reset_second_factor(name))
+    click.echo(f"The second factor of the account {name} has been reset.")
+
+
 @account.command("delete", short_help="Delete an account and its pod.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

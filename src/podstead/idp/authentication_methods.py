@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 PASSWORD: Final = ("pwd",)
+PASSWORD_AND_CODE: Final = ("pwd", "otp", "mfa")
+"""A password, and a one-time code of an authenticator app or from the recovery codes."""
 NOSTR_KEY: Final = ("pop",)
 """Possession of a key was proven. Where the key is stored, and whether a person was asked, is not
 known."""

@@ -93,6 +93,12 @@ class AccountAdministration:
         account_id = (await self.find(name)).account_id
         await self.services.administration.sign_out_everywhere(account_id)
 
+    async def reset_second_factor(self, name: str) -> None:
+        """Remove the app and the recovery codes of the account. Raises NotFound, StorageError,
+        Overloaded."""
+        account_id = (await self.find(name)).account_id
+        await self.services.administration.reset_second_factor(account_id)
+
     async def create_sign_in_link(self, name: str) -> str:
         """The URL of a one-time link with which the person chooses a new password. Raises NotFound,
         StorageError, Overloaded."""

@@ -19,6 +19,7 @@ from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.sessions import Sessions
 from podstead.idp.source import OPERATOR
+from podstead.idp.two_factor.keeping import resetting
 from podstead.storage.record_store import RecordStore
 
 _PAGE: Final = 1000
@@ -80,6 +81,17 @@ class Administration:
         event = AuditEvent.SIGNED_OUT_EVERYWHERE
         acted = self.log.action(event, by, account=account_id)
         await self._sessions.end_all(account, acted)
+        self._note(event, by, account_id)
+
+    async def reset_second_factor(self, account_id: str, by: Operator | None = None) -> None:
+        """Remove the authenticator app, the recovery codes, and the demand for a passkey besides
+        the password, for a person who has lost them; end every session. Raises NotFound, and
+        OwnAccount: whoever has only a session of an operator must not get rid of the rest."""
+        _check_other(account_id, by)
+        account = await self._account(account_id)
+        event = AuditEvent.SECOND_FACTOR_RESET
+        acted = self.log.action(event, by, account=account_id)
+        await self._sessions.end_all(account, [*acted, *await resetting(self._records, account_id)])
         self._note(event, by, account_id)
 
     async def delete(self, account_id: str, by: Operator | None = None) -> None:

@@ -33,6 +33,7 @@ from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
+from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
@@ -99,6 +100,7 @@ class AccountPages:
         pod_tokens: PodTokens,
         remaining: RemainingCredentials,
         events: EventsOf,
+        two_factors: TwoFactors,
         sign_in: BrowserSignIn,
         cookies: Cookies,
         renderer: Renderer,
@@ -120,6 +122,7 @@ class AccountPages:
         self._pod_tokens = pod_tokens
         self._remaining = remaining
         self._events = events
+        self._two_factors = two_factors
         self._sign_in = sign_in
         self._cookies = cookies
         self._renderer = renderer
@@ -347,6 +350,7 @@ class AccountPages:
                 if self._nostr_links is None
                 else await self._nostr_links.of_account(account.account_id)
             ),
+            "second_factors": await self._two_factors.of(account.account_id),
             "npub": npub,
             "identity_scope": IDENTITY_SCOPE,
             "issuer": self._profile_issuer.issuer,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.errors import NotAuthenticated
 from podstead.idp import authentication_methods
 from podstead.idp.audit import AuditEvent
 from podstead.idp.common_passwords import is_common
@@ -13,6 +14,8 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
+from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.second_step import SecondStep
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
@@ -21,6 +24,19 @@ from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
+
+
+SECOND_FACTOR_PATH: Final = "/idp/second-factor"
+SET_UP_PATH: Final = "/idp/second-factor/set-up"
+
+
+class SecondFactorNeeded(NotAuthenticated):
+    """The password is right, and the account needs a second factor as well."""
+
+    def __init__(self, path: str) -> None:
+        """``path`` is where the sign-in continues."""
+        super().__init__("The account needs a second factor besides the password")
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +59,12 @@ class BrowserSignIn:
         cookies: Cookies,
         queue: MailQueue,
         base_url: str,
+        two_factors: TwoFactors,
+        second_step: SecondStep,
     ) -> None:
         self._queue = queue
+        self._two_factors = two_factors
+        self._second_step = second_step
         self._passwords = passwords
         self._known_browsers = known_browsers
         self._sessions = sessions
@@ -52,17 +72,61 @@ class BrowserSignIn:
         self._base_url = base_url
 
     async def by_password(
-        self, browser_request: BrowserRequest, sent: FormSubmission
+        self, browser_request: BrowserRequest, sent: FormSubmission, *, path: str, uid: str = ""
     ) -> SignedInHere:
-        """Sign in with the name and password in a form. Raises SignInFailed, RateLimited,
-        BadRequest."""
+        """Sign in with the name and password in a form, to continue at ``path``, or in the
+        interaction ``uid``. Raises SignInFailed, SecondFactorNeeded, RateLimited, BadRequest."""
         account = await self._verified(
             browser_request, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
         )
-        password = sent.text("password")
-        return await self.begin(
-            browser_request, account, lasting=sent.ticked("remember"), password=password
+        password, lasting = sent.text("password"), sent.ticked("remember")
+        await self.check_second_factor(
+            account,
+            browser=browser_request.browser,
+            lasting=lasting,
+            path=path,
+            uid=uid,
+            password=password,
         )
+        return await self.begin(browser_request, account, lasting=lasting, password=password)
+
+    async def check_second_factor(
+        self,
+        account: Versioned[Account],
+        *,
+        browser: str,
+        path: str,
+        lasting: bool = False,
+        uid: str = "",
+        password: str = "",
+        by_recovery: bool = False,
+    ) -> None:
+        """Before a session begins for somebody who has given the right password. Raises
+        SecondFactorNeeded, and then the browser continues the sign-in at its address."""
+        found = await self._two_factors.of(account.value.account_id)
+        if found.enough_for_password:
+            return
+        await self._second_step.begin(
+            account.value,
+            browser=browser,
+            lasting=lasting,
+            path=path,
+            uid=uid,
+            common_password=is_common(password),
+            by_recovery=by_recovery,
+        )
+        raise SecondFactorNeeded(SET_UP_PATH if found.missing else SECOND_FACTOR_PATH)
+
+    def second_step(self, browser_request: BrowserRequest, needed: SecondFactorNeeded) -> Response:
+        """For browsers, a redirect to the page of the second step; for programs, its URL."""
+        if browser_request.wants_page:
+            return see_other(needed.path)
+        body = {
+            "error": "second_factor_required",
+            "error_description": str(needed),
+            "location": self._base_url + needed.path,
+        }
+        return json_response(401, body)
 
     async def confirm(
         self, browser_request: BrowserRequest, owner: OpenSession, password: str
@@ -88,6 +152,7 @@ class BrowserSignIn:
         restricted: bool = False,
         sign_in_method: str = "",
         password: str = "",
+        common_password: bool = False,
     ) -> SignedInHere:
         """Begin a session for an account whose factor was just verified, or just chosen.
 
@@ -107,7 +172,7 @@ class BrowserSignIn:
             instead_of=browser_request.open_session,
             restricted=restricted,
             sign_in_method=sign_in_method,
-            common_password=is_common(password),
+            common_password=common_password or is_common(password),
         )
         cookies = [self._cookies.set_session(begun.secret, lasting=lasting)]
         marked = self._cookies.marks(browser_request.request)

@@ -1,7 +1,8 @@
 """``/idp/credentials``: scripts exchange a password for an access token (A-80, A-81).
 
-No browser is involved: there are no cookies and no pages. A DPoP proof binds the token to its key;
-without one, anybody who has the token may use it.
+No browser is involved: there are no cookies and no pages, and no second factor. Accounts that need
+one use client credentials, which their owners create in a browser. A DPoP proof binds the token to
+its key; without one, anybody who has the token may use it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
 from podstead.idp.token_minting import ACCESS_TOKEN_S, Mint
+from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
 from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.json_bodies import json_object
@@ -31,6 +33,10 @@ CREDENTIALS_PATH: Final = "/idp/credentials"
 CLIENT_ID: Final = "credentials_client"
 SCOPES: Final = ("openid", "webid")
 FACTOR: Final = "password"
+_SECOND_FACTOR: Final = (
+    "A password alone does not sign in to this account: create client credentials on the page "
+    "about security, and use them instead"
+)
 _JSON_TYPE: Final = "application/json"
 
 ProvenKey = Callable[[Request, str], Awaitable[str | None]]
@@ -50,7 +56,9 @@ class CredentialsEndpoint:
         proven_key: ProvenKey,
         randomness: Randomness,
         last_sign_ins: LastSignIns,
+        two_factors: TwoFactors,
     ) -> None:
+        self._two_factors = two_factors
         self._last_sign_ins = last_sign_ins
         self._issuer = issuer
         self._sign_in = sign_in
@@ -81,6 +89,9 @@ class CredentialsEndpoint:
             )
         except SignInFailed as error:
             return self._refusal(error)
+        second = await self._two_factors.of(signed_in.account.account_id)
+        if not second.enough_for_password:
+            return oauth_json_response(refused("invalid_grant", _SECOND_FACTOR, status=401))
         await self._last_sign_ins.note(signed_in.kept, factor=FACTOR)
         return oauth_json_response(OAuthAnswer(200, await self._token(signed_in, jkt)))
 

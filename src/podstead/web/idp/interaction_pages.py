@@ -20,7 +20,7 @@ from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.forms import read_query
-from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
@@ -73,7 +73,11 @@ class InteractionPages:
         pending = await self._pending(browser_request)
         sent = await read_submission(browser_request.request)
         try:
-            signed_in = await self._sign_in.by_password(browser_request, sent)
+            signed_in = await self._sign_in.by_password(
+                browser_request, sent, path=resumption(pending), uid=pending.uid
+            )
+        except SecondFactorNeeded as needed:
+            return self._sign_in.second_step(browser_request, needed)
         except SignInFailed as error:
             back = f"{INTERACTION_PATH}/{pending.uid}"
             return self._sign_in.failed(browser_request, sent, error, path=back)

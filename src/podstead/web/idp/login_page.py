@@ -8,12 +8,14 @@ from urllib.parse import quote
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browser_responses import see_other
 from podstead.web.forms import only, read_query
-from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.pod_pages.addresses import CONSOLE, local_address
 from podstead.web.response import Response
 from podstead.web.submissions import read_submission
+
+TWO_FACTOR_PATH: Final = f"{ACCOUNT_PATH}/two-factor"
 
 AGAIN: Final = {
     "delete": f"{ACCOUNT_PATH}/delete",
@@ -23,6 +25,7 @@ AGAIN: Final = {
     "certificates": f"{ACCOUNT_PATH}#certificates",
     "issuer": f"{ACCOUNT_PATH}#you",
     "console": CONSOLE,
+    "two-factor": TWO_FACTOR_PATH,
 }
 """The paths that signing in again leads to, by its purpose."""
 
@@ -81,12 +84,14 @@ class LoginPage:
         """Sign in. Raises RateLimited, BadRequest."""
         sent = await read_submission(browser_request.request)
         purpose, page = _purpose(browser_request), _next_page(browser_request)
+        path = page or (ACCOUNT_PATH if purpose is None else AGAIN[purpose])
         try:
-            signed_in = await self._sign_in.by_password(browser_request, sent)
+            signed_in = await self._sign_in.by_password(browser_request, sent, path=path)
+        except SecondFactorNeeded as needed:
+            return self._sign_in.second_step(browser_request, needed)
         except SignInFailed as error:
             back = _path(purpose, page)
             return self._sign_in.failed(browser_request, sent, error, path=back)
-        path = page or (ACCOUNT_PATH if purpose is None else AGAIN[purpose])
         return self._sign_in.succeeded(browser_request, signed_in, path=path)
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from podstead.idp.discovery import AUTHORIZATION_PATH, END_SESSION_PATH
 from podstead.web.idp.account_pages import LOGOUT_PATH, AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
+from podstead.web.idp.browser_sign_in import SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.idp.certificate_pages import CERTIFICATES_PATH, CertificatePages
 from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.issuer_pages import ISSUER_PATH, IssuerPages
-from podstead.web.idp.login_page import LoginPage
+from podstead.web.idp.login_page import TWO_FACTOR_PATH, LoginPage
 from podstead.web.idp.nostr_key_endpoints import (
     CHALLENGE_PATH,
     KEYS_PATH,
@@ -23,8 +24,10 @@ from podstead.web.idp.passkey_endpoints import PASSKEY_PATH, PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PASSKEYS_PATH, PasskeyPages
 from podstead.web.idp.pod_token_pages import POD_TOKENS_PATH, PodTokenPages
 from podstead.web.idp.profile_key_endpoints import PROFILE_KEYS_PATH, ProfileKeyEndpoints
+from podstead.web.idp.recovery_page import RECOVERY_PATH, RecoveryPage
 from podstead.web.idp.registration_pages import REGISTRATION_PATH, RegistrationPages
 from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.second_step_pages import SecondStepPages
 from podstead.web.idp.self_service import (
     CREDENTIALS_PATH,
     EVENTS_PATH,
@@ -33,6 +36,12 @@ from podstead.web.idp.self_service import (
     SelfService,
 )
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, Rule, SessionGuard
+from podstead.web.idp.two_factor_pages import (
+    CODES_PATH,
+    PASSKEY_FACTOR_PATH,
+    REMOVE_PATH,
+    TwoFactorPages,
+)
 from podstead.web.routes import Route
 
 
@@ -123,6 +132,25 @@ def page_routes(guard: SessionGuard, pages: Pages) -> tuple[Route, ...]:
             POST=own.end_credential,
             DELETE=own.end_credential,
         ),
+    )
+
+
+def second_factor_routes(
+    guard: SessionGuard,
+    second_step: SecondStepPages,
+    two_factor: TwoFactorPages,
+    recovery: RecoveryPage,
+) -> tuple[Route, ...]:
+    """The routes for what people need besides the password, and for a lost one."""
+    route = guard.route
+    return (
+        route(SECOND_FACTOR_PATH, GET=second_step.get, POST=second_step.post),
+        route(SET_UP_PATH, GET=second_step.set_up, POST=second_step.finish_set_up),
+        route(TWO_FACTOR_PATH, GET=two_factor.get, POST=two_factor.add_app),
+        route(REMOVE_PATH, POST=two_factor.remove_app),
+        route(CODES_PATH, POST=two_factor.renew_codes),
+        route(PASSKEY_FACTOR_PATH, POST=two_factor.require_passkey),
+        route(RECOVERY_PATH, GET=recovery.get, POST=recovery.post),
     )
 
 

@@ -8,6 +8,7 @@ from podstead.core.errors import NotFound
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
+from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
@@ -25,9 +26,17 @@ _KEY_SEGMENT: Final = 4
 class PasskeyPages:
     """Lists, renames and removes passkeys, for the forms of the account page and for programs."""
 
-    def __init__(self, *, passkeys: Passkeys, sessions: Sessions, cookies: Cookies) -> None:
+    def __init__(
+        self,
+        *,
+        passkeys: Passkeys,
+        sessions: Sessions,
+        two_factors: TwoFactors,
+        cookies: Cookies,
+    ) -> None:
         self._passkeys = passkeys
         self._sessions = sessions
+        self._two_factors = two_factors
         self._cookies = cookies
 
     async def list(self, browser_request: BrowserRequest) -> Response:
@@ -56,6 +65,7 @@ class PasskeyPages:
         owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("passkeys", browser_request.back))
         key = path_segment(browser_request, _KEY_SEGMENT)
+        await self._two_factors.check_passkey_removal(owner.account)
         method = await self._passkeys.remove(owner.owner, key, browser_request.source)
         return sign_in_method_removed(
             browser_request, self._cookies, method, flash_message="passkey-removed"

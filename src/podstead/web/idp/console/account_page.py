@@ -33,6 +33,7 @@ _MAX_QUOTA_MB: Final = 1_000_000_000
 
 add_notices(
     Tone.DONE,
+    second_factor_reset=N_("The second factor of %(subject)s has been reset."),
     account_disabled=N_("The account %(subject)s is disabled, and signed out everywhere."),
     account_enabled=N_("The account %(subject)s is enabled again."),
     account_signed_out=N_("%(subject)s is signed out everywhere."),
@@ -87,6 +88,17 @@ ACTIONS: Final = {
         N_("Create the link"),
         is_danger=False,
         done="",
+        allowed=_is_in_use,
+    ),
+    "reset-two-factor": Action(
+        N_("Reset the second factor of %(name)s?"),
+        N_(
+            "The authenticator app and the recovery codes are removed, and the account is signed "
+            "out in every browser. Its password alone signs in again, so make sure first who asks."
+        ),
+        N_("Reset"),
+        is_danger=True,
+        done="second-factor-reset",
         allowed=_is_in_use,
     ),
     "disable": Action(
@@ -226,6 +238,7 @@ class AccountPage:
             "enable": administration.enable,
             "sign-out": administration.sign_out_everywhere,
             "disable": administration.disable,
+            "reset-two-factor": administration.reset_second_factor,
             "promote": administration.promote,
             "demote": administration.demote,
             "delete": administration.delete,

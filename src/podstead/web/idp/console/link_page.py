@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from podstead.core.clock import Randomness
 from podstead.core.errors import NotFound, PodsteadError
 from podstead.idp import authentication_methods
 from podstead.idp.accounts import Accounts
@@ -19,6 +20,8 @@ from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.passwords import UnusablePassword, check_password
 from podstead.idp.records import Account, OneTimeLink
 from podstead.idp.sessions import Sessions
+from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.second_step import SecondStep
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
     NAME_PATTERN,
@@ -29,7 +32,7 @@ from podstead.pods.names import (
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import see_other
 from podstead.web.errors import status_of
-from podstead.web.idp.browser_sign_in import PASSWORD
+from podstead.web.idp.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.idp.console.access import segment
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.session_guard import ACCOUNT_PATH
@@ -51,6 +54,9 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
 """The field of the form at which an error is shown."""
 
 
+_SECRET_BYTES: Final = 32
+
+
 class LinkPage:
     """Shows and accepts the form that a link leads to."""
 
@@ -63,8 +69,14 @@ class LinkPage:
         cookies: Cookies,
         audit: Audit,
         renderer: PageRenderer,
+        two_factors: TwoFactors,
+        second_step: SecondStep,
+        randomness: Randomness,
         pods_url: str,
     ) -> None:
+        self._two_factors = two_factors
+        self._second_step = second_step
+        self._randomness = randomness
         self._accounts = accounts
         self._links = links
         self._sessions = sessions
@@ -79,8 +91,8 @@ class LinkPage:
         return self._form(page, await self._account(link), FormSubmission({}))
 
     async def post(self, page: PageRequest) -> Response:
-        """Choose a new password, or create the first operator's account, and sign in. Raises
-        LinkUsed, WrongFormToken."""
+        """Choose a new password, or create the first operator's account, and sign in, with the
+        second factor if the account has one. Raises LinkUsed, WrongFormToken."""
         sent = await page.form()
         link = await self._links.find(segment(page, 3))
         account = await self._account(link)
@@ -141,6 +153,20 @@ class LinkPage:
         kept = await self._accounts.read(account.account_id)
         if kept is None:
             raise NotFound("The account has been deleted meanwhile")
+        address = CONSOLE if kept.value.operator else ACCOUNT_PATH
+        found = await self._two_factors.of(account.account_id)
+        if not found.enough_for_password:
+            browser = self._cookies.browser(page.request)
+            secret = browser or self._randomness.token_hex(_SECRET_BYTES)
+            await self._second_step.begin(
+                kept.value,
+                browser=secret,
+                lasting=False,
+                path=address,
+                common_password=is_common(password),
+            )
+            path = SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
+            return see_other(path, self._cookies.set_browser(secret))
         begun = await self._sessions.begin(
             kept,
             factor=PASSWORD,
@@ -150,7 +176,6 @@ class LinkPage:
             common_password=is_common(password),
         )
         self._audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
-        address = CONSOLE if kept.value.operator else ACCOUNT_PATH
         return see_other(address, self._cookies.set_session(begun.secret, lasting=False))
 
     def _form(

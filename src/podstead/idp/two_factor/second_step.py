@@ -1,0 +1,156 @@
+"""The second step of a sign-in with a password: a code, within the limits for guessing.
+
+The first step leaves a record that belongs to one browser, and is valid for ten minutes and for a
+few wrong codes. Guesses are limited for each account and address as those of passwords are
+(:mod:`podstead.idp.attempts`), counted apart from them: whoever knows the password delays browsers
+that the account does not know, and never those of the owner.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.errors import AccessDenied
+from podstead.idp.accounts import Accounts, issue_time_s
+from podstead.idp.attempts import Attempts, attempt_at
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.known_browsers import KnownBrowsers
+from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
+from podstead.idp.security_events import noting
+from podstead.idp.source import RequestSource
+from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
+from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import Versioned, secret_key
+
+HALF_SIGN_IN_S: Final = 600
+MAX_FAILURES: Final = 5
+"""After how many wrong codes the password must be typed again."""
+
+
+class NoHalfSignIn(AccessDenied):
+    """This browser has not given a right password within the last minutes."""
+
+    def __init__(self) -> None:
+        super().__init__("Type your name and password first")
+
+
+class SecondStep:
+    """Begins and finishes the second step."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        accounts: Accounts,
+        two_factors: TwoFactors,
+        attempts: Attempts,
+        known_browsers: KnownBrowsers,
+        audit: Audit,
+    ) -> None:
+        self._records = records
+        self._accounts = accounts
+        self._two_factors = two_factors
+        self._attempts = attempts
+        self._known_browsers = known_browsers
+        self._audit = audit
+
+    async def begin(
+        self,
+        account: Account,
+        *,
+        browser: str,
+        lasting: bool,
+        path: str,
+        uid: str = "",
+        common_password: bool = False,
+        by_recovery: bool = False,
+    ) -> None:
+        """Record that the person at a browser has given the right password. Raises StorageError,
+        Overloaded."""
+        now_s = self._records.now_s()
+        half = HalfSignIn(
+            account_id=account.account_id,
+            verified_s=issue_time_s(account, now_s),
+            password_mark=_mark(account),
+            lasting=lasting,
+            path=path,
+            uid=uid,
+            common_password=common_password,
+            by_recovery=by_recovery,
+        )
+        expires_ms = (now_s + HALF_SIGN_IN_S) * 1000
+        put = HALF_SIGN_INS.put(
+            secret_key(browser), half, owner=account.account_id, expires_ms=expires_ms
+        )
+        await self._records.commit([put])
+
+    async def find(self, browser: str) -> tuple[Versioned[HalfSignIn], Versioned[Account]]:
+        """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn,
+        StorageError."""
+        kept = await self._records.read(HALF_SIGN_INS, secret_key(browser))
+        account = None if kept is None else await self._accounts.read(kept.value.account_id)
+        if (
+            kept is None
+            or account is None
+            or account.value.disabled
+            or kept.value.verified_s < account.value.valid_after_s
+            or not hmac.compare_digest(kept.value.password_mark, _mark(account.value))
+        ):
+            raise NoHalfSignIn
+        return kept, account
+
+    async def verify(
+        self, browser: str, typed: str, *, recovery: bool, marks: str, source: RequestSource
+    ) -> tuple[HalfSignIn, Versioned[Account]]:
+        """Finish the sign-in with a code of the app or a recovery code.
+
+        Raises NoHalfSignIn, WrongCode, RateLimited, Overloaded, StorageError.
+        """
+        kept, account = await self.find(browser)
+        account_id = account.value.account_id
+        device = self._known_browsers.device(marks, account.value)
+        attempt = attempt_at(
+            f"second factor of {account_id}",
+            account,
+            address=source.network,
+            device=None if device is None else f"second factor {device}",
+        )
+        await self._attempts.check(attempt)
+        try:
+            if not recovery:
+                await self._two_factors.use_code(account, typed)
+            elif kept.value.by_recovery:
+                raise WrongCode
+            else:
+                await self._two_factors.use_recovery_code(account, typed, source)
+        except WrongCode:
+            await self._attempts.failed(attempt)
+            await self._failed(kept, source)
+            raise
+        await self._attempts.succeeded(attempt)
+        await self.end(kept)
+        return kept.value, account
+
+    async def end(self, kept: Versioned[HalfSignIn]) -> None:
+        """The step is done. Raises Overloaded if another request was first, StorageError."""
+        await self._records.commit([HALF_SIGN_INS.drop(kept.key)], [kept.unchanged])
+
+    async def _failed(self, kept: Versioned[HalfSignIn], source: RequestSource) -> None:
+        account_id, failures = kept.value.account_id, kept.value.failures + 1
+        self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="second factor")
+        if failures < MAX_FAILURES:
+            changed = replace(kept.value, failures=failures)
+            await self._records.try_commit([HALF_SIGN_INS.replace(kept, changed)], [kept.unchanged])
+            return
+        event = AuditEvent.SECOND_FACTOR_FAILED
+        noted = await noting(self._records, account_id, event, source)
+        if await self._records.try_commit([HALF_SIGN_INS.drop(kept.key), *noted], [kept.unchanged]):
+            self._audit.note(event, account_id=account_id)
+
+
+def _mark(account: Account) -> str:
+    """A mark of the password, which changes with it."""
+    return secret_key(f"{account.account_id} {account.password_hash}")

@@ -1,0 +1,106 @@
+"""``/idp/recover``: a person who has lost the password chooses a new one with a recovery code.
+
+The response is the same for an unknown name, an account without codes, and a wrong code. A second
+factor is asked for afterwards as after any password, and another recovery code is none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import RequestRefused
+from podstead.idp.accounts import Accounts
+from podstead.idp.attempts import Attempts, attempt_at
+from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
+from podstead.idp.passwords import UnusablePassword, check_password
+from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.errors import status_of
+from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
+from podstead.web.idp.rendering import Renderer
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.response import Response
+from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
+
+RECOVERY_PATH: Final = "/idp/recover"
+
+
+class RecoveryPage:
+    """Shows and accepts the form."""
+
+    def __init__(
+        self,
+        *,
+        accounts: Accounts,
+        two_factors: TwoFactors,
+        attempts: Attempts,
+        sign_in: BrowserSignIn,
+        renderer: Renderer,
+    ) -> None:
+        self._accounts = accounts
+        self._two_factors = two_factors
+        self._attempts = attempts
+        self._sign_in = sign_in
+        self._renderer = renderer
+
+    async def get(self, _browser_request: BrowserRequest) -> Response:
+        """The form."""
+        return self._form(FormSubmission({}), None)
+
+    async def post(self, browser_request: BrowserRequest) -> Response:
+        """Use a code up, set the password, and sign in. Raises RateLimited, BadRequest."""
+        sent = await read_submission(browser_request.request)
+        try:
+            return await self._recover(browser_request, sent)
+        except SecondFactorNeeded as needed:
+            return self._sign_in.second_step(browser_request, needed)
+        except (UnusablePassword, PasswordsDiffer, WrongCode) as error:
+            if not browser_request.wants_page:
+                raise
+            return self._form(sent, error)
+
+    async def _recover(self, browser_request: BrowserRequest, sent: FormSubmission) -> Response:
+        password = check_password(sent.text("password"))
+        if sent.text("confirm") != password:
+            raise PasswordsDiffer
+        login, source = sent.text("username"), browser_request.source
+        found = None
+        if len(login) <= MAX_EMAIL_CHARACTERS:
+            found = await self._accounts.find(login)
+        attempt = attempt_at(f"recovery of {name_key(login)}", found, address=source.network)
+        await self._attempts.check(attempt)
+        try:
+            if found is None or found.value.disabled:
+                raise WrongCode
+            await self._two_factors.use_recovery_code(found, sent.text("code"), source)
+        except WrongCode:
+            await self._attempts.failed(attempt)
+            raise
+        await self._attempts.succeeded(attempt)
+        await self._accounts.set_password(found.value.account_id, password, source=source)
+        account = await self._accounts.read(found.value.account_id)
+        if account is None:
+            raise WrongCode
+        await self._sign_in.check_second_factor(
+            account,
+            browser=browser_request.browser,
+            path=ACCOUNT_PATH,
+            password=password,
+            by_recovery=True,
+        )
+        signed_in = await self._sign_in.begin(
+            browser_request, account, lasting=False, password=password
+        )
+        if browser_request.wants_page:
+            return see_other(ACCOUNT_PATH, *signed_in.cookies)
+        return json_response(200, {"location": ACCOUNT_PATH}, *signed_in.cookies)
+
+    def _form(self, sent: FormSubmission, error: RequestRefused | None) -> Response:
+        return self._renderer.page(
+            "recover.html",
+            status=200 if error is None else status_of(error)[0],
+            username=sent.text("username"),
+            wrong=isinstance(error, WrongCode),
+            unusable=isinstance(error, UnusablePassword),
+            differ=isinstance(error, PasswordsDiffer),
+        )

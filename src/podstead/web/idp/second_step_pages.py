@@ -1,0 +1,190 @@
+"""``/idp/second-factor``: the second step of a sign-in with a password.
+
+``/idp/second-factor/set-up`` is for people of whom the operator demands a second factor and who
+have none yet. Both pages belong to the browser in which the password was typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podstead.core.errors import NotAuthenticated
+from podstead.idp import authentication_methods
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.records import Account, HalfSignIn
+from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
+from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
+from podstead.storage.registry import Versioned
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.idp.browser_sign_in import (
+    SECOND_FACTOR_PATH,
+    SET_UP_PATH,
+    BrowserSignIn,
+    SignedInHere,
+)
+from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.idp.rendering import Renderer
+from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
+from podstead.web.response import Response
+from podstead.web.submissions import read_submission
+
+
+class SecondStepPages:
+    """Shows the forms, and finishes sign-ins."""
+
+    def __init__(
+        self,
+        *,
+        second_step: SecondStep,
+        two_factors: TwoFactors,
+        authorizations: Authorizations,
+        sign_in: BrowserSignIn,
+        cookies: Cookies,
+        renderer: Renderer,
+        passkeys: bool,
+        base_url: str,
+    ) -> None:
+        self._second_step = second_step
+        self._two_factors = two_factors
+        self._authorizations = authorizations
+        self._sign_in = sign_in
+        self._cookies = cookies
+        self._renderer = renderer
+        self._passkeys = passkeys
+        self._base_url = base_url
+
+    async def get(self, browser_request: BrowserRequest) -> Response:
+        """The form for a code. Without the password before, the browser is led to the sign-in."""
+        try:
+            half, account = await self._second_step.find(browser_request.browser)
+        except NoHalfSignIn:
+            return self._from_the_start(browser_request, "sign-in-first")
+        found = await self._two_factors.of(account.value.account_id)
+        if found.missing:
+            return see_other(SET_UP_PATH)
+        flash = browser_request.flash_message
+        return self._renderer.page(
+            "second_factor.html",
+            form_targets=await self._form_targets(browser_request, half.value),
+            wrong=flash is not None and flash.name == "wrong-code",
+            account=account.value,
+            has_app=found.record.totp_secret is not None,
+            has_recovery_codes=bool(found.record.recovery_hashes) and not half.value.by_recovery,
+            passkeys=self._passkeys and found.has_passkeys,
+            uid=half.value.uid,
+            afterwards="" if half.value.uid else half.value.path,
+        )
+
+    async def post(self, browser_request: BrowserRequest) -> Response:
+        """Accept a code. Raises RateLimited, WrongCode for programs, NoHalfSignIn."""
+        sent = await read_submission(browser_request.request)
+        recovery = sent.text("recovery")
+        try:
+            half, account = await self._second_step.verify(
+                browser_request.browser,
+                recovery or sent.text("code"),
+                recovery=bool(recovery),
+                marks=self._cookies.marks(browser_request.request),
+                source=browser_request.source,
+            )
+        except WrongCode as error:
+            return await self._wrong(browser_request, error)
+        except NoHalfSignIn:
+            if not browser_request.wants_page:
+                raise
+            return self._from_the_start(browser_request, "sign-in-first")
+        signed_in = await self._begin(browser_request, half, account)
+        return self._sign_in.succeeded(browser_request, signed_in, path=half.path)
+
+    async def set_up(self, browser_request: BrowserRequest) -> Response:
+        """The page on which a person adds an authenticator app during the sign-in."""
+        try:
+            _half, account = await self._second_step.find(browser_request.browser)
+        except NoHalfSignIn:
+            return self._from_the_start(browser_request, "sign-in-first")
+        if not (await self._two_factors.of(account.value.account_id)).missing:
+            return see_other(SECOND_FACTOR_PATH)
+        return self._set_up_page(account.value, self._two_factors.new_secret())
+
+    async def finish_set_up(self, browser_request: BrowserRequest) -> Response:
+        """Store the app, and finish the sign-in. Raises NoHalfSignIn, NotAuthenticated."""
+        sent = await read_submission(browser_request.request)
+        half, account = await self._second_step.find(browser_request.browser)
+        if not (await self._two_factors.of(account.value.account_id)).missing:
+            raise NotAuthenticated("The account has a second factor already: sign in again")
+        secret = sent.text("secret")
+        try:
+            codes = await self._two_factors.add_app(
+                account, secret, sent.text("code"), browser_request.source, replacing=False
+            )
+        except WrongCode:
+            return self._set_up_page(account.value, secret, wrong=True)
+        await self._second_step.end(half)
+        signed_in = await self._begin(browser_request, half.value, account)
+        return self._codes_page(codes, half.value.path, signed_in)
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _begin(
+        self, browser_request: BrowserRequest, half: HalfSignIn, account: Versioned[Account]
+    ) -> SignedInHere:
+        signed_in = await self._sign_in.begin(
+            browser_request,
+            account,
+            lasting=half.lasting,
+            amr=authentication_methods.PASSWORD_AND_CODE,
+            common_password=half.common_password,
+        )
+        if half.uid:
+            pending = await self._authorizations.pending(half.uid, browser=browser_request.browser)
+            await self._authorizations.signed_in(pending, signed_in.session)
+        return signed_in
+
+    async def _wrong(self, browser_request: BrowserRequest, error: WrongCode) -> Response:
+        try:
+            await self._second_step.find(browser_request.browser)
+        except NoHalfSignIn:
+            path, name = LOGIN_PATH, "too-many-codes"
+        else:
+            path, name = SECOND_FACTOR_PATH, "wrong-code"
+        if browser_request.wants_page:
+            return see_other(path, self._cookies.set_flash_message(FlashMessage(name)))
+        body = {
+            "error": "invalid_grant",
+            "error_description": str(error),
+            "location": self._base_url + path,
+        }
+        return json_response(401, body)
+
+    async def _form_targets(
+        self, browser_request: BrowserRequest, half: HalfSignIn
+    ) -> Sequence[str]:
+        """Where the browser may be led after the form: to the application of the interaction."""
+        if not half.uid:
+            return ()
+        pending = await self._authorizations.pending(half.uid, browser=browser_request.browser)
+        return (pending.interaction.request.redirect_uri,)
+
+    def _from_the_start(self, browser_request: BrowserRequest, name: str) -> Response:
+        if browser_request.open_session is not None:
+            return see_other(LOGIN_PATH)
+        return see_other(LOGIN_PATH, self._cookies.set_flash_message(FlashMessage(name)))
+
+    def _set_up_page(self, account: Account, secret: str, *, wrong: bool = False) -> Response:
+        return self._renderer.page(
+            "set_up_second_factor.html",
+            status=400 if wrong else 200,
+            account=account,
+            secret=secret,
+            picture=self._two_factors.picture(
+                secret, account, server_name=self._renderer.server_name
+            ),
+            wrong=wrong,
+        )
+
+    def _codes_page(self, codes: Sequence[str], path: str, signed_in: SignedInHere) -> Response:
+        if not codes:
+            return see_other(path, *signed_in.cookies)
+        return self._renderer.page(
+            "recovery_codes.html", codes=codes, afterwards=path, headers=signed_in.cookies
+        )
