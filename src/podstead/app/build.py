@@ -201,6 +201,8 @@ def build_application(
         | served_hosts(base_url, port=settings.port, aliases=settings.host_aliases)
         | served_hosts(settings.sockets_base_url, port=settings.sockets_port or settings.port),
         trusted_proxies=settings.trusted_proxies,
+        former_hosts=frozenset[str]().union(*map(hosts_of, settings.former_base_urls)),
+        base_url=base_url,
     )
     provider_routes: tuple[Route, ...] = ()
     linked = None

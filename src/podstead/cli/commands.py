@@ -16,6 +16,7 @@ from podstead.cli.compact import compact_data
 from podstead.cli.importing import import_
 from podstead.cli.invite import invite
 from podstead.cli.keys import keys
+from podstead.cli.move_base import move_base
 from podstead.cli.pod import pod
 from podstead.cli.service import service
 from podstead.cli.start import start
@@ -55,6 +56,7 @@ main.add_command(token)
 main.add_command(account)
 main.add_command(pod)
 main.add_command(invite)
+main.add_command(move_base)
 main.add_command(keys)
 main.add_command(cert)
 main.add_command(backup)

@@ -33,6 +33,37 @@ _ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CO
 NAME_IN_USE: Final = Conflict("Another account has this name")
 
 
+_NAMING_THE_SERVER: Final[Sequence[RecordKind[Any]]] = (
+    SESSIONS, GRANTS, REFRESH_TOKENS, CODES,
+)  # fmt: skip
+_BATCH: Final = 500
+
+
+async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> int:
+    """Give all accounts and client credentials their new WebIDs, and end what was issued under the
+    former URL of the server; the number of accounts. May be repeated. Raises Overloaded,
+    StorageError."""
+    for kind in _NAMING_THE_SERVER:
+        while page := await kind.page(records.store, now_ms=records.now_ms(), limit=_BATCH):
+            await records.commit([kind.drop(each.key) for each in page])
+    count = 0
+    of_web_ids: Sequence[RecordKind[Any]] = (ACCOUNTS, CREDENTIALS)
+    for each_kind in of_web_ids:
+        after = ""
+        while page := await each_kind.page(
+            records.store, after=after, now_ms=records.now_ms(), limit=_BATCH
+        ):
+            await records.commit(
+                each_kind.replace(
+                    each, msgspec.structs.replace(each.value, web_id=renamed(each.value.web_id))
+                )
+                for each in page
+            )
+            count += len(page) if each_kind is ACCOUNTS else 0
+            after = page[-1].key
+    return count
+
+
 async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[PodRecord], Joined]:
     """The records that rename the account of a pod, from the pod as it will be. Nothing if it has
     no account. Raises StorageError."""

@@ -340,7 +340,7 @@ class _PendingWrite:
         return own.get(folded(root.strip("/")), default) if own else default
 
     def _check_record(self, record: Record) -> None:
-        if isinstance(record, PodRecord) and folded(record.name) in self.state.taken_pods:
+        if isinstance(record, PodRecord) and folded(record.name) in self._pods_that_stay():
             raise _Refused(VersionConflict(NoPod(record.name)))
         if isinstance(record, DropPod) and folded(record.name) not in self.state.taken_pods:
             raise InvalidWrite(f"{record.name}: there is no such pod")
@@ -383,6 +383,10 @@ class _PendingWrite:
                 yield DeletedAclRow(
                     write.version, path, old.version, old.content_type, content, write.at_ms
                 )
+
+    def _pods_that_stay(self) -> set[str]:
+        dropped = {folded(each.name) for each in self.write.records if isinstance(each, DropPod)}
+        return self.state.taken_pods - dropped
 
     def _apply_record(self, record: Record) -> None:
         if isinstance(record, PodRecord):

@@ -45,7 +45,7 @@ from podstead.web import websocket
 from podstead.web.access_log import AccessLog, SentBytes
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
-from podstead.web.authority import Authorities
+from podstead.web.authority import Authorities, FormerHost
 from podstead.web.body import BodyPace, Incoming
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates
@@ -54,7 +54,7 @@ from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
-from podstead.web.request import Request, read_request
+from podstead.web.request import Request, path_of, read_request
 from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import FIELD, RequestIds
 from podstead.web.resource_responses import options_response, updates_via
@@ -68,6 +68,7 @@ from podstead.web.websocket import SocketClosed, WebSocket
 logger = logging.getLogger("podstead.web")
 
 _KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE", "COPY", "MOVE")
+_REDIRECTED = frozenset({"GET", "HEAD"})
 _REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
 _ON_EVERY_RESPONSE: Headers = [
     (b"x-content-type-options", b"nosniff"),
@@ -322,6 +323,8 @@ class Application:
 
     def _answer_to(self, error: Exception, scope: Scope, *, to_git: bool = False) -> Response:
         """The response to a request that failed. Errors of the server are logged."""
+        if isinstance(error, FormerHost) and scope["method"] in _REDIRECTED:
+            return _moved(error.base_url, scope)
         trouble = not isinstance(error, PodsteadError) or isinstance(error, ServerTrouble)
         if trouble and is_full(error):
             self._log_full_disk()
@@ -475,6 +478,14 @@ def _options_of_server() -> Response:
 
 def _allowing(methods: Iterable[str], fields: Iterable[HeaderField] = ()) -> Response:
     return empty_response(204, [(b"allow", ", ".join(methods).encode("ascii")), *fields])
+
+
+def _moved(base_url: str, scope: Scope) -> Response:
+    """The redirect from a former base URL to the same path (RFC 9110 section 15.4.2)."""
+    query, target = scope["query_string"], scope["raw_path"]
+    path = path_of(target) if target.startswith(b"/") else b"/"
+    location = base_url.encode("ascii") + path
+    return empty_response(301, [(b"location", location + b"?" + query if query else location)])
 
 
 def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:

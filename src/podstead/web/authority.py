@@ -18,16 +18,29 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
+class FormerHost(Misdirected):
+    """The host is that of a former base URL; ``base_url`` is the present one."""
+
+    def __init__(self, base_url: str) -> None:
+        super().__init__(f"This server is at {base_url} now")
+        self.base_url = base_url
+
+
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """The Host values of this server, and the peers that may forward requests of others."""
+    """The Host values of this server, and the peers that may forward requests of others.
+
+    ``former_hosts`` are those of former base URLs, in place of which there is ``base_url``.
+    """
 
     hosts: frozenset[str]
     trusted_proxies: tuple[Network, ...] = ()
+    former_hosts: frozenset[str] = frozenset()
+    base_url: str = ""
 
     def check_host(self, fields: HeaderFields, *, peer: str) -> str:
-        """The requested host, in lower case. Raises BadRequest without one, Misdirected for one
-        that is not of this server."""
+        """The requested host, in lower case. Raises BadRequest without one, FormerHost for one that
+        was of this server, Misdirected for one that is not."""
         host = fields.get(b"host")
         if self.trusts(peer):
             host = _last_value(fields.get(b"x-forwarded-host")) or host
@@ -35,6 +48,8 @@ class Authorities:
             raise BadRequest("The Host header is missing")
         if host in self.hosts or (host := host.lower()) in self.hosts:
             return host
+        if host in self.former_hosts:
+            raise FormerHost(self.base_url)
         raise Misdirected(
             "This server does not serve the host in the Host header. Use its base URL, or ask its "
             "operator to add the host with --host-alias"

@@ -76,7 +76,7 @@ async def read_request(
         certificate = certificates.of(scope, fields, peer=peer, host=host)
     return Request(
         method=method,
-        path=parse_path(b"/" if _is_of_server(method, raw_path) else _path_of(raw_path)),
+        path=parse_path(b"/" if _is_of_server(method, raw_path) else path_of(raw_path)),
         fields=fields,
         body=body,
         client_address=authorities.client_address(fields, peer=peer),
@@ -92,8 +92,9 @@ def _is_of_server(method: str, raw_path: bytes) -> bool:
     return method == "OPTIONS" and raw_path == b"*"
 
 
-def _path_of(raw_path: bytes) -> bytes:
-    """The path of a target in another form (RFC 9112 section 3.2), without query and fragment."""
+def path_of(raw_path: bytes) -> bytes:
+    """The path of a target in any form (RFC 9112 section 3.2), without query and fragment. Raises
+    BadRequest."""
     if raw_path.startswith(b"/"):
         return raw_path.partition(b"?")[0].partition(b"#")[0]
     _, separator, rest = raw_path.partition(b"://")

@@ -18,6 +18,8 @@ from podstead.storage.sqlite import SqliteFacts, check_not_newer, convert_to_shr
 
 BASE_URL_FACT = "base-url"
 _ISSUER = "issuer"
+_FORMER_BASE_URLS = "former-base-urls"
+_MOVING_TO = "moving-to-base-url"
 _PROFILE_KEYS = "profile-keys"
 PROFILE_KEY_RULES = "1"
 """The version of the rules that find keys in profiles (:mod:`podstead.rdf.nostr_keys`); if it
@@ -78,6 +80,38 @@ def remembered_base_url(layout: RootLayout) -> str | None:
     return SqliteFacts(layout.database).read_fact(BASE_URL_FACT)
 
 
+def former_base_urls(layout: RootLayout) -> tuple[str, ...]:
+    """What the base URL was before it was changed, the newest first. Raises StorageError."""
+    kept = SqliteFacts(layout.database).read_fact(_FORMER_BASE_URLS)
+    return tuple(kept.split()) if kept else ()
+
+
+def unfinished_move(layout: RootLayout) -> str | None:
+    """The base URL to which a data root is being moved, if that was interrupted. Raises
+    StorageError."""
+    return SqliteFacts(layout.database).read_fact(_MOVING_TO) or None
+
+
+def begin_move(layout: RootLayout, base_url: str) -> None:
+    """Note that a data root is being moved: it cannot be served until that is finished. Raises
+    StorageError."""
+    SqliteFacts(layout.database).write_fact(_MOVING_TO, base_url)
+
+
+def finish_move(layout: RootLayout, base_url: str) -> None:
+    """Note that a data root has another base URL. Each step may be repeated. Raises
+    StorageError."""
+    facts = SqliteFacts(layout.database)
+    before = facts.read_fact(BASE_URL_FACT)
+    former = [before, *former_base_urls(layout)]
+    kept = dict.fromkeys(url for url in former if url and url != base_url)
+    facts.write_fact(_FORMER_BASE_URLS, " ".join(kept))
+    if before is not None and facts.read_fact(_ISSUER) == before:
+        facts.write_fact(_ISSUER, base_url)
+    facts.write_fact(BASE_URL_FACT, base_url)
+    facts.write_fact(_MOVING_TO, "")
+
+
 def remembered_issuer(layout: RootLayout) -> str | None:
     """The issuer that the accounts of a data root belong to; ``None`` before the first start.
     Raises StorageError."""
@@ -124,12 +158,17 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
 
 
 def _check_base_url(layout: RootLayout, base_url: str) -> None:
+    if unfinished := unfinished_move(layout):
+        raise RootUnusable(
+            f"The data root {layout.root} is being moved to {unfinished}, and that was "
+            f"interrupted. Finish it with 'podstead move-base {unfinished}'."
+        )
     remembered = remembered_base_url(layout)
     if remembered not in {None, base_url}:
         raise RootUnusable(
             f"The data root {layout.root} belongs to {remembered}: the URL of everything in it "
-            f"begins with that. Start with --base-url {remembered}, or choose another --root for "
-            f"{base_url}."
+            f"begins with that. Start with --base-url {remembered}, choose another --root for "
+            f"{base_url}, or move everything there with 'podstead move-base {base_url}'."
         )
 
 

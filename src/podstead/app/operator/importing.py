@@ -61,11 +61,17 @@ class OpenedPods:
 
 
 @asynccontextmanager
-async def opened_pods(settings: Settings) -> AsyncIterator[OpenedPods]:
-    """Open an existing data root. Raises RootUnusable, StorageError."""
+async def opened_pods(
+    settings: Settings, *, moving_to: str | None = None
+) -> AsyncIterator[OpenedPods]:
+    """Open an existing data root, as if it were at the URL that it is ``moving_to``. Raises
+    RootUnusable, StorageError."""
     async with opened_store(settings) as store:
         layout = RootLayout(settings.root)
         base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
+        if moving_to is not None:
+            issuer = moving_to if issuer == base_url else issuer
+            base_url = moving_to
         if base_url is None or issuer is None:
             raise RootUnusable(
                 f"The data root {settings.root} has no base URL yet. Start the server once first."

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
-from podstead.app.adapters.root import check_succession, prepared_root
+from podstead.app.adapters.root import check_succession, former_base_urls, prepared_root
 from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.cores import usable_cores
@@ -25,6 +25,7 @@ from podstead.app.process.renewal import prepare_keys
 from podstead.app.process.serve import serve
 from podstead.app.process.worker import Factory
 from podstead.config import Settings
+from podstead.storage.layout import RootLayout
 
 
 def run_server(
@@ -64,6 +65,8 @@ def run_server(
         address = None if admin is None else admin.address
         settings = dataclasses.replace(settings, admin_listen=address)
         held.enter_context(prepared_root(settings))
+        former = former_base_urls(RootLayout(settings.root))
+        settings = dataclasses.replace(settings, former_base_urls=former)
         preload(settings)
         return serve(
             settings,

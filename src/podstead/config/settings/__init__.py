@@ -37,6 +37,9 @@ class Settings(
     terms_text: str = field(default="", compare=False, repr=False)
     """The content of the file that ``terms`` names."""
 
+    former_base_urls: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What the data root says: URLs that were the base URL before ``podstead move-base``."""
+
     @property
     def uses_tls(self) -> bool:
         """Whether this server speaks HTTPS itself."""

@@ -1,0 +1,129 @@
+"""How does a data root get another base URL?
+
+The server must not run meanwhile. A fact in the data root says where it is being moved until that
+is finished, and no server starts with it before, so an interruption leaves nothing half-moved that
+is served. Every step may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import msgspec
+
+from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.root import (
+    begin_move,
+    finish_move,
+    remembered_base_url,
+    remembered_issuer,
+    unfinished_move,
+)
+from podstead.app.operator.importing import opened_pods
+from podstead.config import Settings
+from podstead.core.errors import Conflict, RootUnusable
+from podstead.idp.account_renaming import move_accounts
+from podstead.idp.audit import AuditEvent
+from podstead.idp.records import ACCOUNTS
+from podstead.resources.base_moving import BaseMove, MovedDocuments
+from podstead.resources.renaming import NameMapping
+from podstead.storage.layout import RootLayout
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import DropPod
+from podstead.storage.root import lock_root
+from podstead.storage.tokens import revocations
+
+_PODS_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """What was moved, or would be. ``issuer`` is that of the identity provider afterwards."""
+
+    old: str
+    new: str
+    issuer: str
+    pods: int
+    accounts: int
+    revoked_tokens: int
+    moved: MovedDocuments
+
+
+async def move_base(
+    settings: Settings,
+    new: str,
+    *,
+    every_document: bool,
+    dry_run: bool,
+    progress: Callable[[int], None],
+) -> MoveReport:
+    """Move a data root to the base URL ``new``, which is valid.
+
+    Raises Conflict if another move was not finished, RootInUse, RootUnusable, StorageError.
+    """
+    layout = RootLayout(settings.root)
+    old, issuer = remembered_base_url(layout), remembered_issuer(layout)
+    if old is None or issuer is None:
+        raise RootUnusable(f"The data root {settings.root} has no base URL yet.")
+    unfinished = unfinished_move(layout)
+    if unfinished not in (None, new):
+        raise Conflict(f"The move to {unfinished} was interrupted. Finish that one first.")
+    if old == new and unfinished is None:
+        raise Conflict(f"The base URL is {new} already.")
+    with nullcontext() if dry_run else lock_root(settings.root):
+        if not dry_run:
+            begin_move(layout, new)
+        async with (
+            opened_pods(settings, moving_to=new) as pods,
+            operator_audit(pods.records) as audit,
+        ):
+            move = BaseMove(
+                records=pods.records,
+                documents=pods.documents,
+                write_hooks=pods.write_hooks,
+                old=old,
+                new=new,
+            )
+            count, revoked, accounts = await _move_records(
+                pods.records, move.names, dry_run=dry_run
+            )
+            moved = await move.rewrite(
+                every_document=every_document, dry_run=dry_run, progress=progress
+            )
+            if not dry_run:
+                audit.note(AuditEvent.BASE_URL_CHANGED, old=old, new=new)
+        if not dry_run:
+            finish_move(layout, new)
+    return MoveReport(
+        old=old,
+        new=new,
+        issuer=new if issuer == old else issuer,
+        pods=count,
+        accounts=accounts,
+        revoked_tokens=revoked,
+        moved=moved,
+    )
+
+
+async def _move_records(
+    records: RecordStore, names: NameMapping, *, dry_run: bool
+) -> tuple[int, int, int]:
+    """Pods, revoked tokens and accounts. Before the documents, because the records that follow from
+    a profile depend on who owns the pod."""
+    pods = await records.store.list_pods()
+    tokens = [each for each in await records.store.list_tokens() if each.revoked_s is None]
+    if dry_run:
+        return len(pods), len(tokens), await _count_accounts(records)
+    for start in range(0, len(pods), _PODS_AT_ONCE):
+        some = pods[start : start + _PODS_AT_ONCE]
+        moved = [msgspec.structs.replace(pod, owner=names.renamed(pod.owner)) for pod in some]
+        await records.commit([*(DropPod(pod.name) for pod in some), *moved])
+    # They name the former WebIDs and are signed, so they cannot be rewritten.
+    await records.commit(revocations(tokens, now_s=records.now_s()))
+    return len(pods), len(tokens), await move_accounts(records, names.renamed)
+
+
+async def _count_accounts(records: RecordStore) -> int:
+    return await ACCOUNTS.count(records.store, at_most=10**9)

@@ -1,0 +1,78 @@
+"""``podstead move-base``: everything gets another base URL."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+
+from podstead.cli.options import root_options, settings_from
+from podstead.cli.progress import ProgressLine
+from podstead.cli.tables import print_json
+from podstead.config import value_types
+
+
+@click.command("move-base", short_help="Change the base URL of everything stored.")
+@click.argument("new", metavar="URL")
+@click.option(
+    "--rewrite-documents",
+    is_flag=True,
+    help="Rewrite URLs in all RDF documents, not only in access rules and profiles.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@root_options
+def move_base(
+    new: str,
+    *,
+    rewrite_documents: bool,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - one for each setting
+) -> None:
+    """Move the data root to another base URL, such as https://pods.example. Stop the server first,
+    and start it with the new --base-url afterwards.
+
+    Changes the URLs of pods, WebIDs, accounts, access rules and profiles; with --rewrite-documents
+    also those in documents. Tokens are revoked, people sign in again, and passkeys work only if the
+    host stays the same. Where the former host still leads to this server, requests to it are
+    redirected. Run an interrupted move again to finish it.
+    """
+    from podstead.app.operator.moving_base import move_base as move
+
+    try:
+        url = value_types.BASE_URL.parse(new)
+    except ValueError as error:
+        raise click.BadParameter(value_types.BASE_URL.expected, param_hint="URL") from error
+    line = ProgressLine()
+
+    def show(done: int) -> None:
+        line("Rewriting", done)
+
+    try:
+        report = asyncio.run(
+            move(
+                settings_from(options),
+                url,
+                every_document=rewrite_documents,
+                dry_run=dry_run,
+                progress=show,
+            )
+        )
+    finally:
+        line.end()
+    if as_json:
+        print_json(report)
+        return
+    moved = report.moved
+    for path in moved.unreadable:
+        click.echo(f"Names could not be rewritten: {path}", err=True)
+    click.echo(
+        f"{'Would move' if dry_run else 'Moved'} {report.pods:,} pods and {report.accounts:,} "
+        f"accounts from {report.old} to {report.new}. Rewritten: {moved.access_rules:,} ACLs, "
+        f"{moved.profiles:,} profiles, {moved.documents:,} other documents. Revoked: "
+        f"{report.revoked_tokens:,} tokens."
+    )
+    if not dry_run:
+        click.echo(f"Start the server with --base-url {report.new}.")

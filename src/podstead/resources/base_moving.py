@@ -1,0 +1,163 @@
+"""What must be rewritten when the base URL changes?
+
+Always what decides who may do what: access rules, and the profiles of pods, which name the identity
+provider of their owners. Other documents only on request; their relative names mean the new URLs
+anyway.
+
+Each write is whole and may be repeated: what has been rewritten already stays as it is, so an
+interrupted run is simply started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import BadRequest, Overloaded
+from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.renaming import NameMapping, renamed_document
+from podstead.resources.write_hooks import WriteHook
+from podstead.storage.document_reader import Superseded
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import (
+    AtVersion,
+    Change,
+    ChangeType,
+    Committed,
+    Metadata,
+    Precondition,
+    Put,
+    Record,
+    ResourceKind,
+    Write,
+)
+
+_RESOURCES_AT_ONCE: Final = 200
+
+
+class MovedDocuments(msgspec.Struct):
+    """What was rewritten, or would be. The ``unreadable`` documents kept their names."""
+
+    read: int = 0
+    access_rules: int = 0
+    profiles: int = 0
+    documents: int = 0
+    unreadable: list[ResourcePath] = msgspec.field(default_factory=list)
+
+
+class BaseMove:
+    """Rewrites names under one base URL into names under another."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        documents: Documents,
+        write_hooks: Sequence[WriteHook],
+        old: str,
+        new: str,
+    ) -> None:
+        """``documents`` and ``write_hooks`` are those of the new base URL."""
+        self._records = records
+        self._documents = documents
+        self._write_hooks = tuple(write_hooks)
+        self._old = old
+        self.names = NameMapping(beginnings=((f"{old}/", f"{new}/"),), exactly=((old, new),))
+
+    async def rewrite(
+        self, *, every_document: bool, dry_run: bool, progress: Callable[[int], None]
+    ) -> MovedDocuments:
+        """Rewrite everything. Nobody else may write meanwhile. Raises Overloaded, StorageError."""
+        moved = MovedDocuments()
+        after: ResourcePath | None = None
+        while True:
+            found = await self._records.store.read_tree(ROOT, after=after, limit=_RESOURCES_AT_ONCE)
+            page = sorted((each for each in found.values() if each), key=lambda each: each.path)
+            await self._rewrite_page(page, moved, every_document=every_document, dry_run=dry_run)
+            moved.read += len(page)
+            progress(moved.read)
+            if len(page) < _RESOURCES_AT_ONCE:
+                return moved
+            after = page[-1].path
+
+    async def _rewrite_page(
+        self,
+        page: Sequence[Metadata],
+        moved: MovedDocuments,
+        *,
+        every_document: bool,
+        dry_run: bool,
+    ) -> None:
+        puts: list[Put] = []
+        records: list[Record] = []
+        preconditions: list[Precondition] = []
+        for each in page:
+            decisive = each.kind in (ResourceKind.ACL, ResourceKind.STORAGE)
+            if not (decisive or every_document) or not is_rdf(each.content_type):
+                continue
+            put = await self._rewritten(each, moved, records, preconditions, dry_run=dry_run)
+            if put is not None:
+                puts.append(put)
+                preconditions.append(AtVersion(each.path, each.version))
+        if dry_run or not (puts or records):
+            return
+        write = Write(
+            version=self._records.new_version(),
+            at_ms=self._records.now_ms(),
+            preconditions=tuple(dict.fromkeys(preconditions)),
+            puts=tuple(puts),
+            records=tuple(records),
+            changes=tuple(Change(put.path, ChangeType.UPDATE) for put in puts),
+        )
+        if not isinstance(await self._records.store.commit(write), Committed):
+            raise Overloaded("Something else is writing to the data root; stop it and run it again")
+
+    async def _rewritten(
+        self,
+        each: Metadata,
+        moved: MovedDocuments,
+        records: list[Record],
+        preconditions: list[Precondition],
+        *,
+        dry_run: bool,
+    ) -> Put | None:
+        """The put of a document whose names change; adds the records that follow from it."""
+        try:
+            content = await self._documents.read_bytes(each)
+            renamed = await renamed_document(
+                self._documents,
+                content,
+                each.content_type,
+                self.names,
+                from_url=self._old + each.path,
+                path=each.path,
+            )
+        except BadRequest:
+            moved.unreadable.append(each.path)
+            return None
+        except Superseded as error:
+            raise Overloaded("Something else is writing to the data root; stop it") from error
+        if not dry_run:
+            for hook in self._write_hooks:  # relative names mean something else, too
+                if hook.applies_to(each.path):
+                    changes = await hook.of(each.path, renamed.dataset)
+                    records += changes.records
+                    preconditions += changes.preconditions
+        if renamed.content is content:
+            return None
+        if each.kind is ResourceKind.ACL:
+            moved.access_rules += 1
+        elif each.kind is ResourceKind.STORAGE:
+            moved.profiles += 1
+        else:
+            moved.documents += 1
+        if dry_run:
+            return None
+        body = await self._records.store.stage_body(renamed.content)
+        return Put(
+            each.path, each.kind, each.content_type, body, creates=False,
+            created_ms=each.created_ms, modified_ms=each.modified_ms,
+        )  # fmt: skip
