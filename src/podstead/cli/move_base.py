@@ -39,7 +39,7 @@ def move_base(
     host stays the same. Where the former host still leads to this server, requests to it are
     redirected. Run an interrupted move again to finish it.
     """
-    from podstead.app.operator.moving_base import move_base as move
+    from podstead.app.operator.moving_base import move_data_root
 
     try:
         url = value_types.BASE_URL.parse(new)
@@ -52,7 +52,7 @@ def move_base(
 
     try:
         report = asyncio.run(
-            move(
+            move_data_root(
                 settings_from(options),
                 url,
                 every_document=rewrite_documents,

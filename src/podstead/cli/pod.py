@@ -221,7 +221,7 @@ def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # 
 
 
 @pod.command("import", short_help="Create a pod from an archive.")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--as", "name", metavar="NAME", help="Give the pod another name than it had.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @_json

@@ -16,7 +16,7 @@ from podstead.app.adapters.root import (
     remembered_issuer,
     unfinished_move,
 )
-from podstead.app.operator.moving_base import MoveReport, move_base
+from podstead.app.operator.moving_base import BaseMoveReport, move_data_root
 from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootInUse
@@ -56,8 +56,8 @@ async def fill(server: Server) -> None:
 
 async def moved(
     settings: Settings, *, every_document: bool = False, dry_run: bool = False
-) -> MoveReport:
-    return await move_base(
+) -> BaseMoveReport:
+    return await move_data_root(
         settings, NEW, every_document=every_document, dry_run=dry_run, progress=lambda _: None
     )
 
@@ -151,7 +151,7 @@ async def test_an_interrupted_move_is_finished_by_the_next(
     layout = RootLayout(filled.root)
     assert unfinished_move(layout) == NEW
     with pytest.raises(Conflict, match="interrupted"):
-        await move_base(
+        await move_data_root(
             filled,
             "https://other.example",
             every_document=False,

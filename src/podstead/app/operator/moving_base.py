@@ -39,7 +39,7 @@ _PODS_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class MoveReport:
+class BaseMoveReport:
     """What was moved, or would be. ``issuer`` is that of the identity provider afterwards."""
 
     old: str
@@ -51,14 +51,14 @@ class MoveReport:
     moved: MovedDocuments
 
 
-async def move_base(
+async def move_data_root(
     settings: Settings,
     new: str,
     *,
     every_document: bool,
     dry_run: bool,
     progress: Callable[[int], None],
-) -> MoveReport:
+) -> BaseMoveReport:
     """Move a data root to the base URL ``new``, which is valid.
 
     Raises Conflict if another move was not finished, RootInUse, RootUnusable, StorageError.
@@ -96,7 +96,7 @@ async def move_base(
                 audit.note(AuditEvent.BASE_URL_CHANGED, old=old, new=new)
         if not dry_run:
             finish_move(layout, new)
-    return MoveReport(
+    return BaseMoveReport(
         old=old,
         new=new,
         issuer=new if issuer == old else issuer,
