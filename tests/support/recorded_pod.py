@@ -48,7 +48,7 @@ def record(url: str, people: Mapping[str, Asking], *, accept: str = "*/*") -> Re
         owner.headers["content-type"].partition(";")[0],
         owner.body,
         {name: answer.status for name, answer in answers.items()},
-        _modes(owner.headers.get("wac-allow", "")),
+        wac_modes(owner.headers.get("wac-allow", "")),
     )
 
 
@@ -84,7 +84,7 @@ def assert_same(there: Recorded, here: Recorded, *, old: str = "", new: str = ""
     assert isomorphic(here.graph, expected), (there.url, here.body.decode(), there.body.decode())
 
 
-def _modes(header: str) -> Mapping[str, frozenset[str]]:
+def wac_modes(header: str) -> Mapping[str, frozenset[str]]:
     """What WAC-Allow says, with what a mode entails (WAC section 5.1)."""
     found = {}
     for who, listed in re.findall(r'(\w+)="([^"]*)"', header):

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstead.core.errors import RequestRefused
-from podstead.core.identifiers import ACL_SUFFIX
+from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
 from podstead.core.media_types import TURTLE
 from podstead.other_servers.extensions import OCTET_STREAM, extension_of, type_by_extension
 from podstead.other_servers.folders import EntryKind, Folder, FolderEntry, Parts, readable_path
@@ -37,6 +37,10 @@ _DATA: Final = ("data",)
 _CONFIGURATION: Final = ("config.json",)
 _USERS: Final = (".db", "oidc", "users", "users")
 _ACL_OF_ACL: Final = tuple(f"{suffix}{ACL_SUFFIX}" for suffix in SUFFIXES)
+_ACL_OF_ROOT: Final = f"{DESCRIPTION_SUFFIX}{ACL_SUFFIX}"
+_INACTIVE_RULES: Final = f"serverSide.ttl{ACL_SUFFIX}"
+_INACTIVE: Final = "inactive"
+"""The extension of a file that the server puts into every pod."""
 _KEPT: Final = re.compile(r"%(?:25)*2F", re.IGNORECASE)
 _EXTENSION: Final = re.compile(r"\$\.[^$]*\Z")
 
@@ -92,7 +96,13 @@ class NodeServerData:
         return TURTLE
 
     def passed_over(self, entry: FolderEntry) -> str | None:
+        if entry.name == _INACTIVE_RULES:
+            # They are in every pod, mostly without what they are about.
+            subject = entry.name.removesuffix(ACL_SUFFIX)
+            return None if self._folder.has_file((*entry.parts[:-1], subject)) else ""
         if entry.name.endswith(_ACL_OF_ACL):
+            if entry.name == _ACL_OF_ROOT:
+                return ""  # every pod has it, and the root's own rules say the same
             return "A description has the access rules of what it describes here, and no others"
         return None
 
@@ -100,7 +110,7 @@ class NodeServerData:
         extension = extension_of(found.parts[-1]) if found.parts else ""
         return (
             found.content_type == OCTET_STREAM
-            and extension != ""
+            and extension not in ("", _INACTIVE)
             and type_by_extension(extension) is None
         )
 

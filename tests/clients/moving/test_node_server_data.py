@@ -1,0 +1,122 @@
+"""Pods that Node Solid Server wrote, imported and compared with what it had answered.
+
+Its packages take half a gigabyte, so its files and answers are recorded
+(``tests/servers/node/record.py``). Each pod had a host name of its own there.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import rdflib
+
+from tests.support.client_home import StartClient
+from tests.support.client_process import Agent
+from tests.support.recorded_pod import TURTLE, Asking, Recorded, assert_same, members, wac_modes
+from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
+
+RECORDED = Path(__file__).resolve().parents[2] / "servers/node/recorded"
+THERE = "https://alice.localhost:8443/"
+PASSWORD = "password123"
+CONTAINS = rdflib.URIRef("http://www.w3.org/ns/ldp#contains")
+SERVERS_OWN = (".acl", ".meta")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    root = tmp_path_factory.mktemp("moved") / "root"
+    with running_server(ServerProcess(root, ("--idp",))) as running:
+        command = ("import", "nss", str(RECORDED / "server"), "--root", str(root), "--json")
+        ended = run_command(*command)
+        report = json.loads(ended.stdout)
+        assert {pod["name"]: pod["account"] for pod in report["pods"]} == {
+            "alice": True,
+            "bob": True,
+        }
+        # Not everything was taken, so the command says so.
+        assert [each["path"] for each in report["left_out"]] == ["data/localhost"]
+        assert ended.returncode == 1
+        yield running
+
+
+def sign_in(server: ServerProcess, name: str) -> Answer:
+    login = json.dumps({"email": f"{name}@example.com", "password": PASSWORD})
+    url = f"{server.base_url}/idp/credentials"
+    return request_to("POST", url, login, {"Content-Type": "application/json"})
+
+
+@pytest.fixture(scope="module")
+def everybody(server: ServerProcess) -> dict[str, Asking]:
+    """Signed in here with the old passwords."""
+
+    def ask(token: str) -> Asking:
+        credentials = {"Authorization": f"Bearer {token}"} if token else {}
+        return lambda url, accept: request_to("GET", url, None, {"Accept": accept, **credentials})
+
+    tokens = {
+        name: json.loads(sign_in(server, name).body)["access_token"] for name in ("alice", "bob")
+    }
+    return {name: ask(token) for name, token in {**tokens, "public": ""}.items()}
+
+
+def recorded() -> Iterator[Recorded]:
+    for answer in json.loads((RECORDED / "answers.json").read_text()):
+        yield Recorded(
+            THERE + answer["name"],
+            answer["type"].partition(";")[0],
+            base64.b64decode(answer["body"]),
+            answer["statuses"],
+            wac_modes(answer["wac_allow"]),
+        )
+
+
+def test_every_resource_is_answered_as_before(
+    server: ServerProcess, everybody: dict[str, Asking]
+) -> None:
+    """With names that begin with a slash now below the pod, since the host is everybody's."""
+    here = f"{server.base_url}/alice/"
+    compared = 0
+    for there in recorded():
+        url = there.url.replace(THERE, here)
+        if url.endswith("/"):
+            listed = {each.replace(here, THERE) for each in members(url, everybody["alice"])}
+            before = {str(each) for each in there.graph.objects(None, CONTAINS)}
+            assert listed == {each for each in before if not each.endswith(SERVERS_OWN)}
+            continue
+        accept = "*/*" if there.content_type != TURTLE else TURTLE
+        answers = {name: ask(url, accept) for name, ask in everybody.items()}
+        found = Recorded(
+            url,
+            answers["alice"].headers["content-type"],
+            answers["alice"].body,
+            {name: answer.status for name, answer in answers.items()},
+            wac_modes(answers["alice"].headers["wac-allow"]),
+        )
+        body = there.body.replace(b"<https://localhost:8443>", f"<{server.base_url}>".encode())
+        bob = f"{server.base_url}/bob/".encode()
+        body = body.replace(b"https://bob.localhost:8443/", bob)
+        modes = {} if url.endswith(".acl") else there.modes
+        expected = dataclasses.replace(there, body=body, modes=modes)
+        assert_same(expected, found, old=THERE, new=here)
+        compared += 1
+    assert compared == 21
+
+
+def test_a_client_library_finds_the_pod_and_reads_it(
+    server: ServerProcess, start_client: StartClient
+) -> None:
+    client = start_client("solid-client.mjs")
+    pod = f"{server.base_url}/alice/"
+    signed_in = json.loads(sign_in(server, "alice").body)
+    assert signed_in["webid"] == f"{pod}profile/card#me"
+    alice = Agent(signed_in["webid"], signed_in["access_token"])
+    assert client.run("findPods", alice).value == [pod]
+    read = client.run("readFile", alice, url=f"{pod}notes/picture").value
+    assert read["type"] == "image/png"
+    described = client.run("describeResource", alice, url=f"{pod}notes/one%2Ftwo.txt").value
+    assert described["contentType"] == "text/plain"

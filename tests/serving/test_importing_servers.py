@@ -1,0 +1,185 @@
+"""``podstead import``: interrupted, tried out, and with things that cannot be taken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.sqlite import SqliteStore
+from tests.support.processes import clean_environment
+from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+
+MANY = 900
+HASH = "$2b$10$oG45Y7X0DTxs9N8t29GyMe9Ibi5jQ5IyYWVoVnTY5Ks1vmRcWT8zO"
+INTERRUPTED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from podstead.app.operator.moving_in import move_in
+from podstead.config import read_settings
+
+def count(pod, done, total):
+    if done >= 300:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+settings = read_settings({"root": sys.argv[2]}, {}, folder=Path.cwd())
+asyncio.run(move_in(settings, "css", Path(sys.argv[1]), names={}, counting=count))
+"""
+
+
+def write(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def record(path: Path, payload: object) -> None:
+    write(path, json.dumps({"key": path.name, "payload": payload}))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a Community Solid Server stores; the formats are tested with what real ones wrote."""
+    folder = tmp_path_factory.mktemp("css")
+    base = "https://pods.example/"
+    web_id = f"{base}alice/profile/card#me"
+    record(folder / ".internal/setup/current-base-url$.json", base)
+    account = {
+        "**password**": {"p": {"email": "alice@example.com", "password": HASH, "verified": True}},
+        "**webIdLink**": {"w": {"webId": web_id}},
+        "**pod**": {"a": {"baseUrl": f"{base}alice/", "**owner**": {"o": {"webId": web_id}}}},
+    }
+    record(folder / ".internal/accounts/data/1$.json", account)
+    write(
+        folder / "alice/.acl",
+        "@prefix acl: <http://www.w3.org/ns/auth/acl#>. <#o> a acl:Authorization; "
+        f"acl:agent <{web_id}>; acl:accessTo <./>; acl:default <./>; acl:mode acl:Control, "
+        "acl:Read, acl:Write.",
+    )
+    write(folder / "alice/profile/card$.ttl", f"<{web_id}> <#name> 'Alice'.")
+    for number in range(MANY):
+        write(folder / f"alice/many/{number}.txt", f"number {number}")
+    return folder
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    with running_server(ServerProcess(tmp_path / "root", ("--idp",))) as running:
+        yield running
+
+
+def stored(root: Path) -> Mapping[str, Any]:
+    """Every resource of the pod: what is there and since when."""
+    return asyncio.run(_stored(root))
+
+
+async def _stored(root: Path) -> Mapping[str, Any]:
+    store = SqliteStore(root)
+    await store.open()
+    try:
+        path = ResourcePath("/alice/")
+        found = await store.read_tree(path, also={path: None}, limit=10 * MANY)
+        return {
+            each.path: (each.kind, each.content_type, each.size_bytes, each.modified_ms)
+            for each in found.values()
+            if each is not None and not each.kind.is_container
+        }
+    finally:
+        await store.close()
+
+
+def import_into(root: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return run_command("import", "css", str(folder), "--root", str(root), *options)
+
+
+def test_an_import_that_was_killed_ends_as_if_it_had_not_been(
+    server: ServerProcess, files: Path, tmp_path: Path
+) -> None:
+    """Nothing is lost or doubled, and nobody sees half of a pod."""
+    killed = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(files), str(server.root)],
+        env=clean_environment(),
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    half = stored(server.root)
+    assert 300 <= len(half) < MANY
+    assert server.get("/alice/many/1.txt").status == 401
+    assert run_command("account", "list", "--root", str(server.root)).stdout.count("\n") == 1
+    again = import_into(server.root, files)
+    assert again.returncode == 0, again.stderr
+    whole = stored(server.root)
+    accounts = run_command("account", "list", "--root", str(server.root)).stdout
+    assert accounts.count("alice@example.com") == 1
+    with running_server(ServerProcess(tmp_path / "other")) as other:
+        assert import_into(other.root, files).returncode == 0
+        assert stored(other.root) == whole
+    assert sum(path.startswith("/alice/many/") for path in whole) == MANY
+
+
+def test_a_trial_stores_nothing_and_tells_all(server: ServerProcess, files: Path) -> None:
+    tried = import_into(server.root, files, "--dry-run", "--json")
+    assert tried.returncode == 0
+    [pod] = json.loads(tried.stdout)["pods"]
+    assert pod["documents"] == MANY + 1
+    assert stored(server.root) == {}
+    assert "alice" not in run_command("account", "list", "--root", str(server.root)).stdout
+
+
+def test_what_cannot_be_taken_is_listed_and_the_rest_is_taken(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    folder, base = tmp_path / "files", "https://pods.example/"
+    owner = f"{base}bob/profile/card#me"
+    record(folder / ".internal/setup/current-base-url$.json", base)
+    account = {
+        "**password**": {"p": {"email": "b@example.com", "password": "plain", "verified": True}},
+        "**webIdLink**": {"w": {"webId": "https://elsewhere.example/bob#me"}},
+        "**pod**": {
+            "b": {
+                "baseUrl": f"{base}bob/",
+                "**owner**": {"o": {"webId": "https://elsewhere.example/bob#me"}},
+            },
+            "c": {"baseUrl": f"{base}admin/", "**owner**": {"o": {"webId": owner}}},
+        },
+    }
+    record(folder / ".internal/accounts/data/1$.json", account)
+    write(folder / "bob/broken.ttl", "<a> <b>")
+    write(folder / "bob/good.ttl", "<a> <b> <c>.")
+    write(folder / "bob/private/.acl", "this is no rule")
+    write(folder / "bob/private/secret.txt", "secret")
+    (folder / "bob/link").symlink_to("/etc/passwd")
+    write(folder / "admin/.acl", "")
+    ended = import_into(server.root, folder, "--json")
+    assert ended.returncode == 1
+    report = json.loads(ended.stdout)
+    assert [pod["name"] for pod in report["pods"]] == ["bob"]
+    assert report["pods"][0]["owner"] == "https://elsewhere.example/bob#me"
+    assert {each["path"] for each in report["left_out"]} == {
+        "admin", "bob/link", "/bob/broken.ttl", "/bob/private/.acl", "account of bob",
+    }  # fmt: skip
+    assert any("is elsewhere" in note for note in report["notes"])
+    assert server.get("/bob/private/secret.txt").status == 401
+    text = import_into(server.root, folder)
+    assert text.returncode == 1
+    assert "--as admin=NAME" in text.stderr
+    renamed = import_into(server.root, folder, "--as", "admin=anna", "--json")
+    assert [pod["name"] for pod in json.loads(renamed.stdout)["pods"]] == ["bob", "anna"]
+
+
+@pytest.mark.parametrize("kind", ["css", "nss", "jss"])
+def test_a_folder_of_something_else_is_refused(
+    server: ServerProcess, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = run_command("import", kind, str(tmp_path / "empty"), "--root", str(server.root))
+    assert ended.returncode == 1
+    assert "Error: " in ended.stderr
