@@ -140,7 +140,7 @@ def main(package: Path, folder: Path) -> None:
         "--port": str(PORT), "--server-uri": f"https://localhost:{PORT}",
         "--ssl-key": keys / "key.pem", "--ssl-cert": keys / "certificate.pem",
     }  # fmt: skip
-    pairs = [each for option in options.items() for each in option]
+    pairs = [str(each) for option in options.items() for each in option]
     server = subprocess.Popen(
         [NODE, package / "bin/solid", "start", *pairs, "--multiuser", "--no-reject-unauthorized",
          "--disable-password-checks", "--no-live", "--suppress-data-browser"],
