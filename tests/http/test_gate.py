@@ -38,6 +38,7 @@ PUBLIC_SERVICES = {
     "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
     "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
 }
+PUBLIC_SERVICES["/.probe/{key}"] = {"GET"}
 PUBLIC_SERVICES["/.uploads/"] = {"POST"}
 PUBLIC_SERVICES["/.uploads/{upload}"] = {"HEAD", "PATCH", "DELETE", "POST"}
 for _type in ("WebSocket", "EventSource", "StreamingHTTP"):

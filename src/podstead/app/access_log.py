@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.web.access_log import AccessLog
+from podstead.web.application import Application
+from podstead.web.logged_application import LoggedApplication
 from podstead.web.request_ids import FIELD
 
 _STANDARD_OUTPUT: Final = 1
 _OFF: Final = "off"
 
 
-def access_log(settings: Settings, clock: Clock) -> AccessLog | None:
-    """The access log of a worker; ``None`` if it is off."""
+def application_class(settings: Settings, clock: Clock) -> Callable[..., Application]:
+    """What makes the application of a worker from its parts, with an access log if it is on."""
     if settings.access_log == _OFF:
-        return None
-    return AccessLog(
+        return Application
+    log = AccessLog(
         _write, clock=clock, form=settings.access_log, percent=settings.access_log_percent
     )
+    return partial(LoggedApplication, log)
 
 
 def ignored_fields(settings: Settings) -> frozenset[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from podstead.app.access_log import access_log, ignored_fields
+from podstead.app.access_log import application_class, ignored_fields
 from podstead.app.adapters.account_emails import AccountEmails
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
@@ -61,6 +61,7 @@ from podstead.web.former_pods import FormerPods
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages.routes import asset_route
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
+from podstead.web.probe_endpoint import ProbeEndpoint
 from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import ResourceEndpoint
@@ -326,7 +327,7 @@ def build_application(
         foreign=foreign,
         live_updates=live_updates,
     )
-    return Application(
+    return application_class(settings, clock)(
         base_url=base_url,
         routes=Routes(
             (
@@ -337,6 +338,7 @@ def build_application(
                     {"GET": server.get, "HEAD": server.get},
                     Access.PUBLIC,
                 ),
+                ProbeEndpoint(RecordStore(store, clock, randomness)).route(),
                 *live_updates.routes(),
                 *upload_routes,
                 *pod_pages.routes,
@@ -353,7 +355,6 @@ def build_application(
         responses=readings.responses,
         requests=readings.requests,
         ids=RequestIds(authorities, randomness),
-        access_log=access_log(settings, clock),
         answers=worker_answers(
             settings,
             readings=readings,

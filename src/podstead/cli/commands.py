@@ -13,6 +13,7 @@ from podstead.cli.backup import backup, restore
 from podstead.cli.cert import cert
 from podstead.cli.check import check_data
 from podstead.cli.compact import compact_data
+from podstead.cli.doctor import doctor
 from podstead.cli.importing import import_
 from podstead.cli.invite import invite
 from podstead.cli.keys import keys
@@ -65,3 +66,4 @@ main.add_command(import_)
 main.add_command(service)
 main.add_command(check_data)
 main.add_command(compact_data)
+main.add_command(doctor)

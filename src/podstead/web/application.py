@@ -32,7 +32,7 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.methods import allowed_methods
-from podstead.core.request_mark import RequestMark, set_mark
+from podstead.core.request_mark import set_mark
 from podstead.core.requester import (
     note_agent,
     requester_address,
@@ -42,7 +42,6 @@ from podstead.core.requester import (
 from podstead.git.requests import GitRequest, git_request
 from podstead.storage.disk_space import is_full
 from podstead.web import websocket
-from podstead.web.access_log import AccessLog, SentBytes
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities, FormerHost
@@ -56,7 +55,7 @@ from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, path_of, read_request
 from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
-from podstead.web.request_ids import FIELD, RequestIds
+from podstead.web.request_ids import RequestIds, id_field, peer_of
 from podstead.web.resource_responses import options_response, updates_via
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
@@ -103,6 +102,9 @@ SlowRequestListener = Callable[[str, str, int, int], None]
 class Application:
     """The ASGI application of one worker."""
 
+    is_logged = False
+    """Whether each request is logged (:mod:`podstead.web.logged_application`)."""
+
     def __init__(
         self,
         *,
@@ -125,7 +127,6 @@ class Application:
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
         sockets_base_url: str | None = None,
-        access_log: AccessLog | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
@@ -133,8 +134,7 @@ class Application:
         own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
         requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
         what the main process asks about this worker. ``sockets_base_url`` is the prefix of the URLs
-        of sockets, if it is not the base URL. ``access_log``, if there is one, gets all
-        requests."""
+        of sockets, if it is not the base URL."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -155,17 +155,13 @@ class Application:
         self.requests = requests or RequestCounts()
         self._answers = answers
         self._updates_via = updates_via(sockets_base_url or base_url)
-        self._ids = ids
-        self._access_log = access_log
+        self.ids = ids
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            if self._access_log is not None:
-                await self._respond_logged(self._access_log, scope, receive, send)
-                return
             incoming = Incoming(receive, scope)
             response = await self._respond(scope, incoming)
             take_timeout_s = self._body_pace.idle_timeout_s
@@ -175,33 +171,6 @@ class Application:
             await self._live(receive, send)
         else:
             await self._connect(scope, receive, send)
-
-    async def _respond_logged(
-        self, log: AccessLog, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """Respond with the id of the request, and log it."""
-        began_s = monotonic()
-        mark = self._ids.mark(scope)
-        set_mark(mark)
-        incoming, sent = Incoming(receive, scope), SentBytes(send)
-        response = await self._respond(scope, incoming)
-        # A copy: the response may be in the cache.
-        response = replace(response, headers=[*response.headers, _id_field(mark)])
-        address, agent = response.requester or (_peer(scope), None)
-        take_timeout_s = self._body_pace.idle_timeout_s
-        try:
-            await send_response(response, scope, incoming, sent, take_timeout_s=take_timeout_s)
-        finally:
-            log.note(
-                scope,
-                request_id=mark.request_id,
-                client_address=address,
-                agent=agent,
-                status=response.status,
-                sent_bytes=sent.count,
-                duration_s=monotonic() - began_s,
-            )
-        await incoming.linger()
 
     async def answer(self, question: str) -> bytes:
         """The answer to a question of the main process about this worker."""
@@ -218,8 +187,7 @@ class Application:
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
         route, began_s = UNREADABLE, monotonic()
-        mark = self._ids.mark(scope)
-        set_mark(mark)
+        set_mark(self.ids.mark(scope))
         try:
             request = await read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
@@ -231,15 +199,15 @@ class Application:
             route = service.label
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
-            if agent is not None and self._access_log is not None:
+            if agent is not None and self.is_logged:
                 note_agent(agent.iri)
             await service.socket(socket, request, agent)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             refused = self._answer_to(error, scope)
         else:
-            self._note_socket(route, scope, _SWITCHED, mark, began_s)
+            self.note_socket(route, scope, _SWITCHED, monotonic() - began_s)
             return
-        self._note_socket(route, scope, refused.status, mark, began_s)
+        self.note_socket(route, scope, refused.status, monotonic() - began_s)
         with contextlib.suppress(SocketClosed):
             if socket.is_accepted:
                 await socket.close(websocket.INTERNAL_ERROR)
@@ -247,21 +215,9 @@ class Application:
                 self._finish(refused, scope, Sharing.REFLECTED)
                 await socket.refuse(refused)
 
-    def _note_socket(
-        self, route: str, scope: Scope, status: int, mark: RequestMark, began_s: float
-    ) -> None:
-        """Count a WebSocket that has ended or was refused, and log it."""
+    def note_socket(self, route: str, scope: Scope, status: int, took_s: float) -> None:  # noqa: ARG002 - for those that log it
+        """Note a WebSocket that has ended or was refused."""
         self.requests.count(route, scope["method"], status)
-        if self._access_log is not None:
-            self._access_log.note(
-                scope,
-                request_id=mark.request_id,
-                client_address=requester_address() or _peer(scope),
-                agent=requester_agent(),
-                status=status,
-                sent_bytes=0,
-                duration_s=monotonic() - began_s,
-            )
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         key = self._responses.key(scope)
@@ -271,7 +227,7 @@ class Application:
         if response is None:
             response = await self._make(scope, receive)
             self._responses.keep(key, response)
-        elif response.tally is not None:
+        else:
             response.tally.cached += 1
         return response
 
@@ -281,8 +237,8 @@ class Application:
         asked: GitRequest | None = None
         route = UNREADABLE
         mark = None
-        if self._access_log is None:
-            mark = self._ids.mark(scope)
+        if not self.is_logged:
+            mark = self.ids.mark(scope)
             set_mark(mark)
         try:
             request = await read_request(
@@ -306,9 +262,9 @@ class Application:
             response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
         if mark is None:
-            response.requester = (requester_address() or _peer(scope), requester_agent())
+            response.requester = (requester_address() or peer_of(scope), requester_agent())
         elif mark.is_used:
-            response.headers.append(_id_field(mark))
+            response.headers.append(id_field(mark))
             response.of_stored_state = False
         self._note(route, scope, response, monotonic() - began_s)
         return response
@@ -368,7 +324,7 @@ class Application:
             return _options_of_server() if request.is_of_server else self._options(path, routes)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, asked)
-        if agent is not None and self._access_log is not None:
+        if agent is not None and self.is_logged:
             note_agent(agent.iri)
         if agent is not None and request.body.announced:
             request = self._with_sender_checked_again(request, asked, agent)
@@ -448,14 +404,6 @@ class Application:
                 await self.lifespan.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
-
-
-def _peer(scope: Scope) -> str:
-    return (scope.get("client") or ("",))[0]
-
-
-def _id_field(mark: RequestMark) -> HeaderField:
-    return FIELD, mark.request_id.encode("ascii")
 
 
 def _first(scope: Scope, field: bytes) -> str | None:

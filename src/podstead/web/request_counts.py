@@ -33,6 +33,10 @@ class Tally:
         """Those that came from the response cache."""
 
 
+UNCOUNTED: Final = Tally()
+"""Of responses that are not sent yet."""
+
+
 class RequestCounts:
     """The requests of one worker."""
 

@@ -16,6 +16,17 @@ _GIVEN: Final = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 _PREFIX_BYTES: Final = 6
 
 
+def peer_of(scope: Scope) -> str:
+    """The address of the peer."""
+    peer: str = (scope.get("client") or ("",))[0]
+    return peer
+
+
+def id_field(mark: RequestMark) -> tuple[bytes, bytes]:
+    """The header field with the id of a request."""
+    return FIELD, mark.request_id.encode("ascii")
+
+
 class RequestIds:
     """Makes the ids of one worker: a random prefix and a number."""
 
@@ -25,11 +36,6 @@ class RequestIds:
         self._randomness = randomness
         self._prefix = ""
         self._numbers = itertools.count(1)
-
-    @property
-    def takes_given(self) -> bool:
-        """Whether there are proxies whose ids are taken."""
-        return bool(self._authorities.trusted_proxies)
 
     def mark(self, scope: Scope) -> RequestMark:
         """The mark of a request. What anyone else sends could forge log lines."""
@@ -41,8 +47,7 @@ class RequestIds:
         value = next((value for name, value in scope["headers"] if name == FIELD), None)
         if value is None or not _GIVEN.fullmatch(value):
             return None
-        peer: str = (scope.get("client") or ("",))[0]
-        return value.decode("ascii") if self._authorities.trusts(peer) else None
+        return value.decode("ascii") if self._authorities.trusts(peer_of(scope)) else None
 
     def _make(self) -> str:
         # Not before the first: workers may not be forked with a prefix in common.

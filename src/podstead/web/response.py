@@ -16,7 +16,7 @@ from podstead.core.conditional import Conditions, PreconditionResult, evaluate_r
 from podstead.core.ranges import ByteRange
 from podstead.storage.protocol import OpenBody
 from podstead.web.asgi import Headers
-from podstead.web.request_counts import Tally
+from podstead.web.request_counts import UNCOUNTED, Tally
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
 HeaderField = tuple[bytes, bytes]
@@ -48,7 +48,7 @@ class Response(msgspec.Struct):
     valid_until_s: int | None = None
     of_stored_state: bool = False
     vary: bytes = VARY
-    tally: Tally | None = None
+    tally: Tally = UNCOUNTED
     requester: tuple[str, str | None] | None = None
 
 

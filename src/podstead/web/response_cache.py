@@ -16,6 +16,8 @@ may happen first.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from podstead.core.clock import Clock
@@ -29,6 +31,9 @@ _OVERHEAD_BYTES = 2048
 _FIELD_OVERHEAD_BYTES = 150
 """The memory of a header field besides its characters."""
 _CACHED_METHODS = frozenset({"GET", "HEAD"})
+
+
+_Field = tuple[bytes, bytes]
 
 
 class ResponseKey(NamedTuple):
@@ -78,7 +83,8 @@ class ResponseCache:
         are header fields that differ in every request and that no response depends on."""
         self._sources = (store,) if keys is None else (store, keys)
         self._clock = clock
-        self._ignored = ignored_fields
+        self._select: Callable[[Iterable[_Field]], tuple[_Field, ...]]
+        self._select = partial(_without, ignored_fields) if ignored_fields else tuple
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0
         self._mark: tuple[int, ...] | None = None
@@ -89,11 +95,9 @@ class ResponseCache:
     def key(self, scope: Scope) -> ResponseKey | None:
         """The key of a request, ``None`` if its response is never cached."""
         method: str = scope["method"]
-        fields = tuple(scope["headers"])
+        fields = self._select(scope["headers"])
         if method not in _CACHED_METHODS or not all(map(_is_repeatable, fields)):
             return None
-        if self._ignored:
-            fields = tuple(field for field in fields if field[0] not in self._ignored)
         mark = self._mark_now()
         if mark is None:
             return None
@@ -157,6 +161,12 @@ class ResponseCache:
         self._entries.clear()
         self._used_bytes = 0
         self._mark = mark
+
+
+def _without(
+    ignored: frozenset[bytes], fields: Iterable[tuple[bytes, bytes]]
+) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple(field for field in fields if field[0] not in ignored)
 
 
 def _is_repeatable(field: tuple[bytes, bytes]) -> bool:

@@ -129,6 +129,11 @@ DISK_FLOOR: Final = _gauge(
     "disk_floor_bytes", "Free space below which the server stores nothing new."
 )
 
+LAST_BACKUP: Final = _gauge(
+    "last_backup_timestamp_seconds", "When the last backup was finished, in Unix time."
+)
+LAST_BACKUP_DURATION: Final = _gauge("last_backup_duration_seconds", "How long it took.")
+
 STORED_FAMILIES: Final = (
     PODS,
     ACCOUNTS,
@@ -140,6 +145,8 @@ STORED_FAMILIES: Final = (
     DISK_TOTAL,
     DISK_FREE,
     DISK_FLOOR,
+    LAST_BACKUP,
+    LAST_BACKUP_DURATION,
 )
 """What one worker reads from the data root."""
 

@@ -11,6 +11,7 @@ from podstead.app.monitoring.readings import Readings, single
 from podstead.config import Settings
 from podstead.idp.records import ACCOUNTS
 from podstead.notifications.channels import CHANNELS
+from podstead.storage.backup.last import LastBackup, read_last_backup
 from podstead.storage.disk_space import DiskSpace, DiskUsage, read_disk_usage
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -29,10 +30,18 @@ class StoredFacts:
     pods: PodTotals
     accounts: int
     channels: int
+    last_backup: LastBackup | None
 
     def readings(self) -> Readings:
         """The facts as metrics."""
+        backup: Readings = {}
+        if self.last_backup is not None:
+            backup = {
+                **single(families.LAST_BACKUP, self.last_backup.finished_s),
+                **single(families.LAST_BACKUP_DURATION, self.last_backup.duration_s),
+            }
         return {
+            **backup,
             **single(families.PODS, self.pods.pods),
             **single(families.ACCOUNTS, self.accounts),
             **single(families.CHANNELS, self.channels),
@@ -58,6 +67,7 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
         pods=await store.pod_totals(default_quota_bytes=settings.quota_bytes),
         accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
         channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
+        last_backup=await asyncio.to_thread(read_last_backup, layout.last_backup),
     )
 
 

@@ -1,0 +1,47 @@
+"""``podstead doctor``: what is wrong with this server?"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from podstead.cli.options import GroupedCommand, settings_from, settings_options
+from podstead.cli.start import COMMON_SETTINGS
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.operator.findings import Finding
+
+
+@click.command(cls=GroupedCommand, common=COMMON_SETTINGS, short_help="Find what is wrong.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@settings_options()
+def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Find what is wrong with a server, and say what to do about it.
+
+    Run it beside the running server, as the same user and with the same options, variables or file.
+    It looks at the data root, the disk, the clock, the last backup, DNS, TLS, the proxy, the
+    identity provider as applications see it, and the private address.
+
+    The exit code is 1 if there is a problem, and 0 if there are only warnings.
+    """
+    from podstead.app.operator.doctor import diagnose
+    from podstead.app.operator.findings import Severity
+
+    findings = asyncio.run(diagnose(settings_from(options)))
+    if as_json:
+        click.echo(msgspec.json.encode({"findings": findings}).decode())
+    else:
+        for finding in findings:
+            _print(finding)
+    if any(finding.severity is Severity.PROBLEM for finding in findings):
+        sys.exit(1)
+
+
+def _print(finding: Finding) -> None:
+    click.echo(f"{finding.severity.value:<8} {finding.check}: {finding.detail}")
+    if finding.remedy:
+        click.echo(f"{'':<8} -> {finding.remedy}")
