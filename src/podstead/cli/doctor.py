@@ -13,7 +13,7 @@ from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.cli.start import COMMON_SETTINGS
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.findings import Finding
+    from podstead.app.operator.diagnosis import Diagnosis
 
 
 @click.command(cls=GroupedCommand, common=COMMON_SETTINGS, short_help="Find what is wrong.")
@@ -28,8 +28,8 @@ def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for 
 
     The exit code is 1 if there is a problem, and 0 if there are only warnings.
     """
+    from podstead.app.operator.diagnosis import Severity
     from podstead.app.operator.doctor import diagnose
-    from podstead.app.operator.findings import Severity
 
     findings = asyncio.run(diagnose(settings_from(options)))
     if as_json:
@@ -41,7 +41,7 @@ def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for 
         sys.exit(1)
 
 
-def _print(finding: Finding) -> None:
+def _print(finding: Diagnosis) -> None:
     click.echo(f"{finding.severity.value:<8} {finding.check}: {finding.detail}")
     if finding.remedy:
         click.echo(f"{'':<8} -> {finding.remedy}")

@@ -13,8 +13,8 @@ from typing import Final
 
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
 from podstead.app.operator.data_root import opened_records
+from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.app.operator.doctor_network import Outside
-from podstead.app.operator.findings import Finding, good, problem, skipped, warning
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError
@@ -32,7 +32,7 @@ _DAY_S: Final = 86_400
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-async def diagnose(settings: Settings) -> Sequence[Finding]:
+async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
     """All findings. Raises nothing."""
     layout = RootLayout(settings.root)
     findings = [*_modes(layout), *_disk(settings, layout), _backup(layout)]
@@ -48,7 +48,7 @@ async def diagnose(settings: Settings) -> Sequence[Finding]:
                 await records.commit([PROBES.drop(key)])
     except PodsteadError as error:
         findings.append(
-            problem("store", f"The data root cannot be opened: {error}", "Check --root.")
+            serious("store", f"The data root cannot be opened: {error}", "Check --root.")
         )
     findings += await asyncio.to_thread(lambda: [*_private_address(settings)])
     return findings
@@ -62,10 +62,10 @@ async def _announced(records: RecordStore) -> str:
     return key
 
 
-def _modes(layout: RootLayout) -> Iterator[Finding]:
+def _modes(layout: RootLayout) -> Iterator[Diagnosis]:
     root = layout.root
     if not root.is_dir():
-        yield problem(
+        yield serious(
             "root", f"There is no data root {root}.", "Start the server once, or set --root."
         )
         return
@@ -74,7 +74,7 @@ def _modes(layout: RootLayout) -> Iterator[Finding]:
     exposed = [path for path in secret if path.exists() and path.stat().st_mode & _OTHERS]
     if exposed and root.stat().st_mode & _OTHERS:
         names = ", ".join(str(path) for path in exposed[:3])
-        yield problem(
+        yield serious(
             "root",
             f"Other users of this machine can read {names}.",
             f"chmod 700 {root} && chmod -R go-rwx {root}",
@@ -98,7 +98,7 @@ def _uid() -> int:
     return os.getuid()
 
 
-def _disk(settings: Settings, layout: RootLayout) -> Iterator[Finding]:
+def _disk(settings: Settings, layout: RootLayout) -> Iterator[Diagnosis]:
     if not layout.root.is_dir():
         yield skipped("disk", "There is no data root.")
         return
@@ -107,7 +107,7 @@ def _disk(settings: Settings, layout: RootLayout) -> Iterator[Finding]:
     floor_bytes = space.floor_bytes(usage)
     check = check_disk(space)
     if not check.ok:
-        yield problem("disk", check.detail, "Free some space, or move the data root.")
+        yield serious("disk", check.detail, "Free some space, or move the data root.")
     elif usage.free_bytes < LOW_DISK_FACTOR * floor_bytes:
         least = floor_bytes // 2**20
         detail = f"{check.detail} Below {least:,} MiB, nothing new is stored."
@@ -116,7 +116,7 @@ def _disk(settings: Settings, layout: RootLayout) -> Iterator[Finding]:
         yield good("disk", check.detail)
 
 
-def _backup(layout: RootLayout) -> Finding:
+def _backup(layout: RootLayout) -> Diagnosis:
     try:
         last = read_last_backup(layout.last_backup)
     except OSError as error:
@@ -133,7 +133,7 @@ def _backup(layout: RootLayout) -> Finding:
     )
 
 
-def _certificate_files(settings: Settings) -> Iterator[Finding]:
+def _certificate_files(settings: Settings) -> Iterator[Diagnosis]:
     if settings.ssl_cert is None or settings.ssl_key is None:
         return
     try:
@@ -141,7 +141,7 @@ def _certificate_files(settings: Settings) -> Iterator[Finding]:
             settings.ssl_cert, settings.ssl_key, password=b""
         )
     except (OSError, ValueError) as error:
-        yield problem(
+        yield serious(
             "certificate-files",
             f"The certificate and its key cannot be used: {error}.",
             "Set ssl-cert and ssl-key to files in PEM format that belong together and that this "
@@ -151,14 +151,14 @@ def _certificate_files(settings: Settings) -> Iterator[Finding]:
         yield good("certificate-files", "The certificate and its key belong together.")
 
 
-async def _clock(records: RecordStore) -> Finding:
+async def _clock(records: RecordStore) -> Diagnosis:
     check = check_clock(records.now_ms(), await newest_change_ms(records.store))
     if check.ok:
         return good("clock", check.detail)
-    return problem("clock", check.detail, "Synchronize the clock of this machine (NTP).")
+    return serious("clock", check.detail, "Synchronize the clock of this machine (NTP).")
 
 
-def _private_address(settings: Settings) -> Iterator[Finding]:
+def _private_address(settings: Settings) -> Iterator[Diagnosis]:
     address = settings.admin_listen
     if address is None:
         yield skipped("readiness", "admin-listen is off.")
@@ -176,4 +176,4 @@ def _private_address(settings: Settings) -> Iterator[Finding]:
         yield good("readiness", "The server is ready.")
     else:
         text = reply.content.decode("utf-8", "replace").strip()
-        yield problem("readiness", f"The server is not ready: {text}", "See the other findings.")
+        yield serious("readiness", f"The server is not ready: {text}", "See the other findings.")

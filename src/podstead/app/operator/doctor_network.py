@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podstead.app.operator.findings import Finding, good, problem, skipped, warning
+from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.outbound.probing import (
@@ -56,7 +56,7 @@ class Outside:
     probe_key: str
     """The key of a probe that the server recognizes."""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Diagnosis]:
         """All findings, in the order of a request's way."""
         url = self.settings.base_url
         yield from self._names()
@@ -65,12 +65,12 @@ class Outside:
         except BadCertificate as error:
             yield good("base-url", f"There is a server at {url}.")
             remedy = _REMEDIES[error.fault]
-            yield problem("tls", f"Clients refuse the certificate: {error}.", remedy)
+            yield serious("tls", f"Clients refuse the certificate: {error}.", remedy)
             for check in ("proxy", "date", "issuer"):
                 yield skipped(check, "The certificate is not accepted.")
             return
         except NotReached as error:
-            yield problem(
+            yield serious(
                 "base-url",
                 f"{url} cannot be reached from here: {error}.",
                 "Start the server; check base-url, the port, the proxy and the firewall. If this "
@@ -84,14 +84,14 @@ class Outside:
         yield _date(reply)
         yield self._issuer()
 
-    def _names(self) -> Iterator[Finding]:
+    def _names(self) -> Iterator[Diagnosis]:
         urls = {self.settings.base_url, self.settings.issuer}
         for url in sorted(urls):
             host = urlsplit(url).hostname or ""
             try:
                 found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
             except OSError as error:
-                yield problem(
+                yield serious(
                     "dns",
                     f"{host} has no address: {error.strerror}.",
                     "Add an A or AAAA record for it, or correct base-url.",
@@ -110,12 +110,12 @@ class Outside:
             else:
                 yield good("dns", shown)
 
-    def _tls(self, reply: ProbeReply) -> Finding:
+    def _tls(self, reply: ProbeReply) -> Diagnosis:
         days = reply.certificate_days
         if days is None:
             if is_loopback_url(self.settings.base_url):
                 return skipped("tls", "The base URL leads to this machine only.")
-            return problem(
+            return serious(
                 "tls",
                 "The base URL begins with http://, so passwords and tokens are sent in clear.",
                 "Set ssl-cert and ssl-key, or run the server behind a proxy that speaks HTTPS, and "
@@ -130,7 +130,7 @@ class Outside:
             )
         return good("tls", f"Clients accept the certificate, which is valid for {left} more.")
 
-    def _way(self) -> Iterator[Finding]:
+    def _way(self) -> Iterator[Diagnosis]:
         """Whether the address leads here, and what proxies do on the way."""
         url = self.settings.base_url
         try:
@@ -138,10 +138,10 @@ class Outside:
             plain = _seen(place)
             claimed = _seen(place, X_Forwarded_For=CLAIMED_ADDRESS)
         except NotReached as error:
-            yield problem("base-url", f"{url} cannot be reached reliably: {error}.", "Try again.")
+            yield serious("base-url", f"{url} cannot be reached reliably: {error}.", "Try again.")
             return
         if plain is None or claimed is None:
-            yield problem(
+            yield serious(
                 "base-url",
                 f"Another server answers at {url}, or one with another data root.",
                 "Check base-url and root, and where the proxy leads.",
@@ -151,18 +151,18 @@ class Outside:
         yield good("base-url", f"{url} leads to this server.")
         yield self._proxy(plain, claimed)
 
-    def _proxy(self, plain: SeenRequest, claimed: SeenRequest) -> Finding:
+    def _proxy(self, plain: SeenRequest, claimed: SeenRequest) -> Diagnosis:
         proxies = Authorities(frozenset(), self.settings.trusted_proxies)
         peer_is_proxy = proxies.trusts(plain.client_address)
         if claimed.client_address == CLAIMED_ADDRESS and plain.forwarded_for is not None:
-            return problem(
+            return serious(
                 "proxy",
                 "The proxy passes on the X-Forwarded-For of clients, so that anybody can claim any "
                 "address.",
                 "Have it set the field to the client's address, or append that.",
             )
         if plain.forwarded_for is not None and plain.client_address not in _hops(plain):
-            return problem(
+            return serious(
                 "proxy",
                 f"Requests come from {plain.client_address}, a proxy that is not trusted, so all "
                 "clients share its limits.",
@@ -170,7 +170,7 @@ class Outside:
             )
         if peer_is_proxy and plain.forwarded_for is None:
             field = "Forwarded" if plain.forwarded else "no address of the client"
-            return problem(
+            return serious(
                 "proxy",
                 f"The proxy {plain.client_address} sends {field}; the server reads "
                 "X-Forwarded-For.",
@@ -178,7 +178,7 @@ class Outside:
             )
         return self._harmless(plain)
 
-    def _harmless(self, plain: SeenRequest) -> Finding:
+    def _harmless(self, plain: SeenRequest) -> Diagnosis:
         """What remains if nobody's address is lost or claimed."""
         scheme = urlsplit(self.settings.base_url).scheme
         if plain.forwarded_proto not in (None, scheme):
@@ -200,7 +200,7 @@ class Outside:
             )
         return good("proxy", "There is no proxy.")
 
-    def _issuer(self) -> Finding:
+    def _issuer(self) -> Diagnosis:
         if not self.settings.idp:
             return skipped("issuer", "The identity provider is off.")
         issuer = self.settings.issuer
@@ -209,17 +209,17 @@ class Outside:
             stated = _json(f"{issuer}/.well-known/openid-configuration")
             keys = _json(str(stated.get("jwks_uri")))
         except NotReached as error:
-            return problem("issuer", f"Applications cannot read about {issuer}: {error}.", remedy)
+            return serious("issuer", f"Applications cannot read about {issuer}: {error}.", remedy)
         if str(stated.get("issuer", "")).rstrip("/") != issuer:
-            return problem(
+            return serious(
                 "issuer", f"{issuer} states the issuer {stated.get('issuer')}, another one.", remedy
             )
         if not keys.get("keys"):
-            return problem("issuer", f"{issuer} publishes no keys.", remedy)
+            return serious("issuer", f"{issuer} publishes no keys.", remedy)
         return good("issuer", f"Applications can read about {issuer} and its keys.")
 
 
-def _date(reply: ProbeReply) -> Finding:
+def _date(reply: ProbeReply) -> Diagnosis:
     text = reply.fields.get("date", "")
     try:
         difference_s = time.time() - parsedate_to_datetime(text).timestamp()
@@ -227,7 +227,7 @@ def _date(reply: ProbeReply) -> Finding:
         return warning("date", "The response has no date.", "Have the proxy pass on Date.")
     shown = f"The date of the response differs by {counted(round(abs(difference_s)), 'second')}"
     if abs(difference_s) > MAX_CLOCK_DIFFERENCE_S:
-        return problem(
+        return serious(
             "date",
             f"{shown} from the clock here, so tokens may be refused.",
             "Synchronize the clocks of this machine and of the proxy (NTP).",

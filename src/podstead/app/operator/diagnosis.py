@@ -17,7 +17,7 @@ class Severity(Enum):
     PROBLEM = "problem"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Diagnosis(msgspec.Struct, frozen=True):
     """One finding. ``remedy`` says what to do; empty if there is nothing to do."""
 
     check: str
@@ -26,21 +26,21 @@ class Finding(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-def good(check: str, detail: str) -> Finding:
+def good(check: str, detail: str) -> Diagnosis:
     """What is as it should be."""
-    return Finding(check, Severity.GOOD, detail)
+    return Diagnosis(check, Severity.GOOD, detail)
 
 
-def skipped(check: str, detail: str) -> Finding:
+def skipped(check: str, detail: str) -> Diagnosis:
     """What was not looked at."""
-    return Finding(check, Severity.SKIPPED, detail)
+    return Diagnosis(check, Severity.SKIPPED, detail)
 
 
-def warning(check: str, detail: str, remedy: str) -> Finding:
+def warning(check: str, detail: str, remedy: str) -> Diagnosis:
     """What may become a problem, or is one for some."""
-    return Finding(check, Severity.WARNING, detail, remedy)
+    return Diagnosis(check, Severity.WARNING, detail, remedy)
 
 
-def problem(check: str, detail: str, remedy: str) -> Finding:
+def serious(check: str, detail: str, remedy: str) -> Diagnosis:
     """What keeps somebody from using the server, or endangers data."""
-    return Finding(check, Severity.PROBLEM, detail, remedy)
+    return Diagnosis(check, Severity.PROBLEM, detail, remedy)
