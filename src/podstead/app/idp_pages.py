@@ -21,6 +21,7 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
+from podstead.idp.pod_exports import PodExports
 from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
@@ -28,12 +29,14 @@ from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.resources.exporting.downloads import PodDownloads
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.certificate_pages import CertificatePages
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.end_session_pages import EndSessionPages
+from podstead.web.idp.export_pages import ExportPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.issuer_pages import IssuerPages
 from podstead.web.idp.login_page import LoginPage
@@ -42,6 +45,7 @@ from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.pages import (
     Pages,
     certificate_routes,
+    export_routes,
     issuer_route,
     nostr_key_routes,
     nostr_sign_in_routes,
@@ -282,6 +286,16 @@ def build_pages(
         ),
         *pod_token_routes(guard, PodTokenPages(pod_tokens, cookies)),
         issuer_route(guard, issuer_pages),
+        *export_routes(
+            guard,
+            ExportPages(
+                exports=PodExports(accounts.records, audit),
+                downloads=PodDownloads(
+                    store=store, base_url=pods_url, issuer=base_url, clock=clock
+                ),
+                sessions=sessions,
+            ),
+        ),
     )
     if nostr is not None and profile_keys is not None:
         nostr_limit = RequestLimit("nostr", store, clock, NOSTR_REQUESTS_PER_MINUTE)

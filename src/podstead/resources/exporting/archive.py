@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from typing import Final
 
 from podstead.core.errors import StorageError
@@ -37,6 +38,7 @@ from podstead.storage.protocol import OpenBody, ResourceStore
 
 _IN_THREAD_FROM_BYTES: Final = 256 * 1024
 _PIECE_BYTES: Final = 64 * 1024
+_PIECES_AT_ONCE: Final = 100
 
 
 class ContentsChanged(StorageError):
@@ -92,9 +94,21 @@ class PodArchive:
         """Two archives with the same tag are the same, byte for byte."""
         return self._contents.tag
 
-    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
         """The bytes from ``start`` up to ``end``. Raises ContentsChanged, StorageError."""
-        window = _Window(start, end)
+        waiting: list[bytes] = []
+        waiting_bytes = 0
+        async with aclosing(self._pieces(_Window(start, end))) as pieces:
+            async for piece in pieces:
+                waiting.append(piece)
+                waiting_bytes += len(piece)
+                if waiting_bytes >= _PIECE_BYTES:
+                    yield b"".join(waiting)
+                    waiting, waiting_bytes = [], 0
+        if waiting:
+            yield b"".join(waiting)
+
+    async def _pieces(self, window: _Window) -> AsyncGenerator[bytes, None]:
         written: list[_Written] = []
         hashes: dict[str, str] = {}
         async for piece in self._resources(window, written, hashes):
@@ -105,31 +119,22 @@ class PodArchive:
             )
             self.changed += [path for path in later if path not in self.changed]
         contents, archived = self._contents, self._archived
-        page_bytes = _length(crate.page(contents, archived, self.changed))
-        for piece in _made(
-            crate.PAGE,
-            lambda: crate.page(contents, archived, self.changed),
-            window,
-            written,
-            hashes,
-        ):
-            yield piece
+
+        def page() -> Iterator[bytes]:
+            return crate.page(contents, archived, self.changed)
 
         def manifest() -> Iterator[bytes]:
             return crate.manifest(
                 contents, archived, hashes, page_bytes=page_bytes, changed=self.changed
             )
 
-        for piece in _made(crate.MANIFEST, manifest, window, written, hashes):
+        page_bytes = await asyncio.to_thread(lambda: _length(page()))
+        for name, make in ((crate.PAGE, page), (crate.MANIFEST, manifest)):
+            if not window.is_complete:
+                async for piece in _made(name, make, window, written, hashes):
+                    yield piece
+        async for piece in _directory(window, written):
             yield piece
-        offset = window.position
-        for each in written:
-            for part in window.cut(central_header(each.entry, each.crc, each.offset)):
-                yield part
-        size = window.position - offset
-        end_of_all = end_records(entries=len(written), offset=offset, size_bytes=size)
-        for part in window.cut(end_of_all):
-            yield part
 
     # --- the resources ----------------------------------------------------------------------
 
@@ -237,28 +242,49 @@ class _Window:
             yield piece[first:last]
 
 
-def _made(
+async def _directory(window: _Window, written: Sequence[_Written]) -> AsyncIterator[bytes]:
+    """The directory at the end of the archive."""
+    offset = window.position
+    for index, each in enumerate(written):
+        if index % _PIECES_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        for part in window.cut(central_header(each.entry, each.crc, each.offset)):
+            yield part
+    size_bytes = window.position - offset
+    end = end_records(entries=len(written), offset=offset, size_bytes=size_bytes)
+    for part in window.cut(end):
+        yield part
+
+
+async def _made(
     name: str,
     make: Callable[[], Iterator[bytes]],
     window: _Window,
     written: list[_Written],
     hashes: dict[str, str],
-) -> Iterator[bytes]:
+) -> AsyncIterator[bytes]:
     """A file that is made of pieces, which are made twice: first for the checksum."""
-    if window.is_complete:
-        return
+    crc, size_bytes, hashes[name] = await asyncio.to_thread(_measured, make)
+    newest_ms = max((each.entry.modified_ms for each in written), default=0)
+    entry = ZipEntry(name, size_bytes, newest_ms)
+    written.append(_Written(entry, crc, window.position))
+    for part in window.cut(local_header(entry, crc)):
+        yield part
+    for index, piece in enumerate(make()):
+        if index % _PIECES_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        for part in window.cut(piece):
+            yield part
+
+
+def _measured(make: Callable[[], Iterator[bytes]]) -> tuple[int, int, str]:
+    """Checksum, length and SHA-256."""
     crc, size_bytes, digest = 0, 0, hashlib.sha256()
     for piece in make():
         crc = zlib.crc32(piece, crc)
         size_bytes += len(piece)
         digest.update(piece)
-    newest_ms = max((each.entry.modified_ms for each in written), default=0)
-    entry = ZipEntry(name, size_bytes, newest_ms)
-    hashes[name] = digest.hexdigest()
-    written.append(_Written(entry, crc, window.position))
-    yield from window.cut(local_header(entry, crc))
-    for piece in _gathered(make()):
-        yield from window.cut(piece)
+    return crc, size_bytes, digest.hexdigest()
 
 
 def _entries(archived: Iterable[ArchivedResource]) -> Iterator[ZipEntry]:
@@ -293,16 +319,3 @@ def _update(piece: bytes, crc: int, digest: hashlib._Hash) -> int:
 
 def _length(pieces: Iterable[bytes]) -> int:
     return sum(map(len, pieces))
-
-
-def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer pieces."""
-    waiting: list[bytes] = []
-    waiting_bytes = 0
-    for piece in pieces:
-        waiting.append(piece)
-        waiting_bytes += len(piece)
-        if waiting_bytes >= _PIECE_BYTES:
-            yield b"".join(waiting)
-            waiting, waiting_bytes = [], 0
-    yield b"".join(waiting)

@@ -23,6 +23,7 @@ AGAIN: Final = {
     "passkeys": f"{ACCOUNT_PATH}#sign-in",
     "nostr": f"{ACCOUNT_PATH}#nostr-keys",
     "certificates": f"{ACCOUNT_PATH}#certificates",
+    "export": f"{ACCOUNT_PATH}#export",
     "issuer": f"{ACCOUNT_PATH}#you",
     "console": CONSOLE,
     "two-factor": TWO_FACTOR_PATH,

@@ -10,6 +10,7 @@ from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.idp.certificate_pages import CERTIFICATES_PATH, CertificatePages
 from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
+from podstead.web.idp.export_pages import EXPORT_PATH, ExportPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.issuer_pages import ISSUER_PATH, IssuerPages
 from podstead.web.idp.login_page import TWO_FACTOR_PATH, LoginPage
@@ -151,6 +152,15 @@ def second_factor_routes(
         route(CODES_PATH, POST=two_factor.renew_codes),
         route(PASSKEY_FACTOR_PATH, POST=two_factor.require_passkey),
         route(RECOVERY_PATH, GET=recovery.get, POST=recovery.post),
+    )
+
+
+def export_routes(guard: SessionGuard, pages: ExportPages) -> tuple[Route, ...]:
+    """The routes for downloading a pod."""
+    route = guard.route
+    return (
+        route(EXPORT_PATH, POST=pages.allow),
+        route(f"{EXPORT_PATH}/{{file}}", GET=pages.get),
     )
 
 

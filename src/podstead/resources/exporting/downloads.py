@@ -1,0 +1,77 @@
+"""How is a pod downloaded as an archive by its owner? As it was at the moment of the request, and a
+few at once for each person, because the files before the wanted part are read for their checksums.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Final, Protocol
+
+from podstead.core.clock import Clock
+from podstead.core.errors import NotFound
+from podstead.resources.agent_turns import AgentTurns
+from podstead.resources.exporting.archive import PodArchive
+from podstead.resources.exporting.contents import ExportStore, read_contents
+from podstead.storage.protocol import PodRegistry
+
+MAX_RESOURCES: Final = 100_000
+"""How many resources the archive of a download may have; the command has no limit."""
+MAX_OF_PERSON: Final = 2
+
+
+class DownloadStore(ExportStore, PodRegistry, Protocol):
+    """What downloads need of a store."""
+
+
+class PodDownload:
+    """An archive that waits for the person's other ones (:class:`OpenBody` of the storage)."""
+
+    def __init__(self, archive: PodArchive, turns: AgentTurns, requester: str) -> None:
+        self._archive = archive
+        self._turns = turns
+        self._requester = requester
+        self.content: bytes | None = None
+        self.file_path: str | None = None
+        self.size_bytes = archive.size_bytes
+        self.tag = archive.tag
+
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """Raises RateLimited, ContentsChanged, StorageError."""
+        async with (
+            self._turns.by(self._requester),
+            aclosing(self._archive.chunks(start, end)) as chunks,
+        ):
+            async for chunk in chunks:
+                yield chunk
+
+
+class PodDownloads:
+    """Opens archives of pods."""
+
+    def __init__(self, *, store: DownloadStore, base_url: str, issuer: str, clock: Clock) -> None:
+        self._store = store
+        self._base_url = base_url
+        self._issuer = issuer
+        self._clock = clock
+        self._turns = AgentTurns(at_once=MAX_OF_PERSON)
+
+    async def open(self, name: str) -> PodDownload:
+        """The archive of a pod as it is now. The caller has checked who asks. Raises NotFound,
+        RateLimited, Overloaded, StorageError."""
+        pod = await self._store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'")
+        async with self._turns.by(pod.name):
+            contents = await read_contents(
+                self._store,
+                pod,
+                base_url=self._base_url,
+                issuer=self._issuer,
+                now_ms=self._clock.now_ms(),
+                max_resources=MAX_RESOURCES,
+            )
+            # To determine its size takes a second for a hundred thousand resources.
+            archive = await asyncio.to_thread(PodArchive, self._store, contents)
+        return PodDownload(archive, self._turns, pod.name)

@@ -1,0 +1,75 @@
+"""``/idp/account/export``: a person downloads everything in their pod.
+
+The form requires a recent sign-in and leads to the archive, which can then be downloaded in this
+session for a day, in parts if the connection breaks.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import NotFound
+from podstead.core.ranges import if_range_holds, select_range
+from podstead.idp.pod_exports import PodExports
+from podstead.idp.sessions import Sessions
+from podstead.resources.exporting.downloads import PodDownloads
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.response import Response, content_response
+
+EXPORT_PATH: Final = f"{ACCOUNT_PATH}/export"
+_SUFFIX: Final = ".zip"
+
+
+class ExportPages:
+    """Allows downloads, and sends them."""
+
+    def __init__(self, *, exports: PodExports, downloads: PodDownloads, sessions: Sessions) -> None:
+        self._exports = exports
+        self._downloads = downloads
+        self._sessions = sessions
+
+    async def allow(self, browser_request: BrowserRequest) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
+        await browser_request.submission()
+        owner = browser_request.owner()
+        check_recent(self._sessions, owner, again_at=again_path("export", browser_request.back))
+        await self._exports.allow(owner, browser_request.source)
+        address = f"{EXPORT_PATH}/{owner.account.pod}{_SUFFIX}"
+        if browser_request.wants_page:
+            return see_other(address)
+        return json_response(200, {"archive": address})
+
+    async def get(self, browser_request: BrowserRequest) -> Response:
+        """The archive, or a part of it. Raises NotAuthenticated, SignInAgain, NotFound,
+        RangeNotSatisfiable, Overloaded, StorageError."""
+        owner, request = browser_request.owner(), browser_request.request
+        name = owner.account.pod + _SUFFIX
+        if browser_request.segment != name:
+            raise NotFound("This is not the name of your pod")
+        if not await self._exports.is_allowed(owner):
+            raise SignInAgain(again_path("export"))
+        archive = await self._downloads.open(owner.account.pod)
+        etag = f'"{archive.tag}"'
+        fields = request.fields
+        asked = fields.get(b"range") if request.method == "GET" else None
+        if not if_range_holds(fields.get(b"if-range"), etag, None):
+            asked = None
+        part = select_range(asked, archive.size_bytes)
+        headers = [
+            (b"etag", etag.encode("ascii")),
+            (b"accept-ranges", b"bytes"),
+            (b"content-disposition", f'attachment; filename="{name}"'.encode("ascii")),
+            (b"cache-control", b"private, no-cache"),
+        ]
+        return content_response(
+            archive,
+            "application/zip",
+            method="GET",
+            status=200 if part is None else 206,
+            headers=headers,
+            size_bytes=archive.size_bytes,
+            byte_range=part,
+        )
