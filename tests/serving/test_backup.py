@@ -284,6 +284,13 @@ def test_a_backup_of_a_newer_schema_is_refused(backup: Path, tmp_path: Path) -> 
     assert_refused(backup, tmp_path / "again", "newer version of Podstead (schema 9999")
 
 
+def test_a_restore_that_was_killed_can_be_repeated(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "again/.restoring/keys").mkdir(parents=True)
+    (tmp_path / "again/podstead.lock").touch()
+    restore(backup, tmp_path / "again")
+    assert not (tmp_path / "again/.restoring").exists()
+
+
 def test_no_server_starts_where_a_restore_was_interrupted(tmp_path: Path) -> None:
     (tmp_path / "root/.restoring").mkdir(parents=True)
     ended = run_command("start", "--root", str(tmp_path / "root"), "--port", "0")
@@ -447,6 +454,15 @@ def test_options_that_contradict_are_refused(options: tuple[str, ...], tmp_path:
     ended = run_command("backup", str(tmp_path / target), *rest, "--root", str(tmp_path))
     assert ended.returncode == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["backups/today", "today.tar.zst"])
+def test_no_backup_is_made_in_the_data_root(server: ServerProcess, name: str) -> None:
+    """It would be a part of the next backup, and lost together with the root."""
+    ended = run_command("backup", str(server.root / name), "--root", str(server.root))
+    assert ended.returncode == 1
+    assert "in the data root" in ended.stderr
+    assert not (server.root / name).exists()
 
 
 def test_a_damaged_root_is_backed_up_with_a_warning(kept_backup: Path, tmp_path: Path) -> None:

@@ -44,8 +44,9 @@ def prepare_root(root: Path) -> RootLayout:
         ):
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
-        for database in (layout.database, layout.ephemeral_database):
-            os.close(os.open(database, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
+        # The lock of backups belongs to the server's account, whoever makes the first backup.
+        for file in (layout.database, layout.ephemeral_database, layout.removal_hold):
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
     except OSError as error:
         raise _unusable(root, error) from error
     try:

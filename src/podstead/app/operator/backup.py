@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,7 @@ from podstead.storage.backup.manifest import (
     FORMAT,
     BackupCounts,
     BackupDamaged,
+    BackupUnusable,
     Manifest,
     time_as_text,
 )
@@ -60,6 +62,7 @@ async def back_up_to_folder(
     Raises BackupUnusable, BackupDamaged, StorageError, OSError.
     """
     started_s = time.monotonic()
+    _check_outside(settings, target)
     hashes = {} if previous is None else _hashes_not_in_names(previous)
     with partial_folder(target) as folder:
         with FolderSink(folder, previous=previous, previous_hashes=hashes) as sink:
@@ -75,6 +78,7 @@ async def back_up_to_archive(settings: Settings, target: Path, *, on_step: OnSte
     Raises BackupUnusable, BackupDamaged, StorageError, OSError.
     """
     started_s = time.monotonic()
+    _check_outside(settings, target)
     with partial_file(target) as archive:
         with archive_sink(archive) as sink:
             manifest = await _back_up(settings, sink, previous=None, on_step=on_step)
@@ -83,6 +87,13 @@ async def back_up_to_archive(settings: Settings, target: Path, *, on_step: OnSte
             raise BackupDamaged(f"The manifest in {target} is not what was written")
     _record_success(settings, target, manifest, started_s)
     return manifest
+
+
+def _check_outside(settings: Settings, target: Path) -> None:
+    """Raise BackupUnusable for a backup in the data root, which would be a part of the next one,
+    and lost together with it."""
+    if target.resolve().is_relative_to(settings.root.resolve()):
+        raise BackupUnusable(f"{target} is in the data root. Choose a place outside of it.")
 
 
 def _record_success(settings: Settings, target: Path, manifest: Manifest, started_s: float) -> None:
@@ -218,13 +229,14 @@ class _Backup:
         try:
             with each.path.open("rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
-                self.sink.add(
-                    name,
-                    file,
-                    size_bytes=status.st_size,
-                    mode=stat.S_IMODE(status.st_mode),
-                    is_immutable=each.is_immutable,
-                )
+                mode = stat.S_IMODE(status.st_mode)
+                if each.is_immutable:
+                    self.sink.add(
+                        name, file, size_bytes=status.st_size, mode=mode, is_immutable=True
+                    )
+                else:  # small, and git may be writing it
+                    content = file.read()
+                    self.sink.add(name, BytesIO(content), size_bytes=len(content), mode=mode)
         except FileNotFoundError:
             return  # packed since it was listed: see repository_files
 

@@ -100,10 +100,15 @@ class RootCopy:
         self.sink.add(name, BytesIO(content), size_bytes=len(content), mode=mode)
 
     def _add_file(self, name: str, path: Path) -> None:
-        with contextlib.suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            mode = stat.S_IMODE(status.st_mode)
-            self.sink.add(name, file, size_bytes=status.st_size, mode=mode)
+        try:
+            with path.open("rb", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                mode = stat.S_IMODE(status.st_mode)
+                self.sink.add(name, file, size_bytes=status.st_size, mode=mode)
+        except FileNotFoundError:
+            return  # removed since it was listed
+        except EOFError:
+            self.faults.append(f"{path} became shorter while it was copied")
 
 
 @dataclass(slots=True)
