@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from podstead.config import Settings
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.storage.sqlite import SqliteStore
-from tests.support.application import Server, Start
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
+from tests.support.pod_pages import sign_in_by_token
 from tests.support.rdf import TURTLE
 
 QUOTA_BYTES = 200_000
@@ -191,3 +193,75 @@ async def test_a_patch_beyond_the_rest_says_what_it_needs(start: Start) -> None:
     _, limit, needed = said(refused)
     assert limit == 20_000 < needed
     assert (await server.alice.get(PATH)).status == 404
+
+
+# --- the warning ------------------------------------------------------------------------------
+
+
+def level(answer: Answer) -> tuple[int, int] | None:
+    """What a response says about the quota."""
+    value = answer.header("storage-quota")
+    if value is None:
+        return None
+    found = re.fullmatch(r"used=([0-9]+), limit=([0-9]+)", value)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+SMALL_QUOTA_BYTES = 60_000
+"""What fills it is in the database, and free again as soon as it is deleted."""
+
+
+@pytest.fixture
+async def small(start: Start) -> Server:
+    return await start(quota_bytes=SMALL_QUOTA_BYTES)
+
+
+async def filled(server: Server, store: SqliteStore, percent: int) -> Answer:
+    """Alice's pod, filled so far with bodies that are small."""
+    answer = await server.alice.put(PATH, b"", TEXT)
+    for number in range(30):
+        rest = SMALL_QUOTA_BYTES * percent // 100 - await store.used_bytes("alice") - 2000
+        if rest < 0:
+            break
+        content = b"x" * min(rest, 4000)
+        answer = await server.alice.put(f"{PATH}-{number}", content, TEXT)
+        assert answer.status == 201
+    return answer
+
+
+async def test_the_owner_is_warned_from_ninety_percent_on(
+    small: Server, settings: Settings
+) -> None:
+    store = SqliteStore(settings.root)
+    await store.open()
+    try:
+        assert level(await filled(small, store, 89)) is None
+        last = await small.alice.put(PATH, b"x" * 4000, TEXT)
+        assert level(last) == (await store.used_bytes("alice"), SMALL_QUOTA_BYTES)
+        assert level(await small.alice.get(PATH)) is None, "only writes say it"
+        appended = await small.bob.post("/alice/inbox/", b"", TEXT)
+        assert (appended.status, level(appended)) == (201, None), "that is not Bob's business"
+        assert level(await small.alice.put(f"{PATH}-t", b"", TEXT)) is not None
+        copy = {"Destination": f"{BASE}{PATH}-u"}
+        copied = await small.alice.request("COPY", f"{PATH}-t", headers=copy)
+        assert copied.status == 201
+        assert level(copied) is not None
+        assert level(await small.alice.request("DELETE", f"{PATH}-t")) is not None
+        for path in (PATH, f"{PATH}-0"):
+            deleted = await small.alice.request("DELETE", path)
+        assert level(deleted) is None, "there is room again"
+    finally:
+        await store.close()
+
+
+async def test_without_a_quota_nobody_is_warned(start: Start) -> None:
+    server = await start()
+    assert level(await server.alice.put(PATH, b"x" * QUOTA_BYTES, TEXT)) is None
+
+
+async def test_the_pages_warn_too(server: Server) -> None:
+    await server.alice.put(PATH, b"x" * (QUOTA_BYTES * 92 // 100), TEXT)
+    browser = await sign_in_by_token(server, server.alice)
+    for address in ("/.pages/storage", "/.pages/"):
+        assert "nearly full" in (await browser.get(address)).text

@@ -104,7 +104,9 @@ class Committer:
         if isinstance(ended, Committed):
             lock.mark_committed()
             tell_acl_changes(self._acl_listener, request.agent, write)
-            return planned.outcome
+            if ended.nearly_full is None:
+                return planned.outcome
+            return replace(planned.outcome, nearly_full=ended.nearly_full)
         if isinstance(ended, OverQuota):
             raise QuotaExceeded(
                 used_bytes=ended.used_bytes,

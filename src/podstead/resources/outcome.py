@@ -13,7 +13,14 @@ from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
 from podstead.resources.target_state import TargetState
 from podstead.storage.protocol import OpenBody
-from podstead.storage.records import AtVersion, MembersAt, Metadata, Precondition, Record
+from podstead.storage.records import (
+    AtVersion,
+    MembersAt,
+    Metadata,
+    Precondition,
+    QuotaLevel,
+    Record,
+)
 from podstead.wac.gate import GrantedAccess
 from podstead.wac.modes import Mode
 
@@ -56,6 +63,8 @@ class Outcome(msgspec.Struct, frozen=True):
     location: ResourcePath | None = None
     owner: str | None = None
     """The WebID of the owner, if the root of a storage was read and owners are published."""
+    nearly_full: QuotaLevel | None = None
+    """How much of its quota the storage uses after a write, if that is nearly all."""
 
 
 class ListedMembers(msgspec.Struct, frozen=True):

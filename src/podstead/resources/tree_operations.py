@@ -63,6 +63,7 @@ from podstead.storage.records import (
     NoEntry,
     OverQuota,
     Precondition,
+    QuotaLevel,
     ResourceKind,
     Write,
     random_version,
@@ -172,9 +173,9 @@ class Trees:
             )
             return planned.with_preconditions(preconditions)
 
-        write = await self._commit(request, attempt)
+        write, nearly_full = await self._commit(request, attempt)
         result = Result.CREATED if write.puts[0].creates else Result.CHANGED
-        return Outcome(result, location=destination)
+        return Outcome(result, location=destination, nearly_full=nearly_full)
 
     async def delete(self, request: ResourceRequest) -> Outcome:
         """Delete the target of the request with everything below it. Raises as
@@ -219,8 +220,9 @@ class Trees:
 
     async def _commit(
         self, request: ResourceRequest, attempt: Callable[[], Awaitable[PlannedTree]]
-    ) -> Write:
-        """Plan and commit until the preconditions hold; the committed write."""
+    ) -> tuple[Write, QuotaLevel | None]:
+        """Plan and commit until the preconditions hold; the committed write, and how much of its
+        quota the storage then uses if that is nearly all."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 planned = await attempt()
@@ -236,7 +238,7 @@ class Trees:
                 await self._planner.discard(planned.staged)
             if isinstance(ended, Committed):
                 tell_acl_changes(self._acl_listener, request.agent, write)
-                return write
+                return write, ended.nearly_full
             if isinstance(ended, OverQuota):
                 raise QuotaExceeded(
                     used_bytes=ended.used_bytes,

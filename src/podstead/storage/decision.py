@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
-from podstead.storage.quota import fixed_charge
+from podstead.storage.quota import NEARLY_FULL_PERCENT, fixed_charge
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -37,6 +37,7 @@ from podstead.storage.records import (
     Present,
     Put,
     PutEntry,
+    QuotaLevel,
     Record,
     ResourceKind,
     StagedBlob,
@@ -163,6 +164,7 @@ class _PendingWrite:
         "grown_bytes",
         "memberships",
         "moved_blobs",
+        "nearly_full",
         "rows",
         "state",
         "taken_blobs",
@@ -175,6 +177,7 @@ class _PendingWrite:
         self.rows: dict[ResourcePath, ResourceRow | None] = {}
         self.bodies: dict[ResourcePath, bytes | CopiedBody | None] = {}
         self.grown_bytes: dict[ResourcePath, int] = {}
+        self.nearly_full: QuotaLevel | None = None
         self.garbage: list[ResourceRow] = []
         self.taken_blobs: list[BlobId] = []
         # The resources whose blobs other resources take over.
@@ -332,8 +335,12 @@ class _PendingWrite:
         for root, grown in self.grown_bytes.items():
             used, quota_bytes = self.state.used_bytes.get(root, 0), self._quota_of(root)
             # A quota of 0 means none. A storage above its quota may still shrink.
-            if 0 < quota_bytes < used + grown and grown > 0:
+            if not quota_bytes:
+                continue
+            if quota_bytes < used + grown and grown > 0:
                 raise _Refused(OverQuota(root, used, grown, quota_bytes))
+            if 100 * (used + grown) >= NEARLY_FULL_PERCENT * quota_bytes:
+                self.nearly_full = QuotaLevel(used + grown, quota_bytes)
 
     def _quota_of(self, root: ResourcePath) -> int:
         own, default = self.state.own_quotas, self.write.default_quota_bytes
@@ -369,7 +376,7 @@ class _PendingWrite:
             self._apply_record(record)
         for change in write.changes:
             self._apply_change(change)
-        return Committed(state.sequence if write.changes else None)
+        return Committed(state.sequence if write.changes else None, self.nearly_full)
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
         """The deleted ACLs, for notifying agents that could read their subject (N-18)."""

@@ -11,6 +11,9 @@ from typing import Final
 
 from podstead.core.identifiers import ResourcePath
 
+NEARLY_FULL_PERCENT: Final = 90
+"""From when on the owner of a storage is warned."""
+
 RESOURCE_BYTES: Final = 512
 """The charge for each resource, in addition to its path and body."""
 

@@ -377,10 +377,19 @@ class Write(Value):
 # --- The outcome of a write -----------------------------------------------------------------
 
 
+class QuotaLevel(Value):
+    """How much of its quota a pod uses after a write."""
+
+    used_bytes: int
+    limit_bytes: int
+
+
 class Committed(Value):
-    """The write is durable; ``sequence`` is its last row of the change log, if it has any."""
+    """The write is durable; ``sequence`` is its last row of the change log, if it has any, and
+    ``nearly_full`` the level of a pod that it changed and whose quota is nearly used up."""
 
     sequence: int | None
+    nearly_full: QuotaLevel | None = None
 
 
 class VersionConflict(Value):

@@ -17,7 +17,7 @@ from podstead.web.asgi import Headers
 _EXPOSED = (
     b"Accept-Patch, Accept-Post, Accept-Put, Accept-Ranges, Allow, Content-Length, Content-Range, "
     b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Preference-Applied, Retry-After, "
-    b"Updates-Via, Vary, WAC-Allow, WWW-Authenticate, X-Request-Id"
+    b"Storage-Quota, Updates-Via, Vary, WAC-Allow, WWW-Authenticate, X-Request-Id"
 )
 # Sent if the client has not listed its headers. No name here may contain "Accept" (P-42).
 _DEFAULT_REQUEST_HEADERS = (

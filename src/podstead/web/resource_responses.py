@@ -48,6 +48,7 @@ from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.storage.records import ResourceKind
+from podstead.wac.modes import Mode
 from podstead.web.asgi import Headers
 from podstead.web.response import VARY, HeaderField, Response, content_response, empty_response
 
@@ -148,6 +149,10 @@ class Responder:
             headers.append((b"cache-control", _cache_control(request)))
             headers.append(self._updates_via)
             _add_wac_allow(headers, request)
+        if outcome.nearly_full is not None and _controls(request):
+            level = outcome.nearly_full
+            value = f"used={level.used_bytes}, limit={level.limit_bytes}"
+            headers.append((b"storage-quota", value.encode("ascii")))
         applied = _preference_applied(outcome, request)
         if applied is not None:
             headers.append((b"preference-applied", applied))
@@ -184,6 +189,12 @@ def _represented(
         size_bytes=representation.size_bytes,
         byte_range=outcome.byte_range,
     )
+
+
+def _controls(request: ResourceRequest) -> bool:
+    """Whether the sender may know how full the storage is: whoever only appends to an inbox need
+    not."""
+    return request.grant is not None and request.grant.allows(Mode.CONTROL)
 
 
 def _preference_applied(outcome: Outcome, request: ResourceRequest) -> bytes | None:

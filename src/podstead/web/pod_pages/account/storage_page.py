@@ -81,7 +81,7 @@ class StoragePage:
 
 def percent_used(used_bytes: int, quota_bytes: int) -> int | None:
     """The used part of a quota in percent; ``None`` without a quota."""
-    return None if not quota_bytes else min(100, round(100 * used_bytes / quota_bytes))
+    return None if not quota_bytes else min(100, 100 * used_bytes // quota_bytes)
 
 
 def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:
