@@ -14,9 +14,14 @@ ARGS ?=
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# All that is safe on this machine and needs no setting, unless there is a file of settings.
+GIT = $(shell $(BIN)/python -c \
+	'from podstead.app.adapters.git_processes import find_git; find_git(); print("--git")' 2>/dev/null)
+FULL = $(if $(findstring --config,$(ARGS) $(PODSTEAD_CONFIG:%=--config)),,--idp $(GIT))
+
 .PHONY: start
-start: $(RUN_STAMP) ## Start the server; options in ARGS, as in: make start ARGS="--port 4000"
-	@$(BIN)/podstead start $(ARGS)
+start: $(RUN_STAMP) ## Start the server with accounts; options in ARGS, as in: make start ARGS="--port 4000"
+	@$(BIN)/podstead start $(FULL) $(ARGS)
 
 .PHONY: test
 test: $(DEV_STAMP) ## Run all tests; ARGS goes to pytest

@@ -103,7 +103,8 @@ class Server:
     _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
 
     def start(self, command: str) -> str:
-        """The first lines that are printed, up to the number of the process."""
+        """The lines that are printed up to the link to the first account, or to the number of the
+        process without accounts."""
         self.wait()
         self._lines = queue.Queue()
         self._make = subprocess.Popen(
@@ -115,12 +116,14 @@ class Server:
         )
         self._reader = threading.Thread(target=self._read, args=(self._make,))
         self._reader.start()
+        last = "  process" if "--no-idp" in command else "  http"
         lines: list[str] = []
-        while not lines or not lines[-1].startswith("  process"):
+        while not lines or not lines[-1].startswith(last):
             line = self._lines.get(timeout=DEADLINE_S)
             assert line is not None, f"the server did not start: {lines}"
             lines.append(line)
-        self.pid = int(lines[-1].split()[1])
+            if line.startswith("  process"):
+                self.pid = int(line.split()[1])
         return "\n".join(lines)
 
     def stop(self) -> None:
@@ -207,3 +210,27 @@ def test_the_readme_contains_the_required_parts() -> None:
     assert commands.count(START) == 2
     assert any(command.startswith("kill -KILL") for command in commands)
     assert any("text/turtle" in command for command in commands)
+
+
+@pytest.mark.needs("git")
+@pytest.mark.usefixtures("_installed")
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((), "--idp --git"),
+        (("ARGS=--port 4000",), "--idp --git --port 4000"),
+        (("ARGS=--config here.toml",), "--config here.toml"),
+        (("PODSTEAD_CONFIG=here.toml",), ""),
+    ],
+)
+def test_make_start_offers_what_is_safe_on_this_machine(
+    arguments: tuple[str, ...], options: str
+) -> None:
+    """A file with settings decides itself."""
+    command = ["make", "--dry-run", "--no-print-directory", "start", *arguments]
+    shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert shown.stdout.splitlines()[-1].split() == [
+        ".venv/bin/podstead",
+        "start",
+        *options.split(),
+    ]
