@@ -36,7 +36,11 @@ preload(Settings())
 print(json.dumps([gc.isenabled(), len(gc.get_objects()), gc.get_freeze_count()]))
 """
 _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
-_OF_COMMANDS = {"podstead.outbound.submission"}
+_OF_COMMANDS = {
+    "podstead.outbound.submission",
+    "podstead.storage.sqlite.compacting",
+    "podstead.storage.sqlite.inspection",
+}
 _OF_THE_RENDERER = {
     "podstead.previews.markdown",
     "podstead.previews.pictures",
