@@ -53,8 +53,13 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Page:
-    return context.new_page()
+def page(context: BrowserContext, request: pytest.FixtureRequest) -> Page:
+    """A page; a test can set the width of its window (``AT_BOTH_WIDTHS``)."""
+    page = context.new_page()
+    width = getattr(request, "param", None)
+    if width is not None:
+        page.set_viewport_size({"width": width, "height": 740})
+    return page
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.support.browser_people import violations
+from tests.support.browser_people import AT_BOTH_WIDTHS, violations
 from tests.support.client import Client, Pod, create_pod
 from tests.support.server import ServerProcess, running_server
 
 MANY = 450
 DEADLINE_MS = 30_000
 PHONE: ViewportSize = {"width": 360, "height": 700}
+DESK: ViewportSize = {"width": 1280, "height": 800}
 CARD = """
 @prefix foaf: <http://xmlns.com/foaf/0.1/>. @prefix vcard: <http://www.w3.org/2006/vcard/ns#>.
 <#me> a foaf:Person; foaf:name "Alice"; foaf:img <sea.png>; foaf:knows <#bob>, </bob/#me>;
@@ -193,6 +194,7 @@ def test_every_page_fits_a_phone_and_breaks_no_policy(
     assert {each for each in origins if each.startswith("http")} == {pod.server.base_url}
 
 
+@AT_BOTH_WIDTHS
 def test_further_rows_come_when_the_list_is_scrolled(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}many/")
     assert boxes(page) == 200
@@ -204,6 +206,7 @@ def test_further_rows_come_when_the_list_is_scrolled(page: Page, pod: Pod) -> No
     assert names == [f"file {number}.txt" for number in range(MANY)]
 
 
+@AT_BOTH_WIDTHS
 def test_the_filter_works_while_typing(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}many/")
     page.keyboard.press("/")
@@ -214,6 +217,7 @@ def test_the_filter_works_while_typing(page: Page, pod: Pod) -> None:
     expect(page.get_by_label("Filter by name")).to_be_focused()
 
 
+@AT_BOTH_WIDTHS
 def test_a_selection_is_made_with_the_keyboard(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}private/")
     bar = page.locator("#selection")
@@ -238,6 +242,7 @@ def test_a_selection_is_made_with_the_keyboard(page: Page, pod: Pod) -> None:
     expect(page.get_by_text("notes.md").first).to_be_visible()
 
 
+@AT_BOTH_WIDTHS
 def test_what_others_change_appears(page: Page, pod: Pod, owner: Client) -> None:
     with page.expect_event(
         "response", lambda each: "/private/" in each.url and "events" in each.url
@@ -253,6 +258,7 @@ def test_what_others_change_appears(page: Page, pod: Pod, owner: Client) -> None
     expect(row).to_have_count(0, timeout=DEADLINE_MS)
 
 
+@AT_BOTH_WIDTHS
 def test_a_document_that_others_change_says_so(page: Page, pod: Pod, owner: Client) -> None:
     path = f"{pod.root}private/watched.txt"
     assert owner.put(path, "first").status == 201
@@ -264,6 +270,7 @@ def test_a_document_that_others_change_says_so(page: Page, pod: Pod, owner: Clie
     expect(page.get_by_text("second")).to_be_visible()
 
 
+@AT_BOTH_WIDTHS
 def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}private/card.ttl?view=edit")
     page.locator("textarea").fill("<#a> <#b> 1 .\n<#a> <#b> oops .")
@@ -277,6 +284,7 @@ def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
     expect(page.get_by_role("status").first).to_contain_text("card.ttl was saved.")
 
 
+@AT_BOTH_WIDTHS
 def test_a_thumbnail_is_shown(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}private/?view=grid")
     picture = page.locator('[data-name="sea.png"] img')
@@ -288,8 +296,11 @@ def test_a_pdf_and_pictures_are_loaded_through_the_pages(page: Page, pod: Pod) -
     expect(page.locator(".media img")).to_have_js_property("naturalWidth", 900)
 
 
-def test_everything_works_without_scripts(chromium: Browser, pod: Pod, owner: Client) -> None:
-    context = chromium.new_context(java_script_enabled=False, viewport=PHONE)
+@pytest.mark.parametrize("window", [PHONE, DESK], ids=["phone", "desk"])
+def test_everything_works_without_scripts(
+    chromium: Browser, pod: Pod, owner: Client, window: ViewportSize
+) -> None:
+    context = chromium.new_context(java_script_enabled=False, viewport=window)
     page = context.new_page()
     opened(page, pod, f"/.pages/files{pod.root}many/")
     page.get_by_role("link", name="Show more").click()
@@ -303,10 +314,11 @@ def test_everything_works_without_scripts(chromium: Browser, pod: Pod, owner: Cl
     page.goto(f"{pod.server.base_url}/.pages/files{pod.root}private/")
     page.get_by_text("New", exact=True).click()
     page.get_by_role("link", name="Markdown").click()
-    page.get_by_label("Name", exact=True).fill("plain")
+    name = f"plain{window['width']}"
+    page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Create").click()
     page.locator("textarea").fill("# Written\n\nwithout scripts")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Written")).to_be_visible()
-    assert owner.get(f"{pod.root}private/plain.md").text == "# Written\n\nwithout scripts"
+    assert owner.get(f"{pod.root}private/{name}.md").text == "# Written\n\nwithout scripts"
     context.close()

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
 
 from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
-from tests.support.browser_people import violations
+from tests.support.browser_people import AT_BOTH_WIDTHS, violations
 from tests.support.client import Client, Pod, create_pod
 from tests.support.server import running_server
 
@@ -113,6 +113,7 @@ def test_the_page_leads_to_the_folder_when_all_is_done(page: Page, pod: Pod) -> 
     expect(page.get_by_role("link", name="a.txt")).to_be_visible()
 
 
+@AT_BOTH_WIDTHS
 def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path: Path) -> None:
     """It stays open, with what was selected and sorted on it."""
     dropped = tmp_path / "dropped.txt"
@@ -130,6 +131,7 @@ def test_the_page_of_a_folder_shows_what_arrives(page: Page, pod: Pod, tmp_path:
     expect(page.locator(".upload-panel")).to_be_hidden()
 
 
+@AT_BOTH_WIDTHS
 def test_a_folder_is_dropped_with_everything_in_it(
     page: Page, pod: Pod, owner: Client, tmp_path: Path
 ) -> None:
@@ -209,6 +211,7 @@ def test_an_upload_goes_on_after_the_page_was_reloaded(
     assert stored(pod, "film.mp4") == film.read_bytes()
 
 
+@AT_BOTH_WIDTHS
 def test_an_upload_can_be_cancelled_and_tried_again(page: Page, pod: Pod, owner: Client) -> None:
     open_upload(page, pod)
     page.evaluate(WAIT_HERE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.support.oauth import authorization_parameters
@@ -18,6 +19,8 @@ CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
     })))"""
 """What axe finds on a page."""
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+AT_BOTH_WIDTHS = pytest.mark.parametrize("page", [360, 1280], indirect=True)
+"""On a phone and on a desk: the fixture ``page`` has a window of this width."""
 ON_THE_WEB = "https://notes.example/back"
 """A redirect URI on the web, where the others of these tests are on this device."""
 
