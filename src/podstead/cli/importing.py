@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,7 +13,14 @@ from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from podstead.app.operator.files_in import FileSource, FilesReport
     from podstead.app.operator.moving_in import MoveReport
+    from podstead.other_servers.values import LeftOut
+
+C = TypeVar("C", bound="Callable[..., object]")
 
 _FOLDER = click.Path(path_type=Path)
 _INCOMPLETE = 1
@@ -95,6 +102,104 @@ for each in (
     import_.add_command(_server_command(*each))
 
 
+_INTO = (
+    "The container for the files, in a pod that exists. It is created with the containers above it."
+)
+
+
+def _into_options(command: C) -> C:
+    """The options of the commands that import files."""
+    for option in (
+        root_options,
+        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON."),
+        click.option("--dry-run", is_flag=True, help="Read everything, but store nothing."),
+        click.option("--into", required=True, metavar="POD/PATH/", help=_INTO),
+    ):
+        command = option(command)
+    return command
+
+
+@import_.command("folder", short_help="Import a folder of files into a pod.")
+@click.argument("folder", type=_FOLDER)
+@_into_options
+def import_folder(folder: Path, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Import everything in FOLDER into a container of a pod.
+
+    A file becomes a document of its name, with the date that it has and the media type of its
+    extension or of its content. Nothing that is in the pod already is replaced. Who may read the
+    documents follows from the access rules of the container.
+    """
+    from podstead.app.operator.files_in import files_of
+
+    _import_files(files_of(folder), f"folder:{folder.resolve()}", options)
+
+
+@import_.command("webdav", short_help="Import a folder of a WebDAV server into a pod.")
+@click.argument("place", metavar="PATH|URL")
+@click.option("--user", metavar="NAME", help="Sign in there as NAME, with a password.")
+@_into_options
+def import_webdav(place: str, *, user: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Import everything in a folder of a WebDAV server into a container of a pod.
+
+    With a URL, the server is asked as by any client, and media types and dates are those that it
+    states. With a path, the folder on its disk is read, as by 'podstead import folder'. Properties
+    and access rules of WebDAV are not imported. If standard input is not a terminal, its first line
+    is the password.
+    """
+    from podstead.app.operator.files_in import files_of, webdav_folder
+
+    if "://" in place:
+        password = "" if user is None else _password()
+        source = webdav_folder(place, user=user, password=password)
+        _import_files(source, f"webdav:{place}", options)
+    else:
+        _import_files(files_of(Path(place)), f"folder:{Path(place).resolve()}", options)
+
+
+def _import_files(
+    opened: AbstractAsyncContextManager[FileSource], source_id: str, options: dict[str, Any]
+) -> None:
+    """Import files and print what came of it. Raises Exit if anything was left out."""
+    from podstead.app.operator.files_in import import_files
+
+    into, dry_run, as_json = (options.pop(name) for name in ("into", "dry_run", "as_json"))
+    settings, progress = settings_from(options), ProgressLine()
+
+    async def run() -> FilesReport:
+        async with opened as source:
+            return await import_files(
+                settings,
+                source,
+                source_id=source_id,
+                into=into,
+                dry_run=dry_run,
+                counting=lambda done: progress(f"Importing into {into}", done, done),
+            )
+
+    try:
+        report = asyncio.run(run())
+    finally:
+        progress.end()
+    if as_json:
+        _print_json(report)
+    else:
+        done = "Would import" if report.dry_run else "Imported"
+        click.echo(
+            f"{done} into {report.url}  {report.documents} documents, {report.containers} "
+            f"containers, {report.size_bytes} bytes; {report.already_there} were there already"
+        )
+        _print_left_out(report.left_out)
+    if report.left_out:
+        sys.exit(_INCOMPLETE)
+
+
+def _password() -> str:
+    if sys.stdin.isatty():
+        typed: str = click.prompt("Password", hide_input=True)
+        return typed
+    return sys.stdin.readline().rstrip("\r\n")
+
+
 def _names(renamed: tuple[str, ...]) -> dict[str, str]:
     """New names of pods by their old ones. Raises BadParameter."""
     names: dict[str, str] = {}
@@ -108,10 +213,8 @@ def _names(renamed: tuple[str, ...]) -> dict[str, str]:
 
 def _print(report: MoveReport, *, as_json: bool) -> None:
     """Print what came of an import. Raises Exit if anything was left out."""
-    import msgspec
-
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
+        _print_json(report)
     else:
         done = "Would import" if report.dry_run else "Imported"
         for pod in report.pods:
@@ -125,11 +228,21 @@ def _print(report: MoveReport, *, as_json: bool) -> None:
             )
         for note in report.notes:
             click.echo(f"Note: {note}")
-        if report.left_out:
-            click.echo(f"{len(report.left_out)} left out or changed:", err=True)
-            for left in report.left_out[:_SHOWN]:
-                click.echo(f"  {left.path}: {left.reason}", err=True)
-            if len(report.left_out) > _SHOWN:
-                click.echo("  … and more: --json lists all of them", err=True)
+        _print_left_out(report.left_out)
     if report.left_out:
         sys.exit(_INCOMPLETE)
+
+
+def _print_json(report: object) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
+
+
+def _print_left_out(left_out: Sequence[LeftOut]) -> None:
+    if left_out:
+        click.echo(f"{len(left_out)} left out or changed:", err=True)
+    for left in left_out[:_SHOWN]:
+        click.echo(f"  {left.path}: {left.reason}", err=True)
+    if len(left_out) > _SHOWN:
+        click.echo("  … and more: --json lists all of them", err=True)
