@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from podstead.app.access_log import application_class, ignored_fields
 from podstead.app.adapters.account_emails import AccountEmails
+from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.rendering_processes import RenderingProcesses
@@ -47,7 +48,6 @@ from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
-from podstead.storage.sqlite import SqliteStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
@@ -94,11 +94,7 @@ def build_application(
     clock, randomness = clock or SystemClock(), randomness or SystemRandomness()
     base_url = settings.base_url
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
-    store = SqliteStore(
-        settings.root,
-        change_log_days=settings.change_log_days,
-        space=space,
-    )
+    store = new_store(settings, space=space)
     capacity = StorageCapacity(usage=store, space=space, quota_bytes=settings.quota_bytes)
     keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
     foreign = ForeignDocuments(settings, clock)

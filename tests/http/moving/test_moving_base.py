@@ -21,7 +21,6 @@ from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootInUse
 from podstead.resources.base_moving import BaseMove
-from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts
 from tests.support.application import BASE, Server, acl_turtle, running, with_two_pods
@@ -65,7 +64,7 @@ async def moved(
 @asynccontextmanager
 async def served(settings: Settings) -> AsyncIterator[Client]:
     """The server at the new URL, as the public sees it."""
-    former = former_base_urls(RootLayout(settings.root))
+    former = former_base_urls(settings)
     settings = replace(settings, base_url=NEW, former_base_urls=former)
     async with running(settings) as application:
         yield Client(application, host="pods.example")
@@ -97,9 +96,8 @@ async def test_people_have_the_same_rights_at_the_new_url(filled: Settings) -> N
         document = await public.get("/alice/public/a.ttl", accept="application/n-triples")
         assert f"<{BASE}/alice/b>" in document.text
         assert f"<{NEW}/alice/public/b>" in document.text
-    layout = RootLayout(filled.root)
-    assert (remembered_base_url(layout), remembered_issuer(layout)) == (NEW, NEW)
-    assert former_base_urls(layout) == (BASE,)
+    assert (remembered_base_url(filled), remembered_issuer(filled)) == (NEW, NEW)
+    assert former_base_urls(filled) == (BASE,)
 
 
 async def test_documents_are_rewritten_on_request(filled: Settings) -> None:
@@ -130,8 +128,7 @@ async def test_the_former_host_leads_to_the_new_one(filled: Settings) -> None:
 
 async def test_a_dry_run_changes_nothing(filled: Settings) -> None:
     dry = await moved(filled, every_document=True, dry_run=True)
-    layout = RootLayout(filled.root)
-    assert (remembered_base_url(layout), unfinished_move(layout)) == (BASE, None)
+    assert (remembered_base_url(filled), unfinished_move(filled)) == (BASE, None)
     assert await moved(filled, every_document=True) == dry
 
 
@@ -148,8 +145,7 @@ async def test_an_interrupted_move_is_finished_by_the_next(
         patch.setattr(BaseMove, "_rewrite_page", interrupted)
         with pytest.raises(InterruptedError):
             await moved(filled)
-    layout = RootLayout(filled.root)
-    assert unfinished_move(layout) == NEW
+    assert unfinished_move(filled) == NEW
     with pytest.raises(Conflict, match="interrupted"):
         await move_data_root(
             filled,
@@ -160,7 +156,7 @@ async def test_an_interrupted_move_is_finished_by_the_next(
         )
     report = await moved(filled)
     assert report.pods == 2
-    assert unfinished_move(layout) is None
+    assert unfinished_move(filled) is None
     async with served(filled) as public:
         alice = await owner(filled, public, "alice")
         put = await alice.put("/alice/note.acl", rules(), "text/turtle")
@@ -175,5 +171,5 @@ def rules() -> str:
 async def test_a_root_that_is_served_is_not_moved(filled: Settings) -> None:
     with lock_root(filled.root), pytest.raises(RootInUse):
         await moved(filled)
-    assert unfinished_move(RootLayout(filled.root)) is None
-    begin_move(RootLayout(filled.root), NEW)
+    assert unfinished_move(filled) is None
+    begin_move(filled, NEW)

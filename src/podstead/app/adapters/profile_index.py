@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 
+from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
@@ -17,7 +18,6 @@ from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.resources.documents import Documents
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import AtVersion, PodRecord
-from podstead.storage.sqlite import SqliteStore
 
 logger = logging.getLogger("podstead.app")
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("podstead.app")
 async def index_profiles(settings: Settings) -> None:
     """Read all profiles of a data root that no other process writes to. Raises StorageError."""
     clock, foreign = SystemClock(), ForeignDocuments(settings, SystemClock())
-    store = SqliteStore(settings.root)
+    store = new_store(settings)
     await store.open()
     try:
         documents = build_documents(settings, store=store, foreign=foreign)

@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from podstead.app.adapters.engine import check_schema, prepare_engine, stored_facts
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.adapters.retrying import retry_while_busy
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.layout import RootLayout
-from podstead.storage.root import lock_root, prepare_root
-from podstead.storage.sqlite import SqliteFacts, check_not_newer, convert_to_shrinkable
+from podstead.storage.root import lock_root
 
 BASE_URL_FACT = "base-url"
 _ISSUER = "issuer"
@@ -46,18 +45,17 @@ def prepared_root(settings: Settings) -> Iterator[None]:
     ):
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()
-        layout = prepare_root(root)
-        convert_to_shrinkable(layout.database, free_bytes=space.free_bytes())
-        is_new = remembered_base_url(layout) is None
-        _claim_base_url(layout, settings.base_url)
-        _complete_profile_keys(settings, layout, is_new=is_new)
+        layout = prepare_engine(settings, space)
+        is_new = remembered_base_url(settings) is None
+        _claim_base_url(settings)
+        _complete_profile_keys(settings, is_new=is_new)
         if not settings.token_keys:
             ensure_token_key(layout.keys)
         if settings.idp:
             from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
 
             keys = KeyFolder(layout.keys, SystemClock())
-            _claim_issuer(layout, settings, was_provider=keys.exists())
+            _claim_issuer(settings, was_provider=keys.exists())
             keys.maintain()
         space.restore()
         try:
@@ -70,40 +68,39 @@ def prepared_root(settings: Settings) -> Iterator[None]:
 def check_succession(settings: Settings) -> None:
     """Refuse what :func:`prepared_root` would refuse, as far as that can be seen while another
     server holds the data root. Raises RootUnusable, StorageError."""
-    layout = RootLayout(settings.root)
-    check_not_newer(layout.database)
-    _check_base_url(layout, settings.base_url)
+    check_schema(settings)
+    _check_base_url(settings)
 
 
-def remembered_base_url(layout: RootLayout) -> str | None:
+def remembered_base_url(settings: Settings) -> str | None:
     """The base URL of a data root; ``None`` before the first start. Raises StorageError."""
-    return SqliteFacts(layout.database).read_fact(BASE_URL_FACT)
+    return stored_facts(settings).read_fact(BASE_URL_FACT)
 
 
-def former_base_urls(layout: RootLayout) -> tuple[str, ...]:
+def former_base_urls(settings: Settings) -> tuple[str, ...]:
     """What the base URL was before it was changed, the newest first. Raises StorageError."""
-    kept = SqliteFacts(layout.database).read_fact(_FORMER_BASE_URLS)
+    kept = stored_facts(settings).read_fact(_FORMER_BASE_URLS)
     return tuple(kept.split()) if kept else ()
 
 
-def unfinished_move(layout: RootLayout) -> str | None:
+def unfinished_move(settings: Settings) -> str | None:
     """The base URL to which a data root is being moved, if that was interrupted. Raises
     StorageError."""
-    return SqliteFacts(layout.database).read_fact(_MOVING_TO) or None
+    return stored_facts(settings).read_fact(_MOVING_TO) or None
 
 
-def begin_move(layout: RootLayout, base_url: str) -> None:
+def begin_move(settings: Settings, base_url: str) -> None:
     """Note that a data root is being moved: it cannot be served until that is finished. Raises
     StorageError."""
-    SqliteFacts(layout.database).write_fact(_MOVING_TO, base_url)
+    stored_facts(settings).write_fact(_MOVING_TO, base_url)
 
 
-def finish_move(layout: RootLayout, base_url: str) -> None:
+def finish_move(settings: Settings, base_url: str) -> None:
     """Note that a data root has another base URL. Each step may be repeated. Raises
     StorageError."""
-    facts = SqliteFacts(layout.database)
+    facts = stored_facts(settings)
     before = facts.read_fact(BASE_URL_FACT)
-    former = [before, *former_base_urls(layout)]
+    former = [before, *former_base_urls(settings)]
     kept = dict.fromkeys(url for url in former if url and url != base_url)
     facts.write_fact(_FORMER_BASE_URLS, " ".join(kept))
     if before is not None and facts.read_fact(_ISSUER) == before:
@@ -112,29 +109,29 @@ def finish_move(layout: RootLayout, base_url: str) -> None:
     facts.write_fact(_MOVING_TO, "")
 
 
-def remembered_issuer(layout: RootLayout) -> str | None:
+def remembered_issuer(settings: Settings) -> str | None:
     """The issuer that the accounts of a data root belong to; ``None`` before the first start.
     Raises StorageError."""
-    facts = SqliteFacts(layout.database)
+    facts = stored_facts(settings)
     return facts.read_fact(_ISSUER) or facts.read_fact(BASE_URL_FACT)
 
 
-def remembered_provider(layout: RootLayout) -> str | None:
+def remembered_provider(settings: Settings) -> str | None:
     """The issuer of the provider that this data root was served with; ``None`` without one. Raises
     StorageError."""
-    return SqliteFacts(layout.database).read_fact(_ISSUER)
+    return stored_facts(settings).read_fact(_ISSUER)
 
 
-def store_issuer(layout: RootLayout, issuer: str) -> None:
+def store_issuer(settings: Settings, issuer: str) -> None:
     """Move the accounts to a provider with another issuer at the next start. Raises
     StorageError."""
-    SqliteFacts(layout.database).write_fact(_ISSUER, issuer)
+    stored_facts(settings).write_fact(_ISSUER, issuer)
 
 
-def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bool) -> None:
+def _complete_profile_keys(settings: Settings, *, is_new: bool) -> None:
     """Record the keys in profiles once, if an earlier version wrote profiles. Raises
     StorageError."""
-    facts = SqliteFacts(layout.database)
+    facts = stored_facts(settings)
     if facts.read_fact(_PROFILE_KEYS) == PROFILE_KEY_RULES:
         return
     if not is_new:
@@ -146,39 +143,39 @@ def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bo
     facts.write_fact(_PROFILE_KEYS, PROFILE_KEY_RULES)
 
 
-def _claim_base_url(layout: RootLayout, base_url: str) -> None:
+def _claim_base_url(settings: Settings) -> None:
     """Store the base URL at the first start, and refuse another one at every later start.
 
     The URLs of all stored resources begin with it (docs/decisions/0003). Raises RootUnusable,
     StorageError.
     """
-    _check_base_url(layout, base_url)
-    if remembered_base_url(layout) is None:
-        SqliteFacts(layout.database).write_fact(BASE_URL_FACT, base_url)
+    _check_base_url(settings)
+    if remembered_base_url(settings) is None:
+        stored_facts(settings).write_fact(BASE_URL_FACT, settings.base_url)
 
 
-def _check_base_url(layout: RootLayout, base_url: str) -> None:
-    if unfinished := unfinished_move(layout):
+def _check_base_url(settings: Settings) -> None:
+    if unfinished := unfinished_move(settings):
         raise RootUnusable(
-            f"The data root {layout.root} is being moved to {unfinished}, and that was "
+            f"The data root {settings.root} is being moved to {unfinished}, and that was "
             f"interrupted. Finish it with 'podstead move-base {unfinished}'."
         )
-    remembered = remembered_base_url(layout)
+    base_url, remembered = settings.base_url, remembered_base_url(settings)
     if remembered not in {None, base_url}:
         raise RootUnusable(
-            f"The data root {layout.root} belongs to {remembered}: the URL of everything in it "
+            f"The data root {settings.root} belongs to {remembered}: the URL of everything in it "
             f"begins with that. Start with --base-url {remembered}, choose another --root for "
             f"{base_url}, or move everything there with 'podstead move-base {base_url}'."
         )
 
 
-def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool) -> None:
+def _claim_issuer(settings: Settings, *, was_provider: bool) -> None:
     """Store the issuer at the first start with a provider, and refuse another one later, because no
     profile would name it (docs/decisions/0017). Raises RootUnusable, StorageError.
 
     Earlier versions did not store it; for them it was the base URL.
     """
-    facts = SqliteFacts(layout.database)
+    facts = stored_facts(settings)
     remembered = facts.read_fact(_ISSUER) or (settings.base_url if was_provider else None)
     if remembered is None or remembered == settings.issuer:
         facts.write_fact(_ISSUER, settings.issuer)
@@ -189,7 +186,7 @@ def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool)
         else f"with --idp-base-url {remembered}"
     )
     raise RootUnusable(
-        f"The accounts of the data root {layout.root} belong to the identity provider "
+        f"The accounts of the data root {settings.root} belong to the identity provider "
         f"{remembered}, which their profiles name. Start {same}, or first move them to "
         f"{settings.issuer} with 'podstead account change-issuer {settings.issuer}'."
     )

@@ -21,7 +21,6 @@ from podstead.core.errors import NotFound, RootUnusable
 from podstead.idp.audit import AuditEvent
 from podstead.idp.credentials import NewCredential
 from podstead.idp.records import Account
-from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned
 from podstead.web.pod_pages.addresses import link_url
@@ -35,7 +34,7 @@ class AccountAdministration:
     or the id."""
 
     issuer: str
-    layout: RootLayout
+    settings: Settings
     services: AccountServices
 
     async def create(self, name: str, *, email: str | None, password: str) -> Account:
@@ -119,7 +118,7 @@ class AccountAdministration:
     def change_issuer(self, issuer: str) -> None:
         """Move the accounts to a provider with another issuer at the next start. Raises
         StorageError."""
-        store_issuer(self.layout, issuer)
+        store_issuer(self.settings, issuer)
         self.services.audit.note(AuditEvent.ISSUER_CHANGED, issuer=issuer)
 
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:
@@ -139,8 +138,7 @@ async def open_account_administration(settings: Settings) -> AsyncIterator[Accou
     """Open the store of an existing data root, whose base URL and issuer the accounts use. Raises
     RootUnusable, StorageError."""
     async with opened_store(settings) as store:
-        layout = RootLayout(settings.root)
-        base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
+        base_url, issuer = remembered_base_url(settings), remembered_issuer(settings)
         if base_url is None or issuer is None:
             raise RootUnusable(
                 f"The data root {settings.root} has no base URL yet. Start the server once first."
@@ -154,4 +152,4 @@ async def open_account_administration(settings: Settings) -> AsyncIterator[Accou
                 randomness=randomness,
                 audit=audit,
             )
-            yield AccountAdministration(issuer=issuer, layout=layout, services=services)
+            yield AccountAdministration(issuer=issuer, settings=settings, services=services)

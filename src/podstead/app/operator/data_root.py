@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from podstead.app.adapters.engine import has_records, new_store
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.storage.inspection import Inspection
-from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
-from podstead.storage.sqlite import SqliteStore
 
 
 @asynccontextmanager
@@ -27,11 +26,11 @@ async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
-    if not RootLayout(settings.root).database.exists():
+    if not has_records(settings):
         raise RootUnusable(
             f"There is no data in {settings.root}. Set --root to the data root of the server."
         )
-    store = SqliteStore(settings.root)
+    store = new_store(settings)
     await store.open()
     try:
         yield store

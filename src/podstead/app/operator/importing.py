@@ -29,7 +29,6 @@ from podstead.resources.importing.values import ImportTarget
 from podstead.resources.pod_renaming import PodRenamer
 from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.resources.write_hooks import WriteHook
-from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 
@@ -67,8 +66,7 @@ async def opened_pods(
     """Open an existing data root, as if it were at the URL that it is ``moving_to``. Raises
     RootUnusable, StorageError."""
     async with opened_store(settings) as store:
-        layout = RootLayout(settings.root)
-        base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
+        base_url, issuer = remembered_base_url(settings), remembered_issuer(settings)
         if moving_to is not None:
             issuer = moving_to if issuer == base_url else issuer
             base_url = moving_to

@@ -91,5 +91,5 @@ async def open_invitation_administration(
     async with opened_records(settings) as records, operator_audit(records) as audit:
         layout = RootLayout(settings.root)
         has_provider = KeyFolder(layout.keys, SystemClock()).exists()
-        issuer = remembered_issuer(layout) if has_provider else None
+        issuer = remembered_issuer(settings) if has_provider else None
         yield InvitationAdministration(issuer, InvitationActions(records, audit))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.adapters.engine import has_records
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
@@ -77,7 +78,7 @@ class KeyAdministration:
 async def open_key_administration(settings: Settings) -> AsyncIterator[KeyAdministration]:
     """The administration of the keys; the server logs the changes if the data root has a store.
     Raises RootUnusable, StorageError."""
-    if not RootLayout(settings.root).database.exists():
+    if not has_records(settings):
         yield KeyAdministration(settings)
         return
     async with opened_records(settings) as records, operator_audit(records) as audit:

@@ -29,7 +29,6 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS
 from podstead.resources.base_moving import BaseMove, MovedDocuments
 from podstead.resources.renaming import NameMapping
-from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import DropPod
 from podstead.storage.root import lock_root
@@ -63,18 +62,17 @@ async def move_data_root(
 
     Raises Conflict if another move was not finished, RootInUse, RootUnusable, StorageError.
     """
-    layout = RootLayout(settings.root)
-    old, issuer = remembered_base_url(layout), remembered_issuer(layout)
+    old, issuer = remembered_base_url(settings), remembered_issuer(settings)
     if old is None or issuer is None:
         raise RootUnusable(f"The data root {settings.root} has no base URL yet.")
-    unfinished = unfinished_move(layout)
+    unfinished = unfinished_move(settings)
     if unfinished not in (None, new):
         raise Conflict(f"The move to {unfinished} was interrupted. Finish that one first.")
     if old == new and unfinished is None:
         raise Conflict(f"The base URL is {new} already.")
     with nullcontext() if dry_run else lock_root(settings.root):
         if not dry_run:
-            begin_move(layout, new)
+            begin_move(settings, new)
         async with (
             opened_pods(settings, moving_to=new) as pods,
             operator_audit(pods.records) as audit,
@@ -95,7 +93,7 @@ async def move_data_root(
             if not dry_run:
                 audit.note(AuditEvent.BASE_URL_CHANGED, old=old, new=new)
         if not dry_run:
-            finish_move(layout, new)
+            finish_move(settings, new)
     return BaseMoveReport(
         old=old,
         new=new,

@@ -192,7 +192,7 @@ def _planner(pods: OpenedPods) -> PodProvisioner:
         tokens=tokens,
         clock=pods.records.clock,
         randomness=pods.records.randomness,
-        issuer=remembered_provider(layout),
+        issuer=remembered_provider(settings),
     )
 
 

@@ -32,7 +32,6 @@ from podstead.resources.importing.values import (
 )
 from podstead.resources.renaming import NameMapping
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.layout import RootLayout
 
 _PARTIAL: Final = ".partial"
 
@@ -172,7 +171,7 @@ def _new_provider(
 ) -> Callable[[ResourcePath, Dataset], Dataset] | None:
     """The owner's profile names this server's provider in place of the old server's. Other
     providers are kept: the owner signs in there."""
-    issuer = remembered_provider(RootLayout(pods.settings.root))
+    issuer = remembered_provider(pods.settings)
     if issuer is None or not old.issuer or issuer == old.issuer:
         return None
     predicate, before, after = Iri(SOLID_OIDC_ISSUER), Iri(old.issuer), Iri(issuer)

@@ -25,7 +25,6 @@ from podstead.app.process.renewal import prepare_keys
 from podstead.app.process.serve import serve
 from podstead.app.process.worker import Factory
 from podstead.config import Settings
-from podstead.storage.layout import RootLayout
 
 
 def run_server(
@@ -65,7 +64,7 @@ def run_server(
         address = None if admin is None else admin.address
         settings = dataclasses.replace(settings, admin_listen=address)
         held.enter_context(prepared_root(settings))
-        former = former_base_urls(RootLayout(settings.root))
+        former = former_base_urls(settings)
         settings = dataclasses.replace(settings, former_base_urls=former)
         preload(settings)
         return serve(
