@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from podstead.app.tracing import TRACE_FIELDS, tracing_is_wanted
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.web.access_log import AccessLog
@@ -31,10 +32,11 @@ def application_class(settings: Settings, clock: Clock) -> Callable[..., Applica
 
 def ignored_fields(settings: Settings) -> frozenset[bytes]:
     """The header fields that the response cache leaves out of account: what proxies that are
-    trusted, or that are expected by an access log, add to every request."""
+    trusted, or that are expected by an access log or by traces, add to every request."""
+    traces = TRACE_FIELDS if tracing_is_wanted() else frozenset()
     if settings.access_log == _OFF and not settings.trusted_proxies:
-        return frozenset()
-    return frozenset({FIELD})
+        return traces
+    return traces | {FIELD}
 
 
 def _write(line: bytes) -> None:

@@ -28,6 +28,7 @@ from podstead.app.pod_pages import FileParts, build_pod_pages
 from podstead.app.registration import build_registration
 from podstead.app.resources import Owners, build_resources
 from podstead.app.sharing_pages import SharingParts
+from podstead.app.tracing import traced, traced_application
 from podstead.app.visitors import Visitors
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
@@ -94,10 +95,10 @@ def build_application(
     clock, randomness = clock or SystemClock(), randomness or SystemRandomness()
     base_url = settings.base_url
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
-    store = new_store(settings, space=space)
+    store = traced("commit", new_store(settings, space=space), "commit")
     capacity = StorageCapacity(usage=store, space=space, quota_bytes=settings.quota_bytes)
     keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
-    foreign = ForeignDocuments(settings, clock)
+    foreign = traced("outbound request", ForeignDocuments(settings, clock), "fetch", "post", "ask")
     documents = build_documents(settings, store=store, foreign=foreign)
 
     async def parse_rules(content: bytes, content_type: str, base_iri: str) -> Graph:
@@ -132,10 +133,14 @@ def build_application(
         passwords=event_rules.accepted and event_rules.basic is not None,
     )
     owners = Owners(store)
-    gate = Gate(
-        acls=EffectiveAcls(store, parse_rules, base_url=base_url),
-        groups=GroupMemberships(store, parse_rules, foreign, clock, base_url=base_url),
-        owners=owners,
+    gate = traced(
+        "decision",
+        Gate(
+            acls=EffectiveAcls(store, parse_rules, base_url=base_url),
+            groups=GroupMemberships(store, parse_rules, foreign, clock, base_url=base_url),
+            owners=owners,
+        ),
+        "authorize",
     )
     service = build_resources(
         settings,
@@ -323,7 +328,7 @@ def build_application(
         foreign=foreign,
         live_updates=live_updates,
     )
-    return application_class(settings, clock)(
+    return traced_application(application_class(settings, clock), authorities.trusts)(
         base_url=base_url,
         routes=Routes(
             (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 
-import requests  # type: ignore[import-untyped]
+import requests
 from solid_client_credentials import DpopTokenProvider, SolidClientCredentialsAuth  # type: ignore[import-not-found]
 
 issuer, client_id, secret, document = sys.argv[1:]

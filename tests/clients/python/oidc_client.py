@@ -12,7 +12,7 @@ import json
 import sys
 from urllib.parse import parse_qs, urlsplit
 
-import requests  # type: ignore[import-untyped]
+import requests
 from solid_oidc_client import MemStore, SolidAuthSession, SolidOidcClient  # type: ignore[import-not-found]
 
 issuer, callback, document = sys.argv[1:]

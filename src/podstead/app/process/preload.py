@@ -14,6 +14,7 @@ import gc
 from collections.abc import Iterator
 from importlib import import_module
 
+from podstead.app import tracing
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
@@ -91,3 +92,5 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield from _FOR_CLIENT_CERTIFICATES
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
+    if tracing.tracing_is_wanted():
+        yield tracing.MODULE
