@@ -48,6 +48,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
@@ -271,7 +272,10 @@ class AccountPages:
         status = 400 if isinstance(error, WrongCurrentPassword) else status_of(error)[0]
         field = _FIELDS[form, type(error)]
         return await self._page(
-            browser_request, status=status, errors={field: str(error)}, typed_email=typed_email
+            browser_request,
+            status=status,
+            errors={field: refusal_text(error)},
+            typed_email=typed_email,
         )
 
     def _changed(

@@ -34,6 +34,7 @@ from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.registration import Registration, TermsNotAccepted
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
@@ -117,7 +118,9 @@ class RegistrationPages:
             status, _ = status_of(error)
             if isinstance(error, ProofGone):
                 proven = None
-            return self._form(pending, proven, sent, errors={field: str(error)}, status=status)
+            return self._form(
+                pending, proven, sent, errors={field: refusal_text(error)}, status=status
+            )
         if self._proven_keys is not None and proven is not None and sent.text("nostrKey"):
             self._proven_keys.linked(proven, created.account)
         return await self._created(browser_request, created, pending, sent.text("password"))

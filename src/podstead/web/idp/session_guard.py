@@ -32,6 +32,7 @@ from podstead.web.idp.step_up import SignInAgain
 from podstead.web.origins import check_form_token, check_origin
 from podstead.web.pod_pages.addresses import local_address
 from podstead.web.pod_pages.languages import use_language_of
+from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import Access, Endpoint, Route
@@ -208,17 +209,17 @@ class SessionGuard:
         ):
             return see_other(error.again_at)
         if isinstance(error, UnusableClient):
-            return self._problem(400, str(error), unusable_client=True)
+            return self._problem(400, error, unusable_client=True)
         if not browser_request.wants_page:
             raise error
         status, _ = status_of(error)
         retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
-        return self._problem(status, str(error), retry_after_s=retry_after_s)
+        return self._problem(status, error, retry_after_s=retry_after_s)
 
     def _problem(
         self,
         status: int,
-        message: str,
+        error: RequestRefused | UnusableClient,
         *,
         retry_after_s: int | None = None,
         unusable_client: bool = False,
@@ -230,7 +231,8 @@ class SessionGuard:
             "problem.html",
             status=status,
             headers=headers,
-            message=message,
+            message=refusal_text(error),
+            is_translated=is_translated(error),
             unusable_client=unusable_client,
         )
 

@@ -157,6 +157,7 @@ def error_page(
             "status": status,
             "reason": reason,
             "message": message,
+            "is_translated": False,
             "problem": problem(status, target, signed_in=False),
         },
     )

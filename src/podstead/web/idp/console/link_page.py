@@ -39,6 +39,7 @@ from podstead.web.idp.session_guard import ACCOUNT_PATH
 from podstead.web.idp.sources import request_source
 from podstead.web.pod_pages.addresses import CONSOLE, link_url
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
@@ -101,7 +102,9 @@ class LinkPage:
         except tuple(_FIELDS) as error:
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _reason = status_of(error)
-            return self._form(page, account, sent, errors={field: str(error)}, status=status)
+            return self._form(
+                page, account, sent, errors={field: refusal_text(error)}, status=status
+            )
         return await self._signed_in(page, changed, sent.text("password"))
 
     # --- parts --------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from podstead.web.pod_pages.addresses import PROFILE, files_url, raw_url
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
@@ -175,7 +176,7 @@ def read_typed(*, name: str, note: str, links: str, is_public: bool) -> TypedPro
     try:
         typed_links(links)
     except BadRequest as error:
-        errors["links"] = str(error)
+        errors["links"] = refusal_text(error)
     return TypedProfile(name, note, links, is_public, errors)
 
 

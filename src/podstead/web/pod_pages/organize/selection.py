@@ -13,7 +13,6 @@ from typing import Final
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
-    Conflict,
     NotAuthenticated,
     NotFound,
     PreconditionFailed,
@@ -37,6 +36,7 @@ from podstead.web.forms import FORM_TYPE, Fields, only, read_form
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.notices import Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.texts import N_, _
 
 MAX_SELECTED: Final = 1000
@@ -168,10 +168,8 @@ def problem_text(error: RequestRefused) -> str:
             return _("It does not exist any more.")
         case QuotaExceeded():
             return _("There is not enough room in the storage.")
-        case Conflict():
-            return str(error)
         case _:
-            return str(error)
+            return refusal_text(error)
 
 
 @dataclass(frozen=True, slots=True)

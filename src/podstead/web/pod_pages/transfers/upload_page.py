@@ -36,6 +36,7 @@ from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
@@ -189,7 +190,7 @@ class UploadPage:
         except NotAuthenticated:
             raise
         except RequestRefused as error:
-            return UploadedFile(sent_name, name, Ending.FAILED, str(error))
+            return UploadedFile(sent_name, name, Ending.FAILED, refusal_text(error))
 
     async def _hold(
         self, page: PageRequest, container: ResourcePath, part: FormPart, sent_name: str
@@ -241,7 +242,7 @@ class UploadPage:
                     return UploadedFile(sent_name, name, Ending.RENAMED)
             raise Conflict("There are too many files with names like this one")
         except RequestRefused as error:
-            return UploadedFile(sent_name, name, Ending.FAILED, str(error))
+            return UploadedFile(sent_name, name, Ending.FAILED, refusal_text(error))
 
     async def _put(
         self,
