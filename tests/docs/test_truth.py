@@ -52,15 +52,21 @@ def test_every_command_line_parses(document: Path) -> None:
             continue
         command: click.Command = main
         while isinstance(command, click.Group):
-            command = command.commands[words.pop(0)]
+            command = _subcommand(command, words.pop(0))
         command.make_context("podstead", words)
+
+
+def _subcommand(group: click.Group, name: str) -> click.Command:
+    found = group.get_command(click.Context(group), name)
+    assert found is not None, name
+    return found
 
 
 def _variables_of(command: click.Command) -> Iterator[str]:
     """Those of options that are no settings."""
     if isinstance(command, click.Group):
-        for each in command.commands.values():
-            yield from _variables_of(each)
+        for name in command.list_commands(click.Context(command)):
+            yield from _variables_of(_subcommand(command, name))
     for parameter in command.params:
         if isinstance(parameter.envvar, str):
             yield parameter.envvar

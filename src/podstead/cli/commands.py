@@ -1,30 +1,39 @@
 """Which commands are there, and what are their exit codes? 0 for success, 2 if the operator must
-change something first (a setting, the port, the data root), 1 for any other error."""
+change something first (a setting, the port, the data root), 1 for any other error.
+
+A command is imported when it is asked for: a server must not keep in memory what the others need.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 import click
 
 from podstead import __version__
-from podstead.cli.account import account
-from podstead.cli.backup import backup, restore
-from podstead.cli.cert import cert
-from podstead.cli.check import check_data
-from podstead.cli.compact import compact_data
-from podstead.cli.doctor import doctor
-from podstead.cli.importing import import_
-from podstead.cli.invite import invite
-from podstead.cli.keys import keys
-from podstead.cli.move_base import move_base
-from podstead.cli.pod import pod
-from podstead.cli.service import service
-from podstead.cli.start import start
-from podstead.cli.token import token
-from podstead.cli.watch import watch
 from podstead.config import StartRefused
 from podstead.core.errors import PodsteadError, RootUnusable
+
+_COMMANDS: Final = {
+    "account": ("podstead.cli.account", "account"),
+    "backup": ("podstead.cli.backup", "backup"),
+    "cert": ("podstead.cli.cert", "cert"),
+    "check": ("podstead.cli.check", "check_data"),
+    "compact": ("podstead.cli.compact", "compact_data"),
+    "doctor": ("podstead.cli.doctor", "doctor"),
+    "import": ("podstead.cli.importing", "import_"),
+    "invite": ("podstead.cli.invite", "invite"),
+    "keys": ("podstead.cli.keys", "keys"),
+    "move-base": ("podstead.cli.move_base", "move_base"),
+    "pod": ("podstead.cli.pod", "pod"),
+    "restore": ("podstead.cli.backup", "restore"),
+    "service": ("podstead.cli.service", "service"),
+    "start": ("podstead.cli.start", "start"),
+    "token": ("podstead.cli.token", "token"),
+    "watch": ("podstead.cli.watch", "watch"),
+}
+"""The module and the name of each command."""
 
 
 class _Refusal(click.ClickException):
@@ -45,25 +54,21 @@ class Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+class _AllCommands(Commands):
+    """The commands of the program."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*_COMMANDS, *super().list_commands(ctx)])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, name = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=_AllCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="podstead", message="%(prog)s %(version)s")
 def main() -> None:
     """A Solid pod server."""
-
-
-main.add_command(start)
-main.add_command(watch)
-main.add_command(token)
-main.add_command(account)
-main.add_command(pod)
-main.add_command(invite)
-main.add_command(move_base)
-main.add_command(keys)
-main.add_command(cert)
-main.add_command(backup)
-main.add_command(restore)
-main.add_command(import_)
-main.add_command(service)
-main.add_command(check_data)
-main.add_command(compact_data)
-main.add_command(doctor)

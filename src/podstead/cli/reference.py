@@ -29,8 +29,9 @@ def commands_page() -> str:
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            child = command.commands[name]
-            yield from _sections(child, click.Context(child, info_name=name, parent=context))
+            child = command.get_command(context, name)
+            if child is not None:
+                yield from _sections(child, click.Context(child, info_name=name, parent=context))
         return
     yield f"## {context.command_path}\n"
     yield f"```\n{' '.join([context.command_path, *command.collect_usage_pieces(context)])}\n```\n"

@@ -146,3 +146,14 @@ def test_no_collection_visits_what_workers_share() -> None:
     assert is_enabled
     assert frozen > 10_000
     assert visited < frozen / 100
+
+
+def test_a_start_loads_no_other_command() -> None:
+    """A server keeps what it has loaded in memory for as long as it runs."""
+    script = "import sys, podstead.cli.start; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "podstead.cli.commands" in loaded
+    assert not loaded & {f"podstead.cli.{name}" for name in ("account", "backup", "pod", "watch")}
