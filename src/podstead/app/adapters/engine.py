@@ -17,7 +17,7 @@ from podstead.storage.sqlite import (
 )
 
 
-class Facts(Protocol):
+class PersistentFacts(Protocol):
     """Facts about the server that persist between starts: a few named strings."""
 
     def read_fact(self, name: str) -> str | None:
@@ -32,7 +32,7 @@ def new_store(settings: Settings, *, space: DiskSpace | None = None) -> Store:
     return SqliteStore(settings.root, change_log_days=settings.change_log_days, space=space)
 
 
-def stored_facts(settings: Settings) -> Facts:
+def stored_facts(settings: Settings) -> PersistentFacts:
     """The facts that are stored with the records."""
     return SqliteFacts(RootLayout(settings.root).database)
 
@@ -42,7 +42,7 @@ def has_records(settings: Settings) -> bool:
     return RootLayout(settings.root).database.exists()
 
 
-def check_schema(settings: Settings) -> None:
+def refuse_newer_records(settings: Settings) -> None:
     """Refuse records that a newer version has migrated. Raises RootUnusable, StorageError."""
     check_not_newer(RootLayout(settings.root).database)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from podstead.app.adapters.engine import check_schema, prepare_engine, stored_facts
+from podstead.app.adapters.engine import prepare_engine, refuse_newer_records, stored_facts
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.adapters.retrying import retry_while_busy
 from podstead.app.adapters.system import SystemClock
@@ -68,7 +68,7 @@ def prepared_root(settings: Settings) -> Iterator[None]:
 def check_succession(settings: Settings) -> None:
     """Refuse what :func:`prepared_root` would refuse, as far as that can be seen while another
     server holds the data root. Raises RootUnusable, StorageError."""
-    check_schema(settings)
+    refuse_newer_records(settings)
     _check_base_url(settings)
 
 
