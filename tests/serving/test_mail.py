@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -16,7 +17,8 @@ from podstead.cli.commands import main
 from tests.support import mail
 from tests.support.mail import MailServer, Received, running_mail_server
 from tests.support.peer import TLS_FOLDER
-from tests.support.server import ServerProcess, running_server
+from tests.support.processes import clean_environment, run_process
+from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.waiting import wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -99,3 +101,36 @@ def test_the_console_gets_the_text(tmp_path: Path) -> None:
         register(server, "alice")
         wait_until(lambda: "/.pages/verify/" in server.errors, "the message")
         assert "--- Mail to alice@example.org: Confirm your e-mail address" in server.errors
+
+
+def test_doctor_says_whether_the_mail_server_takes_messages(
+    tmp_path: Path, mail_server: MailServer
+) -> None:
+    trusted = str(TLS_FOLDER / "authority.pem")
+    with running_server(server_with(tmp_path / "root", "console")) as server:
+        found = [
+            diagnosed(server, smtp_url(mail_server.port), trusted),
+            diagnosed(server, smtp_url(mail_server.port), ""),
+            diagnosed(server, smtp_url(mail_server.port).replace(":p%40ss", ":wrong"), trusted),
+            diagnosed(server, f"file:{tmp_path / 'mail'}", trusted),
+        ]
+    assert [each["severity"] for each in found] == ["good", "problem", "problem", "warning"]
+    assert "TLS" in found[1]["detail"]
+    assert "wrong" not in found[2]["detail"]
+    assert mail_server.arrived.empty()
+
+
+def diagnosed(server: ServerProcess, destination: str, trusted: str) -> dict[str, str]:
+    """What doctor says about a destination."""
+    environment = {"PODSTEAD_MAIL": destination, "SSL_CERT_FILE": trusted}
+    finished = run_process(
+        [
+            *(sys.executable, "-m", "podstead.cli", "doctor", "--json", "--idp"),
+            *("--root", str(server.root), "--port", str(server.port)),
+        ],
+        environment={**clean_environment(), **environment},
+        timeout_s=DEADLINE_S,
+    )
+    findings = json.loads(finished.stdout)["findings"]
+    [finding] = [each for each in findings if each["check"] == "mail"]
+    return dict(finding)

@@ -24,7 +24,7 @@ def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for 
 
     Run it beside the running server, as the same user and with the same options, variables or file.
     It looks at the data root, the disk, the clock, the last backup, DNS, TLS, the proxy, the
-    identity provider as applications see it, and the private address.
+    identity provider as applications see it, the mail server, and the private address.
 
     The exit code is 1 if there is a problem, and 0 if there are only warnings.
     """

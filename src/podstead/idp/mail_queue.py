@@ -153,6 +153,14 @@ class MailQueue:
         ]
         return sum(counts)
 
+    async def failing(self) -> int:
+        """How many messages have failed at least once, up to a thousand."""
+        now_ms, failing = self._records.now_ms(), 0
+        for kind in _JOBS.values():
+            page = await kind.page(self._records.store, now_ms=now_ms, limit=1000)
+            failing += sum(1 for each in page if each.value.attempts)
+        return failing
+
     async def done(self, kept: Versioned[MailJob]) -> None:
         """Remove a message that was sent, or never will be. Raises Overloaded."""
         await self._records.commit([_JOBS[MailSubject(kept.value.subject)].drop(kept.key)])

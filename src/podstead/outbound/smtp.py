@@ -29,6 +29,13 @@ class SmtpTransport:
 
     async def send(self, message: EmailMessage, *, recipient: str) -> None:
         """Raises MailDelayed, MailRefused."""
+        await self._with_connection(message, recipient)
+
+    async def check(self) -> None:
+        """Connect, sign in, and send nothing. Raises MailDelayed."""
+        await self._with_connection(None, "")
+
+    async def _with_connection(self, message: EmailMessage | None, recipient: str) -> None:
         to = self._destination
         client = aiosmtplib.SMTP(
             hostname=to.host,
@@ -43,7 +50,8 @@ class SmtpTransport:
         try:
             async with asyncio.timeout(TIME_LIMIT_S):
                 await client.connect()
-                await client.send_message(message, sender=to.sender, recipients=[recipient])
+                if message is not None:
+                    await client.send_message(message, sender=to.sender, recipients=[recipient])
                 with contextlib.suppress(aiosmtplib.SMTPException):
                     await client.quit()  # the message has been taken, whatever follows
         except aiosmtplib.SMTPRecipientsRefused as error:

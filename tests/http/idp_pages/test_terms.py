@@ -12,7 +12,7 @@ from podstead.config import Settings
 from podstead.idp.records import Account
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser
-from tests.support.console import administering
+from tests.support.console import administering, sign_in_operator
 
 JSON = "application/json"
 TERMS = """# The terms
@@ -99,3 +99,12 @@ async def test_programs_accept_the_terms_too(server: Server, settings: Settings)
     answer = await server.public.post("/.pods", json.dumps(sent | {"acceptTerms": True}), JSON)
     assert answer.status == 201
     assert (await account(settings, "dave")).terms_accepted_s > 0
+
+
+async def test_operators_see_when_a_person_accepted_which_terms(
+    server: Server, settings: Settings
+) -> None:
+    operator = await sign_in_operator(server, settings)
+    page = await operator.get("/.pages/console/accounts/bob")
+    assert "Terms accepted" in page.text
+    assert hashlib.sha256(TERMS.encode()).hexdigest()[:12] in page.text

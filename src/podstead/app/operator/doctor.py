@@ -14,6 +14,7 @@ from typing import Final
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
 from podstead.app.operator.data_root import opened_records
 from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
+from podstead.app.operator.doctor_mail import mail_findings
 from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
 from podstead.core.counting import counted
@@ -46,6 +47,7 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
                 findings += await asyncio.to_thread(lambda: [*outside.findings()])
             finally:
                 await records.commit([PROBES.drop(key)])
+            findings += await mail_findings(settings.mail, records)
     except PodsteadError as error:
         findings.append(
             serious("store", f"The data root cannot be opened: {error}", "Check --root.")
