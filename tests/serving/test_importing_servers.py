@@ -183,3 +183,59 @@ def test_a_folder_of_something_else_is_refused(
     ended = run_command("import", kind, str(tmp_path / "empty"), "--root", str(server.root))
     assert ended.returncode == 1
     assert "Error: " in ended.stderr
+
+
+CONTROL = """@prefix acl: <http://www.w3.org/ns/auth/acl#>.
+<#owner> a acl:Authorization; acl:agent </profile/card#me>; acl:accessTo </>; acl:default </>;
+    acl:mode acl:Read, acl:Write, acl:Control.
+<#public> a acl:Authorization; acl:agentClass <http://xmlns.com/foaf/0.1/Agent>; acl:accessTo </>;
+    acl:default </>; acl:mode acl:Read.
+"""
+
+
+def at_the_root(kind: str, folder: Path) -> None:
+    """A server with one pod, at its root."""
+    web_id = "https://me.example/profile/card#me"
+    profile = f"<{web_id}> <#home> </>; <http://www.w3.org/ns/solid/terms#oidcIssuer> <https://me.example/>."
+    if kind == "css":
+        record(folder / ".internal/setup/current-base-url$.json", "https://me.example/")
+        write(folder / ".meta", "<https://me.example/> a <http://www.w3.org/ns/pim/space#Storage>.")
+        write(folder / ".acl", CONTROL)
+        write(folder / "profile/card$.ttl", profile)
+    elif kind == "nss":
+        write(folder / "config.json", json.dumps({"serverUri": "https://me.example"}))
+        write(folder / "data/.acl", CONTROL)
+        write(folder / "data/profile/card$.ttl", profile)
+        user = {"webId": web_id, "hashedPassword": HASH, "idp": "https://me.example"}
+        write(folder / ".db/oidc/users/users/_key_me.json", json.dumps(user))
+    else:
+        write(folder / ".acl", CONTROL)
+        page = json.dumps({"@id": web_id, "http://e.example/home": {"@id": "https://me.example/"}})
+        write(
+            folder / "profile/card",
+            f'<!DOCTYPE html><script type="application/ld+json">{page}</script>',
+        )
+        account = {"username": "me", "webId": web_id, "podName": "me", "passwordHash": HASH}
+        write(folder / ".idp/accounts/1.json", json.dumps(account))
+
+
+@pytest.mark.parametrize("kind", ["css", "nss", "jss"])
+def test_a_pod_at_the_root_gets_a_name(server: ServerProcess, tmp_path: Path, kind: str) -> None:
+    """Its names follow, also those that began with a slash, and so does its owner."""
+    folder = tmp_path / kind
+    at_the_root(kind, folder)
+    command = ("import", kind, str(folder), "--root", str(server.root), "--json")
+    unnamed = run_command(*command)
+    assert unnamed.returncode == 1
+    assert "--as NAME" in unnamed.stdout
+    named = run_command(*command, "--as", "anna")
+    assert named.returncode == 0, named.stdout
+    [pod] = json.loads(named.stdout)["pods"]
+    assert pod["owner"] == f"{server.base_url}/anna/profile/card#me"
+    assert pod["account"] is (kind != "css")
+    answer = server.get("/anna/profile/card", {"Accept": "application/n-triples"})
+    assert answer.status == 200
+    assert f"<{server.base_url}/anna/>" in answer.text
+    if kind != "jss":
+        assert f"oidcIssuer> <{server.base_url}>" in answer.text
+    assert "me.example" not in answer.text

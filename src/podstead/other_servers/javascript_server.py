@@ -64,7 +64,9 @@ class JavaScriptServerData:
                 "it. Name the folder of its option --root"
             )
         stored = self._read_accounts()
-        found = base_url or next(filter(None, map(_base_url_of, stored)), None)
+        found = base_url or next(
+            filter(None, (_base_url_of(each, at_root=has_root_pod) for each in stored)), None
+        )
         if found is None:
             raise NotThisServer("The data does not say its base URL. Add --from-url")
         self.base_url = found.removesuffix("/") + "/"
@@ -222,11 +224,14 @@ class _StoredAccount(msgspec.Struct):
     passkeys: list[dict[str, object]] = msgspec.field(default_factory=list)
 
 
-def _base_url_of(account: _StoredAccount) -> str | None:
-    """The base URL that a WebID was made from, with the pod in the path or in the host name."""
+def _base_url_of(account: _StoredAccount, *, at_root: bool) -> str | None:
+    """The base URL that a WebID was made from, with the pod in the path or in the host name, or
+    with the only pod at the root."""
     url = urlsplit(account.webId)
+    if at_root:
+        return f"{url.scheme}://{url.netloc}/" if url.path == "/profile/card" else None
     if f"{url.path}#{url.fragment}" == f"/{account.podName}/{_PROFILE}":
         return f"{url.scheme}://{url.netloc}/"
     if url.netloc.startswith(f"{account.podName}.") and url.path == "/profile/card":
         return f"{url.scheme}://{url.netloc.removeprefix(f'{account.podName}.')}/"
-    return f"{url.scheme}://{url.netloc}/" if url.path == "/profile/card" else None
+    return None

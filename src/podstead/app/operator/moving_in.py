@@ -21,6 +21,7 @@ from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
+from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.audit import AuditEvent
 from podstead.idp.imported_accounts import ImportedAccounts
 from podstead.other_servers.community import CommunityServerData
@@ -34,6 +35,8 @@ from podstead.other_servers.values import (
     OtherServer,
 )
 from podstead.pods.names import UnusablePodName
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.terms import Iri
 from podstead.resources.importing.values import (
     ImportedResource,
     ImportReport,
@@ -76,6 +79,8 @@ class MoveReport(msgspec.Struct):
     left_out: list[LeftOut] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
 
+
+Adjustment = Callable[[ResourcePath, Dataset], Dataset]
 
 Counting = Callable[[str, int, int], None]
 """Called with the pod in progress, how many of its resources were dealt with, and of how many."""
@@ -120,9 +125,27 @@ class MoveIn:
             if self.name_of(pod)
         )
         former = self.server.base_url.removesuffix("/")
-        exactly = () if former == issuer else ((former, issuer), (f"{former}/", issuer))
+        exactly = [] if former == issuer else [(former, issuer), (f"{former}/", issuer)]
+        # The URL of a pod at the root is also a name of the provider, which `_adjustment` finds.
+        exactly = [(old, new) for old, new in exactly if old not in dict(beginnings)]
         kept = all(old == new for old, new in beginnings)
-        return NameMapping(() if kept else beginnings, exactly)
+        return NameMapping(() if kept else beginnings, tuple(exactly))
+
+    def _adjustment(self, pod: FoundPod, root_url: str) -> Adjustment | None:
+        """For a pod at the root, whose URL named the provider, too: profiles name this one."""
+        if pod.url != self.server.base_url:
+            return None
+        renamed, issuer = Iri(root_url), Iri(self.pods.settings.issuer)
+
+        def adjust(_: ResourcePath, dataset: Dataset) -> Dataset:
+            return dataset.with_default(
+                Graph(
+                    (s, p, issuer if p.value == SOLID_OIDC_ISSUER and o == renamed else o)
+                    for s, p, o in dataset.default
+                )
+            )
+
+        return adjust
 
     # --- one pod ------------------------------------------------------------------------------
 
@@ -151,7 +174,12 @@ class MoveIn:
             moved.already_there = moved.account = True
             report.pods.append(moved)
             return
-        target = msgspec.structs.replace(target, names=mapping, dry_run=self.dry_run)
+        target = msgspec.structs.replace(
+            target,
+            names=mapping,
+            adjust=self._adjustment(pod, moved.url),
+            dry_run=self.dry_run,
+        )
         target = await self._with_account(target, pod, mapping, moved, report)
         source = _PodSource(self.server, pod, target)
         total = sum(1 for each in self.server.resources(pod) if isinstance(each, FoundResource))
