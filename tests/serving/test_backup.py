@@ -31,6 +31,7 @@ from tests.support.git import Git, url_of
 from tests.support.processes import clean_environment, start_process
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.waiting import wait_until
 
 WRITERS = 8
 
@@ -256,6 +257,30 @@ def test_a_missing_body_is_noticed(backup: Path, tmp_path: Path) -> None:
 def test_an_unfinished_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
     (backup / "manifest.json").unlink()
     assert_refused(backup, tmp_path / "again", "no complete backup")
+
+
+def test_a_backup_that_is_killed_is_never_taken_for_a_complete_one(
+    kept_backup: Path, tmp_path: Path
+) -> None:
+    restore(kept_backup, tmp_path / "root")
+    place = tmp_path / "place"
+    command = ["backup", str(place / "killed"), "--root", str(tmp_path / "root")]
+    with (tmp_path / "errors").open("wb") as errors:
+        process = start_process(
+            [sys.executable, "-m", "podstead.cli", *command],
+            environment=clean_environment(),
+            errors=errors,
+        )
+    wait_until(lambda: place.exists() and any(place.iterdir()), "it has begun")
+    process.kill()
+    process.wait(DEADLINE_S)
+    assert process.stdout is not None
+    process.stdout.close()
+    if (place / "killed").exists():  # it was faster
+        assert run_command("restore", "--verify-only", str(place / "killed")).returncode == 0
+    ended = run_command("backup", str(place / "next"), "--root", str(tmp_path / "root"))
+    assert ended.returncode == 0, "nothing holds the root, or the place"
+    assert {path.name for path in place.iterdir()} <= {"killed", "next"}
 
 
 def test_a_root_that_is_not_empty_is_not_overwritten(backup: Path, tmp_path: Path) -> None:

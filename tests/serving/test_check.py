@@ -90,7 +90,17 @@ def whole(
     with pod.owner() as client:
         for name in ("1.bin", "2.bin", "3.bin"):
             client.put(pod.root + name, name.encode() * (LARGE_BYTES // 5))
-        for name in ("1.txt", "2.txt", "3.txt", "4.txt", "5.txt", "6.txt", "c/x", "d/e/deep.txt"):
+        for name in (
+            "1.txt",
+            "2.txt",
+            "3.txt",
+            "4.txt",
+            "5.txt",
+            "6.txt",
+            "c/x",
+            "d/e/deep.txt",
+            "f/moved",
+        ):
             assert client.put(pod.root + name, b"deep").status == 201
             if name.startswith(("3", "4", "5", "6")):
                 acl = pod.acl(pod.root + name, public=["Read"])
@@ -198,6 +208,16 @@ def damages(it: Broken) -> list[tuple[Code, str, Callable[[], object]]]:
             ),
         ),
         (
+            Code.CONTAINER_MISSING,
+            it.path("f/moved"),
+            partial(
+                it.execute,
+                "UPDATE resources SET container = ? WHERE path = ?",
+                it.path("d/"),
+                it.path("f/moved"),
+            ),
+        ),
+        (
             Code.COUNT_WRONG,
             it.path("c/"),
             partial(
@@ -280,7 +300,7 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
 
     exit_code, found = broken.check()
     assert exit_code == 1
-    follows = {(Code.BODY_ORPHANED, broken.path("d/e/")), (Code.COUNT_WRONG, broken.path("d/"))}
+    follows = {(Code.BODY_ORPHANED, broken.path("d/e/")), (Code.COUNT_WRONG, broken.path("f/"))}
     assert {(each["code"], each["where"]) for each in found} == {
         (code.value, where) for code, where in {*follows, *(each[:2] for each in expected)}
     }
@@ -302,7 +322,7 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
     ):
         assert client.get(broken.path("3.bin")).status == 404
         assert client.get(broken.path("d/e/deep.txt")).body == b"deep"
-        for container in ("", "c/", "d/", "d/e/"):
+        for container in ("", "c/", "d/", "d/e/", "f/"):
             for member in client.members(broken.path(container)):
                 assert client.get(member).status == 200
         assert client.put(broken.path("3.bin"), b"again").status == 201

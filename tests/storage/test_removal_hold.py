@@ -10,6 +10,7 @@ import pytest
 
 from podstead.core.identifiers import ResourcePath
 from podstead.git.directories import Directories
+from podstead.storage import removal_hold
 from podstead.storage.layout import RootLayout
 from podstead.storage.removal_hold import hold_removals
 from podstead.storage.repositories import RepositoryName
@@ -25,6 +26,12 @@ from tests.storage.engine_suite.engine import (
 )
 
 FAR_LATER_MS = NOW_MS * 2
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep waits for others only once."""
+    monkeypatch.setattr(removal_hold, "_WAIT_S", 0.05)
 
 
 @pytest.fixture

@@ -42,12 +42,13 @@ class DamagedBody(Value):
 
 
 class StoredAcl(Value):
-    """An ACL; ``content`` is ``None`` if it is a large body."""
+    """An ACL; ``content`` is ``None`` if it is a large body, or missing."""
 
     path: ResourcePath
     version: Version
     content_type: str
     content: bytes | None
+    blob: BlobId | None
 
 
 class WrongFigure(Value):

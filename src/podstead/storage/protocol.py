@@ -383,7 +383,7 @@ class Store(
         """What this process has committed so far. Raises StorageError."""
 
     async def recount(self) -> None:
-        """Correct the numbers of members of containers, and what storages are charged for.
+        """Correct who lists what, the numbers of members, and what storages are charged for.
 
         They are right unless the store was damaged. Raises StorageError.
         """

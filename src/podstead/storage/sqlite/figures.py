@@ -9,7 +9,7 @@ from typing import Final
 
 import apsw
 
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.storage.quota import (
     BYTES_PER_PATH_BYTE,
     BYTES_PER_PATH_PAGE,
@@ -18,6 +18,7 @@ from podstead.storage.quota import (
     RESOURCE_BYTES,
 )
 from podstead.storage.records import ResourceKind
+from podstead.storage.sqlite.statements import Row
 
 _CONTAINERS: Final = f"({ResourceKind.CONTAINER.value}, {ResourceKind.STORAGE.value})"
 _MEMBERS: Final = f"({ResourceKind.DOCUMENT.value}, {ResourceKind.CONTAINER.value})"
@@ -44,9 +45,18 @@ ORPHAN_BODIES: Final = (
     "SELECT b.path FROM bodies b LEFT JOIN resources r ON r.path = b.path"
     " WHERE r.path IS NULL OR r.blob IS NOT NULL ORDER BY b.path"
 )
+_MISPLACED: Final = (
+    f"r.kind IN {_MEMBERS} AND (r.container IS NULL"
+    " OR substr(r.path, 1, length(r.container)) <> r.container"
+    " OR rtrim(substr(r.path, length(r.container) + 1), '/') = ''"
+    " OR instr(rtrim(substr(r.path, length(r.container) + 1), '/'), '/') > 0)"
+)
+"""The resource is recorded as the member of another container than the one above it."""
+MISPLACED_MEMBERS: Final = f"SELECT r.path FROM resources r WHERE {_MISPLACED}"  # noqa: S608
 MEMBERS_WITHOUT_CONTAINER: Final = (
     "SELECT r.path FROM resources r LEFT JOIN resources c ON c.path = r.container"  # noqa: S608
-    f" AND c.kind IN {_CONTAINERS} WHERE r.kind IN {_MEMBERS} AND c.path IS NULL ORDER BY r.path"
+    f" AND c.kind IN {_CONTAINERS} WHERE r.kind IN {_MEMBERS} AND c.path IS NULL"
+    f" OR {_MISPLACED} ORDER BY r.path"
 )
 WRONG_MEMBER_COUNTS: Final = (
     f"SELECT c.path, c.member_count, {_COUNT} FROM resources c"  # noqa: S608 - our words
@@ -59,7 +69,13 @@ WRONG_USAGE: Final = (
 
 
 def recount(connection: apsw.Connection) -> None:
-    """Record the numbers of members and the usage of storages as they are. Raises apsw.Error."""
+    """Record containers, numbers of members and usage of storages as they are. Raises
+    apsw.Error."""
+    misplaced: list[Row] = connection.execute(MISPLACED_MEMBERS).fetchall()
+    for (path,) in misplaced:
+        connection.execute(
+            "UPDATE resources SET container = ? WHERE path = ?", (parent_container(path), path)
+        )
     for path, _, actual in connection.execute(WRONG_MEMBER_COUNTS).fetchall():
         connection.execute("UPDATE resources SET member_count = ? WHERE path = ?", (actual, path))
     for root, _, actual in connection.execute(WRONG_USAGE).fetchall():

@@ -133,11 +133,11 @@ class SqliteInspection:
         yield from (blob for (blob,) in self._rows(figures.BLOB_NAMES))
 
     def acls(self) -> Iterator[StoredAcl]:
-        for path, version, content_type, content in self._rows(
-            "SELECT r.path, r.version, r.content_type, b.content FROM resources r"
+        for path, version, content_type, content, blob in self._rows(
+            "SELECT r.path, r.version, r.content_type, b.content, r.blob FROM resources r"
             " LEFT JOIN bodies b ON b.path = r.path WHERE r.kind = 4 ORDER BY r.path"
         ):
-            yield StoredAcl(path, version, content_type, content)
+            yield StoredAcl(path, version, content_type, content, blob)
 
     def members_without_container(self) -> Iterator[ResourcePath]:
         yield from (path for (path,) in self._rows(figures.MEMBERS_WITHOUT_CONTAINER))

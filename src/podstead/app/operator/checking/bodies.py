@@ -161,7 +161,7 @@ def check_containers(check: CheckContext) -> Iterator[Finding]:
         yield Finding(
             Code.CONTAINER_MISSING,
             path,
-            "No container lists this resource",
+            "The container above it does not exist, or does not list it",
             partial(check.repairs.create_containers, ResourcePath(path)),
         )
     for figure in check.records.wrong_member_counts():

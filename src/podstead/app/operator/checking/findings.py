@@ -44,7 +44,7 @@ REMEDIES: Final = {
     Code.FILE_ORPHANED: "It only takes space; --repair sets it aside",
     Code.UPLOAD_ORPHANED: "It only takes space; --repair sets it aside",
     Code.UPLOAD_INCOMPLETE: "Its client has to start again; --repair removes the record",
-    Code.CONTAINER_MISSING: "--repair creates the container again, empty of rules of its own",
+    Code.CONTAINER_MISSING: "--repair creates the container again, without rules of its own",
     Code.COUNT_WRONG: "--repair counts again",
     Code.USAGE_WRONG: "--repair counts again",
     Code.ACL_UNREADABLE: (

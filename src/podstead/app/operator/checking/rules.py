@@ -16,6 +16,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import RdfTooComplex, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import BUILDING, BuildingProgress
+from podstead.storage.blobs.paths import blob_path
 from podstead.storage.inspection import StoredAcl
 from podstead.storage.records import Version
 from podstead.wac.sharing.index import ACLS, IndexedAcl, indexed_acl
@@ -31,17 +32,18 @@ def check_rules(check: CheckContext) -> Iterator[Finding]:
     seen = set()
     for acl in check.records.acls():
         seen.add(acl.path)
-        if acl.content is None or acl.path in check.damaged:
-            continue  # a large body, or another finding
+        content = _content_of(check, acl)
+        if content is None or acl.path in check.damaged:
+            continue  # another finding
         url = check.base_url + acl.path
         try:
             rules = parse(
-                acl.content, acl.content_type, base_iri=url, contexts=bundled_contexts()
+                content, acl.content_type, base_iri=url, contexts=bundled_contexts()
             ).dataset
         except (UnknownContext, RdfTooComplex, BodyTooLarge):
             continue  # a running server may be able to read it
         except (BadRequest, UnsupportedMediaType) as error:
-            repair = partial(check.repairs.close_acl, acl.path, acl.version, acl.content)
+            repair = partial(check.repairs.close_acl, acl.path, acl.version, content)
             yield Finding(Code.ACL_UNREADABLE, acl.path, f"The ACL cannot be read: {error}", repair)
             continue
         if index is not None and storage_root(acl.path) is not None:
@@ -52,6 +54,15 @@ def check_rules(check: CheckContext) -> Iterator[Finding]:
         )
         what = "The index over access rules has an ACL that does not exist"
         yield Finding(Code.RULES_INDEX_WRONG, path, what, empty)
+
+
+def _content_of(check: CheckContext, acl: StoredAcl) -> bytes | None:
+    if acl.blob is None:
+        return acl.content
+    try:
+        return blob_path(check.layout.blobs, acl.blob).read_bytes()
+    except OSError:
+        return None
 
 
 def _index_of(check: CheckContext) -> Mapping[str, IndexedAcl] | None:
