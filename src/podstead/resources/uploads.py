@@ -203,7 +203,14 @@ class UploadService:
             async with self._held(begun.upload, agent) as (kept, draft):
                 if draft is None:
                     raise NotFound("There is no such upload")
-                bounded = await self._capacity.limit_body(body, storage_root(record.target))
+                # What the agent holds already is not part of the storage's use yet.
+                root = storage_root(record.target)
+                held_bytes = sum(
+                    each.value.size_bytes
+                    for each in await self._own(agent)
+                    if each.owner == root and each.key != kept.key
+                )
+                bounded = await self._capacity.limit_body(body, root, extra_bytes=held_bytes)
                 size_bytes = 0
                 async for piece in bounded.chunks(limit_bytes=self._max_body_bytes):
                     await draft.append(piece)

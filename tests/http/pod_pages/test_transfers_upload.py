@@ -193,6 +193,15 @@ async def test_held_files_belong_to_the_person(
     assert await content(server, f"{FOLDER}a.txt") == b"new"
 
 
+async def test_files_that_are_held_together_fit_into_the_quota(start: Start) -> None:
+    server = await start(quota_bytes=400_000)
+    alice = await sign_in_by_token(server, server.alice)
+    await upload(alice, [("a.txt", b"x", TEXT), ("b.txt", b"x", TEXT)])
+    page = await upload(alice, [("a.txt", LARGE, TEXT), ("b.txt", LARGE, TEXT)], taken="ask")
+    asked = next(form for form in page.forms if "held-1" in form.fields)
+    assert "held-2" not in asked.fields
+
+
 @pytest.mark.parametrize("evil", ["../../bob/private/x", "x.acl", "/etc/passwd", "a\nb"])
 async def test_a_held_file_cannot_be_placed_elsewhere(
     server: Server, alice: Browser, evil: str
