@@ -384,6 +384,22 @@ async def test_recovery_tells_nothing_about_accounts(server: Server, owner: Brow
 # --- what people and operators change ---------------------------------------------------------
 
 
+async def test_the_account_page_of_the_provider_has_it_as_well(
+    server: Server, owner: Browser, clock: FakeClock
+) -> None:
+    """A provider with an origin of its own has no other page for it."""
+    secret, codes = await set_up(owner, clock)
+    page = await owner.get("/idp/account")
+    assert "10 left" in page.text
+    renewed = codes_in(await owner.send(page, f"{FACTOR}/recovery-codes"))
+    assert len(renewed) == 10
+    assert not set(codes) & set(renewed)
+    page = await owner.send(await owner.get("/idp/account"), f"{FACTOR}/remove")
+    assert page.path == "/idp/account"
+    assert "The authenticator app has been removed." in page.text
+    assert secret not in page.text
+
+
 async def test_an_app_is_removed(
     server: Server, owner: Browser, secret: str, clock: FakeClock
 ) -> None:

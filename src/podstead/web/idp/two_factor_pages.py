@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote
 
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
@@ -16,7 +17,6 @@ from podstead.web.idp.login_page import TWO_FACTOR_PATH, again_path
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.idp.step_up import check_recent
-from podstead.web.pod_pages.addresses import SECURITY
 from podstead.web.response import Response
 
 REMOVE_PATH: Final = f"{TWO_FACTOR_PATH}/remove"
@@ -38,7 +38,7 @@ class TwoFactorPages:
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The page with a new secret, for an app. Raises NotAuthenticated, SignInAgain."""
         owner = self._recent(browser_request)
-        return self._app_page(owner, self._two_factors.new_secret())
+        return self._app_page(browser_request, owner, self._two_factors.new_secret())
 
     async def add_app(self, browser_request: BrowserRequest) -> Response:
         """Store the app whose code was typed. Raises NotAuthenticated, WrongFormToken, SignInAgain,
@@ -53,7 +53,7 @@ class TwoFactorPages:
         except WrongCode:
             if not browser_request.wants_page:
                 raise
-            return self._app_page(owner, secret, wrong=True)
+            return self._app_page(browser_request, owner, secret, wrong=True)
         return self._changed(browser_request, owner, "totp-added", codes)
 
     async def remove_app(self, browser_request: BrowserRequest) -> Response:
@@ -90,12 +90,21 @@ class TwoFactorPages:
         check_recent(self._sessions, owner, again_at=again)
         return owner
 
-    def _app_page(self, owner: OpenSession, secret: str, *, wrong: bool = False) -> Response:
+    def _app_page(
+        self,
+        browser_request: BrowserRequest,
+        owner: OpenSession,
+        secret: str,
+        *,
+        wrong: bool = False,
+    ) -> Response:
+        back = browser_request.back
         return self._renderer.page_of_person(
             "authenticator_app.html",
             owner,
             status=400 if wrong else 200,
-            action=TWO_FACTOR_PATH,
+            action=TWO_FACTOR_PATH if back is None else f"{TWO_FACTOR_PATH}?next={quote(back)}",
+            afterwards=browser_request.account_address,
             secret=secret,
             picture=self._two_factors.picture(
                 secret, owner.account, server_name=self._renderer.server_name
@@ -110,7 +119,7 @@ class TwoFactorPages:
         flash_message: str,
         codes: Sequence[str] = (),
     ) -> Response:
-        back = browser_request.back or SECURITY
+        back = browser_request.account_address
         if not browser_request.wants_page:
             return json_response(200, {"recoveryCodes": list(codes)} if codes else {})
         if codes:
