@@ -109,12 +109,12 @@ BASE_64 = "%[ssl_c_der,base64]"
 def running_proxy(configure: Configure, folder: Path, **files: Path) -> Iterator[Place]:
     """Run a proxy on a port that the system chose, before a server that need not run yet."""
     for _ in range(_ATTEMPTS):
-        place = Place(folder, _free_port(), _free_port(), **files, sockets_port=_free_port())
+        place = Place(folder, free_port(), free_port(), **files, sockets_port=free_port())
         process = subprocess.Popen(
             configure(place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            wait_until(lambda: process.poll() is not None or _listens(place.port), "the proxy")  # noqa: B023
+            wait_until(lambda: process.poll() is not None or listens(place.port), "the proxy")  # noqa: B023
             if process.poll() is None:
                 yield place
                 return
@@ -131,13 +131,15 @@ def program(name: str) -> str:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Whether something listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), DEADLINE_S).close()
     except ConnectionRefusedError:

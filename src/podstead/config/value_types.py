@@ -143,6 +143,12 @@ def _parse_authority(text: str) -> str:
     return text.lower()
 
 
+def _parse_email(text: str) -> str:
+    if not _EMAIL_ADDRESS.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
 def _parse_field_name(text: str) -> str:
     if not _FIELD_NAME.fullmatch(text) or text.lower() in _FIELDS_IN_USE:
         raise ValueError(text)
@@ -254,6 +260,7 @@ AUTHORITY = ValueType(
     "must be a host, with its port unless it is the default one, such as pods.example:8443",
     _parse_authority,
 )
+EMAIL = ValueType("ADDRESS", "must be an e-mail address, such as me@pods.example", _parse_email)
 FIELD_NAME = ValueType(
     "NAME",
     "must be the name of a header field that has no other use, such as Client-Cert",

@@ -46,6 +46,7 @@ _FOR_THE_PROVIDER = (
     "webauthn.helpers",
     "webauthn.helpers.cose",
 )
+_FOR_ACME = ("podstead.app.process.acme.certificates",)
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
@@ -90,6 +91,8 @@ def _modules(settings: Settings) -> Iterator[str]:
             yield from _FOR_SMTP
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
+    if settings.acme_email is not None:
+        yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
     if tracing.tracing_is_wanted():

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from podstead.app.adapters.root import check_succession, former_base_urls, prepared_root
 from podstead.app.git import check_git
@@ -24,7 +25,10 @@ from podstead.app.process.preload import preload
 from podstead.app.process.renewal import prepare_keys
 from podstead.app.process.serve import serve
 from podstead.app.process.worker import Factory
-from podstead.config import Settings
+from podstead.config import Settings, StartRefused
+
+if TYPE_CHECKING:
+    from podstead.app.process.acme.certificates import OwnCertificate
 
 
 def run_server(
@@ -43,8 +47,9 @@ def run_server(
     configure_logging(settings)
     workers = settings.workers or usable_cores()
     settings = dataclasses.replace(settings, workers=workers)
-    keys = prepare_keys(settings)
+    keys = None if settings.acme_email else prepare_keys(settings)
     check_git(settings)
+    keep_certificate = None
     with ExitStack() as held:
         predecessor = find_predecessor(settings.root) if settings.take_over else None
         inherited = inherited_listener()
@@ -66,6 +71,11 @@ def run_server(
         held.enter_context(prepared_root(settings))
         former = former_base_urls(settings)
         settings = dataclasses.replace(settings, former_base_urls=former)
+        if settings.acme_email is not None:
+            own = _own_certificate(settings)  # issued before anything is served
+            settings = own.used_in(settings)
+            keys = prepare_keys(settings)
+            keep_certificate = own.keep
         preload(settings)
         return serve(
             settings,
@@ -74,5 +84,21 @@ def run_server(
             factory=factory,
             on_ready=partial(on_ready, settings),
             admin=admin,
+            keep_certificate=keep_certificate,
             sockets_stay=inherited is not None,
         )
+
+
+def _own_certificate(settings: Settings) -> OwnCertificate:
+    """The certificate that the server orders for itself; there is one afterwards. Raises
+    StartRefused without the library, and OrderFailed."""
+    try:
+        from podstead.app.process.acme.certificates import OwnCertificate
+    except ImportError as error:
+        raise StartRefused(
+            "acme-email is set, but the package for it is not installed. Install "
+            "podstead[acme], for example with: pip install 'podstead[acme]'"
+        ) from error
+    own = OwnCertificate(settings)
+    own.ensure()
+    return own

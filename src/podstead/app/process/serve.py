@@ -73,14 +73,16 @@ def serve(
     factory: Factory,
     on_ready: Callable[[], None],
     admin: Admin | None = None,
+    keep_certificate: Callable[[], None] | None = None,
     sockets_stay: bool = False,
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
     There is one worker for each listener of ``listening``. ``keys`` are for TLS. ``factory`` builds
     the application, in each worker. ``on_ready`` is called once, in another thread, when all
-    workers answer requests. ``admin`` is the private address, if there is one. ``sockets_stay``
-    means that another process goes on listening when this one ends. Raises StartRefused.
+    workers answer requests. ``admin`` is the private address, if there is one.
+    ``keep_certificate`` renews the certificate, in a thread of its own. ``sockets_stay`` means
+    that another process goes on listening when this one ends. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers start with the modules loaded here, and share their memory. They also inherit the
@@ -105,6 +107,8 @@ def serve(
             start_thread(partial(_await_readiness, server, len(listening.http), reports, ready))
             if keys is not None:
                 start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
+            if keep_certificate is not None:
+                start_thread(keep_certificate)
             try:
                 server.serve(
                     spawn_target=partial(run_worker, equipment),

@@ -43,7 +43,7 @@ class Settings(
     @property
     def uses_tls(self) -> bool:
         """Whether this server speaks HTTPS itself."""
-        return self.ssl_cert is not None
+        return self.ssl_cert is not None or self.acme_email is not None
 
     @property
     def issuer(self) -> str:

@@ -197,3 +197,31 @@ class ServerSettings:
         Group.SERVER,
         "The private key for ssl-cert in PEM format, without a passphrase.",
     )
+    acme_email: str | None = optional(
+        "acme-email",
+        value_types.EMAIL,
+        Group.SERVER,
+        (
+            "Order the server's certificate by ACME and renew it, with this e-mail address for "
+            "notices of the authority, whose terms of service you accept by that. Needs "
+            "podstead[acme], and port 80."
+        ),
+        reason="Instead of ssl-cert and ssl-key, for a server without a reverse proxy.",
+    )
+    acme_directory: str = setting(
+        "https://acme-v02.api.letsencrypt.org/directory",
+        "acme-directory",
+        value_types.ISSUER,
+        Group.SERVER,
+        "The directory of the authority that issues the certificate.",
+    )
+    acme_port: int = setting(
+        80,
+        "acme-port",
+        value_types.integer(1, 65535),
+        Group.SERVER,
+        (
+            "The TCP port at which the server answers the authority, while it orders a "
+            "certificate. The authority asks port 80, which has to lead here."
+        ),
+    )

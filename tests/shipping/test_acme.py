@@ -1,0 +1,198 @@
+"""The server orders its certificate from an authority, and renews it in time (RFC 8555)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from podstead.app.process.acme.certificates import OwnCertificate, host_names
+from podstead.app.process.acme.client import OrderFailed
+from podstead.config import Settings
+from tests.support.pebble import Authority, running_pebble
+from tests.support.proxies import free_port
+from tests.support.server import DEADLINE_S, START, ServerProcess, StartFailed
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.needs("pebble")
+
+NAME = "pods.example"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
+    with running_pebble(tmp_path_factory.mktemp("pebble")) as authority:
+        yield authority
+
+
+@pytest.fixture
+def trusting(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Authority:
+    """The authority, for clients in this process."""
+    for name, value in authority.environment.items():
+        monkeypatch.setenv(name, value)
+    return authority
+
+
+def settings_for(authority: Authority, root: Path, **changes: object) -> Settings:
+    given = {
+        "root": root,
+        "host": "127.0.0.1",
+        "base_url": f"https://{NAME}",
+        "acme_email": "operator@pods.example",
+        "acme_directory": authority.directory,
+        "acme_port": authority.challenge_port,
+        **changes,
+    }
+    root.mkdir(exist_ok=True)
+    return Settings(**given)  # type: ignore[arg-type]
+
+
+def shown(port: int) -> x509.Certificate:
+    """The certificate that a client is shown that asks for the name."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", port), DEADLINE_S) as plain,
+        context.wrap_socket(plain, server_hostname=NAME) as connection,
+    ):
+        der = connection.getpeercert(binary_form=True)
+    assert der is not None
+    return x509.load_der_x509_certificate(der)
+
+
+@pytest.mark.parametrize("more", [(), ("--webid-tls", "--sockets-port", "0")])
+def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
+    trusting: Authority, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """It keeps the first for the second start, and uses a renewed one without a restart."""
+    server = ServerProcess(
+        tmp_path / "root",
+        (
+            *("--host", "127.0.0.1", "--base-url", f"https://{NAME}", "--workers", "1"),
+            *("--acme-email", "operator@pods.example", "--acme-directory", trusting.directory),
+            *("--acme-port", str(trusting.challenge_port), *more),
+        ),
+        START,
+        trusting.environment,
+        port=free_port(),
+    )
+    assert server.port is not None
+    try:
+        server.launch()
+        server.wait_for_line("Podstead is ready")
+        first = shown(server.port)
+        names = first.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert names.get_values_for_type(x509.DNSName) == [NAME]
+        files = sorted((tmp_path / "root/acme").iterdir())
+        assert [file.name for file in files] == ["account.pem", "certificate.pem"]
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        # Renewed by this process here, as a thread of the server does.
+        OwnCertificate(settings_for(trusting, tmp_path / "root")).order()
+        server.signal(signal.SIGHUP)
+        wait_until(lambda: shown(server.port or 0) != first, "the renewed certificate")
+        renewed = shown(server.port)
+        server.stop()
+        server.launch()
+        server.wait_for_line("Podstead is ready")
+        assert shown(server.port) == renewed
+        assert "Ordering" not in server.errors
+    finally:
+        server.close()
+
+
+def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
+    trusting: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the server is told."""
+    asked: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda _pid, number: asked.append(number))
+    settings = settings_for(trusting, tmp_path / "root")
+    now = [time.time()]
+    own = OwnCertificate(settings, now_s=lambda: now[0])
+    own.ensure()
+    path = tmp_path / "root/acme/certificate.pem"
+    stored = path.read_bytes()
+    certificate = x509.load_pem_x509_certificate(stored)
+    begin_s = certificate.not_valid_before_utc.timestamp()
+    lifetime_s = certificate.not_valid_after_utc.timestamp() - begin_s
+    for part in (0, 0.3, 0.66):
+        now[0] = begin_s + part * lifetime_s
+        own.look()
+    assert path.read_bytes() == stored
+    assert asked == []
+    now[0] = begin_s + 0.67 * lifetime_s
+    own.look()
+    assert path.read_bytes() != stored
+    assert asked == [signal.SIGHUP]
+
+
+def test_a_new_name_needs_a_new_certificate(trusting: Authority, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    OwnCertificate(settings_for(trusting, root)).ensure()
+    more = settings_for(
+        trusting, root, idp=True, idp_base_url="https://login.example", host_aliases=("b.example",)
+    )
+    assert host_names(more) == [NAME, "login.example", "b.example"]
+    OwnCertificate(more).ensure()
+    stored = x509.load_pem_x509_certificate((root / "acme/certificate.pem").read_bytes())
+    names = stored.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert set(names.get_values_for_type(x509.DNSName)) == set(host_names(more))
+
+
+def test_a_failed_renewal_leaves_the_certificate_in_use(
+    trusting: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The authority asks elsewhere, as it does if port 80 leads to another machine."""
+    root = tmp_path / "root"
+    with pytest.raises(OrderFailed, match=f"could not verify the host names. {NAME}: "):
+        OwnCertificate(settings_for(trusting, root, acme_port=free_port())).ensure()
+    OwnCertificate(settings_for(trusting, root)).ensure()
+    stored = (root / "acme/certificate.pem").read_bytes()
+    late = OwnCertificate(
+        settings_for(trusting, root, acme_port=free_port()), now_s=lambda: 4_000_000_000
+    )
+    late.ensure()
+    late.look()
+    assert (root / "acme/certificate.pem").read_bytes() == stored
+    assert caplog.text.count("could not be renewed") == 2
+
+
+def test_a_start_without_a_certificate_says_why(tmp_path: Path) -> None:
+    """With an exit code after which a service manager tries again."""
+    port = free_port()
+    server = ServerProcess(
+        tmp_path / "root",
+        (
+            *("--base-url", f"https://{NAME}", "--acme-email", "operator@pods.example"),
+            *("--acme-directory", f"https://localhost:{port}/dir", "--acme-port", str(free_port())),
+        ),
+        port=free_port(),
+    )
+    try:
+        server.launch()
+        with pytest.raises(StartFailed, match=r"exit code 1: [^\n]*\n?.*refused the order"):
+            server.wait_for_line("Podstead is ready")
+    finally:
+        server.close()
+
+
+def test_the_port_for_challenges_is_open_only_while_they_are(
+    trusting: Authority, tmp_path: Path
+) -> None:
+    OwnCertificate(settings_for(trusting, tmp_path / "root")).ensure()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", trusting.challenge_port), DEADLINE_S)
+    with (
+        socket.create_server(("127.0.0.1", trusting.challenge_port)),
+        pytest.raises(OrderFailed, match="it is in use"),
+    ):
+        OwnCertificate(settings_for(trusting, tmp_path / "root")).order()
