@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from podstead.app.process.acme.certificates import OwnCertificate, host_names
+from podstead.app.process.acme.certificates import AutomaticCertificate, host_names
 from podstead.app.process.acme.client import OrderFailed
 from podstead.config import Settings
 from tests.support.pebble import Authority, running_pebble
@@ -96,7 +96,7 @@ def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
         assert [file.name for file in files] == ["account.pem", "certificate.pem"]
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
         # Renewed by this process here, as a thread of the server does.
-        OwnCertificate(settings_for(trusting, tmp_path / "root")).order()
+        AutomaticCertificate(settings_for(trusting, tmp_path / "root")).order()
         server.signal(signal.SIGHUP)
         wait_until(lambda: shown(server.port or 0) != first, "the renewed certificate")
         renewed = shown(server.port)
@@ -117,7 +117,7 @@ def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
     monkeypatch.setattr(os, "kill", lambda _pid, number: asked.append(number))
     settings = settings_for(trusting, tmp_path / "root")
     now = [time.time()]
-    own = OwnCertificate(settings, now_s=lambda: now[0])
+    own = AutomaticCertificate(settings, now_s=lambda: now[0])
     own.ensure()
     path = tmp_path / "root/acme/certificate.pem"
     stored = path.read_bytes()
@@ -137,28 +137,34 @@ def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
 
 def test_a_new_name_needs_a_new_certificate(trusting: Authority, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    OwnCertificate(settings_for(trusting, root)).ensure()
+    AutomaticCertificate(settings_for(trusting, root)).ensure()
     more = settings_for(
         trusting, root, idp=True, idp_base_url="https://login.example", host_aliases=("b.example",)
     )
     assert host_names(more) == [NAME, "login.example", "b.example"]
-    OwnCertificate(more).ensure()
+    AutomaticCertificate(more).ensure()
     stored = x509.load_pem_x509_certificate((root / "acme/certificate.pem").read_bytes())
     names = stored.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert set(names.get_values_for_type(x509.DNSName)) == set(host_names(more))
 
 
 def test_a_failed_renewal_leaves_the_certificate_in_use(
-    trusting: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    trusting: Authority,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The authority asks elsewhere, as it does if port 80 leads to another machine."""
+    monkeypatch.setattr(os, "kill", lambda _pid, _number: pytest.fail("nothing was renewed"))
     root = tmp_path / "root"
+    elsewhere = {free_port(), free_port()} - {trusting.challenge_port}
+    other_port = elsewhere.pop()
     with pytest.raises(OrderFailed, match=f"could not verify the host names. {NAME}: "):
-        OwnCertificate(settings_for(trusting, root, acme_port=free_port())).ensure()
-    OwnCertificate(settings_for(trusting, root)).ensure()
+        AutomaticCertificate(settings_for(trusting, root, acme_port=other_port)).ensure()
+    AutomaticCertificate(settings_for(trusting, root)).ensure()
     stored = (root / "acme/certificate.pem").read_bytes()
-    late = OwnCertificate(
-        settings_for(trusting, root, acme_port=free_port()), now_s=lambda: 4_000_000_000
+    late = AutomaticCertificate(
+        settings_for(trusting, root, acme_port=other_port), now_s=lambda: 4_000_000_000
     )
     late.ensure()
     late.look()
@@ -188,11 +194,11 @@ def test_a_start_without_a_certificate_says_why(tmp_path: Path) -> None:
 def test_the_port_for_challenges_is_open_only_while_they_are(
     trusting: Authority, tmp_path: Path
 ) -> None:
-    OwnCertificate(settings_for(trusting, tmp_path / "root")).ensure()
+    AutomaticCertificate(settings_for(trusting, tmp_path / "root")).ensure()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", trusting.challenge_port), DEADLINE_S)
     with (
         socket.create_server(("127.0.0.1", trusting.challenge_port)),
         pytest.raises(OrderFailed, match="it is in use"),
     ):
-        OwnCertificate(settings_for(trusting, tmp_path / "root")).order()
+        AutomaticCertificate(settings_for(trusting, tmp_path / "root")).order()

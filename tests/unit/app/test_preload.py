@@ -74,7 +74,14 @@ def _late_imports(path: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def loaded() -> frozenset[str]:
     """What a server with everything switched on has in memory when it begins to answer."""
-    return _loaded_by(idp=True, webid_tls=True, git=True, sockets_port=0, mail=MAIL)
+    return _loaded_by(
+        idp=True,
+        webid_tls=True,
+        git=True,
+        sockets_port=0,
+        mail=MAIL,
+        acme_email="me@pods.example",
+    )
 
 
 def _loaded_by(**settings: bool | int | str) -> frozenset[str]:

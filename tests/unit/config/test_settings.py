@@ -148,6 +148,8 @@ def example(row: Row[Any]) -> str:
         "refused-issuer": "https://login.example",
         "allow-private-origin": "http://10.0.0.5:8080",
         "sockets-url": "https://sockets.example",
+        "acme-email": "me@pods.example",
+        "acme-directory": "https://acme.example/directory",
         "passkey-rp-id": "pods.example",
         "passkey-origin": "https://login.pods.example",
         "client-cert-header": "x-client-cert",
@@ -418,6 +420,25 @@ def test_clients_can_reach_the_port_for_sockets(
     given: dict[str, OptionValue], sentence: str
 ) -> None:
     assert sentence in refusal(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "no authority issues a certificate for localhost"),
+        ({"base_url": "https://192.0.2.1"}, "for 192.0.2.1"),
+        ({"base_url": "https://[2001:db8::1]"}, "for 2001:db8::1"),
+        ({"base_url": "http://pods.example"}, "https://"),
+        (
+            {"base_url": "https://a.example", "ssl_cert": "c.pem", "ssl_key": "k.pem"},
+            "together with ssl-cert",
+        ),
+    ],
+)
+def test_a_certificate_is_ordered_for_a_domain_name(
+    given: dict[str, OptionValue], sentence: str
+) -> None:
+    assert sentence in refusal({"acme_email": "me@pods.example", **given})
 
 
 @pytest.mark.parametrize(

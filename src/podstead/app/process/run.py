@@ -28,7 +28,7 @@ from podstead.app.process.worker import Factory
 from podstead.config import Settings, StartRefused
 
 if TYPE_CHECKING:
-    from podstead.app.process.acme.certificates import OwnCertificate
+    from podstead.app.process.acme.certificates import AutomaticCertificate
 
 
 def run_server(
@@ -72,7 +72,7 @@ def run_server(
         former = former_base_urls(settings)
         settings = dataclasses.replace(settings, former_base_urls=former)
         if settings.acme_email is not None:
-            own = _own_certificate(settings)  # issued before anything is served
+            own = _automatic_certificate(settings)  # issued before anything is served
             settings = own.used_in(settings)
             keys = prepare_keys(settings)
             keep_certificate = own.keep
@@ -89,16 +89,16 @@ def run_server(
         )
 
 
-def _own_certificate(settings: Settings) -> OwnCertificate:
+def _automatic_certificate(settings: Settings) -> AutomaticCertificate:
     """The certificate that the server orders for itself; there is one afterwards. Raises
     StartRefused without the library, and OrderFailed."""
     try:
-        from podstead.app.process.acme.certificates import OwnCertificate
+        from podstead.app.process.acme.certificates import AutomaticCertificate
     except ImportError as error:
         raise StartRefused(
             "acme-email is set, but the package for it is not installed. Install "
             "podstead[acme], for example with: pip install 'podstead[acme]'"
         ) from error
-    own = OwnCertificate(settings)
+    own = AutomaticCertificate(settings)
     own.ensure()
     return own

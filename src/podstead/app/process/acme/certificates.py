@@ -41,7 +41,7 @@ _RENEWED_LAST_PART: Final = 3
 Clock = Callable[[], float]
 
 
-class OwnCertificate:
+class AutomaticCertificate:
     """The certificate that this server orders for itself."""
 
     def __init__(self, settings: Settings, *, now_s: Clock = time.time) -> None:
