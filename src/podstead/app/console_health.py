@@ -9,10 +9,11 @@ from podstead import __version__
 from podstead.app.monitoring.stored_facts import read_stored_facts
 from podstead.config import Settings
 from podstead.idp.administration.slow_requests import SlowRequests
+from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import CHANNELS
 from podstead.notifications.webhook_records import WEBHOOKS
 from podstead.storage.record_store import RecordStore
-from podstead.web.idp.console.health_page import FailedWebhook, Health
+from podstead.web.idp.console.health_page import FailedWebhook, Health, MailHealth
 
 _MAX_WEBHOOKS = 10_000
 _MAX_SHOWN = 100
@@ -46,7 +47,14 @@ class ServerHealth:
             given_up=given_up,
             failed=failed,
             slow=await self._slow.newest(),
+            mail=await self._mail(),
         )
+
+    async def _mail(self) -> MailHealth | None:
+        if self._settings.mail is None:
+            return None
+        queue = MailQueue(self._records)
+        return MailHealth(await queue.waiting(), await queue.failing())
 
     async def _webhooks(self) -> tuple[list[FailedWebhook], int, int]:
         """The webhooks that fail, how many of them are tried again, and how many are not."""

@@ -15,6 +15,7 @@ from podstead.storage.registry import secret_key
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.console import promote
 from tests.support.mail import SENDER, PostOffice, Received
 
 NEW_PASSWORD = "quite different words"
@@ -394,3 +395,16 @@ async def test_messages_are_in_the_language_of_the_page(
     assert f'lang="{language}"' in message.html
     assert "the account" not in message.text
     assert not re.search(r"%\(|%s", message.text)
+
+
+async def test_operators_see_that_mail_is_not_sent(
+    confirmed: Browser, office: PostOffice, settings: Settings
+) -> None:
+    await promote(settings)
+    await change_password(confirmed)
+    office.box.failures.append(MailDelayed("no"))
+    await office.deliver()
+    page = await confirmed.get("/.pages/console/health")
+    section = page.text.partition('id="mail"')[2].partition("</section>")[0]
+    assert "failing" in section
+    assert re.findall(r"<dd>([0-9]+)</dd>", section) == ["1", "1"]

@@ -29,6 +29,14 @@ class FailedWebhook:
 
 
 @dataclass(frozen=True, slots=True)
+class MailHealth:
+    """How many messages wait to be sent, and how many of these have failed at least once."""
+
+    waiting: int
+    failing: int
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """What operators look at. ``started_ms`` is when the worker that answers started."""
 
@@ -46,6 +54,8 @@ class Health:
     given_up: int
     failed: Sequence[FailedWebhook]
     slow: Sequence[SlowRequest]
+    mail: MailHealth | None
+    """``None`` if the server sends no mail."""
 
     @property
     def disk_is_low(self) -> bool:
