@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from aiosmtpd.controller import Controller
 
 from tests.support.listeners import CERTIFICATE, KEY
 from tests.support.processes import clean_environment, run_process
@@ -60,7 +58,7 @@ def test_a_server_that_is_well(server: ServerProcess) -> None:
         **dict.fromkeys(
             ("root", "disk", "clock", "dns", "base-url", "proxy", "date", "issuer"), "good"
         ),
-        **dict.fromkeys(("mail", "tls", "readiness"), "skipped"),
+        **dict.fromkeys(("tls", "readiness"), "skipped"),
         "backup": "warning",
     }
     assert findings["base-url"]["detail"] == f"{server.base_url} leads to this server."
@@ -127,23 +125,6 @@ def test_no_data_root(tmp_path: Path) -> None:
     assert code == 1
     assert findings["root"]["severity"] == "problem"
     assert findings["store"]["severity"] == "problem"
-
-
-def test_a_mail_server_that_answers_and_one_that_does_not(server: ServerProcess) -> None:
-    controller = Controller(object(), hostname="127.0.0.1", port=0)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        controller.port = listener.getsockname()[1]
-    controller.start()
-    mail = f"smtp://127.0.0.1:{controller.port}?from=pods@example.org&tls=none"
-    try:
-        code, findings = diagnosed(server, "--mail", mail)
-        assert (code, findings["mail"]["severity"]) == (0, "good")
-    finally:
-        controller.stop()
-    code, findings = diagnosed(server, "--mail", mail)
-    assert (code, findings["mail"]["severity"]) == (1, "problem")
-    code, findings = diagnosed(server, "--mail", "console")
-    assert (code, findings["mail"]["severity"]) == (0, "warning")
 
 
 def test_what_a_probe_shows_is_shown_to_nobody_else(server: ServerProcess) -> None:

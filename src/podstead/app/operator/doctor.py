@@ -19,7 +19,6 @@ from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError
-from podstead.outbound.mail import MailError, MailKind
 from podstead.outbound.probing import NotReached, probe
 from podstead.storage.backup.last import read_last_backup
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
@@ -53,7 +52,6 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
         findings.append(
             serious("store", f"The data root cannot be opened: {error}", "Check --root.")
         )
-    findings.append(await _mail(settings))
     findings += await asyncio.to_thread(lambda: [*_private_address(settings)])
     return findings
 
@@ -160,30 +158,6 @@ async def _clock(records: RecordStore) -> Diagnosis:
     if check.ok:
         return good("clock", check.detail)
     return serious("clock", check.detail, "Synchronize the clock of this machine (NTP).")
-
-
-async def _mail(settings: Settings) -> Diagnosis:
-    destination = settings.mail
-    if destination is None:
-        return skipped("mail", "The setting mail is not set.")
-    if destination.kind is not MailKind.SMTP:
-        return warning(
-            "mail",
-            "Messages to people go to a file or to the log, for trying things out.",
-            "Set mail to a mail server.",
-        )
-    from podstead.outbound.smtp import SmtpTransport
-
-    where = f"{destination.host}, port {destination.port}"
-    try:
-        await SmtpTransport(destination).check()
-    except MailError as error:
-        return serious(
-            "mail",
-            f"The mail server {where} takes no messages: {error}.",
-            "Check the setting mail: the host, the port, TLS, the user and the password.",
-        )
-    return good("mail", f"The mail server {where} takes messages.")
 
 
 def _private_address(settings: Settings) -> Iterator[Diagnosis]:
