@@ -435,8 +435,11 @@ async def test_an_operator_resets_a_second_factor(
     server: Server, owner: Browser, secret: str, clock: FakeClock, settings: Settings
 ) -> None:
     operator = await sign_in_operator(server, settings, "bob")
+    waiting = Browser(server.application)
+    await give_password(waiting)
     path = f"{ACCOUNTS}/alice/reset-two-factor"
     page = await operator.send(await operator.get(path), path)
+    assert (await waiting.get(STEP)).path == "/idp/login"
     assert "The second factor of alice has been reset." in unescape(page.text)
     assert not await is_signed_in(owner)
     assert (await sign_in(owner)).path == "/idp/account"

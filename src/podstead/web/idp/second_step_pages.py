@@ -62,6 +62,8 @@ class SecondStepPages:
         found = await self._two_factors.of(account.value.account_id)
         if found.missing:
             return see_other(SET_UP_PATH)
+        if not found.asked_for:  # an operator has reset it meanwhile
+            return self._from_the_start(browser_request, "sign-in-first")
         flash = browser_request.flash_message
         return self._renderer.page(
             "second_factor.html",
