@@ -63,6 +63,8 @@ def run_server(
         if predecessor is not None:
             # What takes long, and what may fail, while the other one still serves.
             preload(settings)
+            if settings.acme_email is not None:
+                _load_automatic_certificates()
             check_succession(settings)
             predecessor.stop()
         admin = held.enter_context(opened_admin(settings))
@@ -92,6 +94,13 @@ def run_server(
 def _automatic_certificate(settings: Settings) -> AutomaticCertificate:
     """The certificate that the server orders for itself; there is one afterwards. Raises
     StartRefused without the library, and OrderFailed."""
+    own = _load_automatic_certificates()(settings)
+    own.ensure()
+    return own
+
+
+def _load_automatic_certificates() -> type[AutomaticCertificate]:
+    """The class, which needs a library. Raises StartRefused."""
     try:
         from podstead.app.process.acme.certificates import AutomaticCertificate
     except ImportError as error:
@@ -99,6 +108,4 @@ def _automatic_certificate(settings: Settings) -> AutomaticCertificate:
             "acme-email is set, but the package for it is not installed. Install "
             "podstead[acme], for example with: pip install 'podstead[acme]'"
         ) from error
-    own = AutomaticCertificate(settings)
-    own.ensure()
-    return own
+    return AutomaticCertificate
