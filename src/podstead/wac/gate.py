@@ -185,12 +185,16 @@ class Gate:
 
     async def owner_of(self, target: ResourcePath) -> str | None:
         """The name of the owner of the target's storage. Raises StorageError."""
-        return await self._owner_of(governed(target).subject)
+        return await self._owner_of(target)
 
     async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
         """Whether the target is in a storage that somebody else owns. Raises StorageError."""
-        owner = await self._owner_of(governed(target).subject)
-        return owner is not None and owner not in _names(agent.iri, agent.aliases)
+        storage = storage_root(target)
+        owner = None if storage is None else await self._owners.owner_of(storage)
+        # Mostly it is the owner who asks, with the very name of the pod's record.
+        if owner is None or owner == agent.iri:
+            return False
+        return agent_name(owner) not in _names(agent.iri, agent.aliases)
 
     async def _check(
         self,
