@@ -14,6 +14,7 @@ from bench.rounds import Entry
 from bench.watching import Watched
 
 OURS: Final = "podstead"
+WITH_SOCKETS_PORT: Final = "podstead-sockets"
 CPU_PEERS: Final = ("jss", "jss-quota")
 WATCHER_KIBIBYTES: Final = 40
 
@@ -97,12 +98,13 @@ def _processor_time(cells: Cells) -> Iterator[Target]:
 def _sockets(watched: Sequence[Watched]) -> Iterator[Target]:
     cells = {(cell.watching.key, cell.column): cell for cell in watched if not cell.delays.why}
     for (key, column), cell in cells.items():
-        if column != OURS:
+        if column not in {OURS, WITH_SOCKETS_PORT}:
             continue
+        which = "" if column == OURS else ", with a port for sockets"
         if cell.delays.watcher_bytes is not None:
             kibibytes = cell.delays.watcher_bytes / 1024
             yield Target(
-                f"{cell.watching.title}, memory of a watcher",
+                f"{cell.watching.title}{which}, memory of a watcher",
                 f"at most {WATCHER_KIBIBYTES} KiB",
                 f"{kibibytes:.0f} KiB",
                 kibibytes <= WATCHER_KIBIBYTES,
@@ -110,12 +112,12 @@ def _sockets(watched: Sequence[Watched]) -> Iterator[Target]:
         peer = cells.get((key, "jss"))
         if peer is not None:
             ratio = cell.delays.message_cpu_us / max(peer.delays.message_cpu_us, 0.1)
-            title = f"{cell.watching.title}, processor time of a message to jss"
+            title = f"{cell.watching.title}{which}, processor time of a message to jss"
             yield Target(title, "below 1", f"{ratio:.2f}", ratio < 1)
         if peer is not None and cell.watching.together:
             mine_ms, theirs_ms = cell.delays.median_ms, peer.delays.median_ms
             yield Target(
-                f"{cell.watching.title}, median",
+                f"{cell.watching.title}{which}, median",
                 f"at most {theirs_ms:.1f} ms (jss)",
                 f"{mine_ms:.1f} ms",
                 mine_ms <= theirs_ms,
