@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.app import build
+from podstead.app.adapters import engine
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Body, CommitOutcome, Write
@@ -130,7 +131,7 @@ def noted(server: Server, monkeypatch: pytest.MonkeyPatch) -> Noted:
             return await super().stage_body(content)
 
     monkeypatch.setattr(build, "Gate", DenyingGate)
-    monkeypatch.setattr(build, "SqliteStore", NotingStore)
+    monkeypatch.setattr(engine, "SqliteStore", NotingStore)
     monkeypatch.setattr(DenyingGate, "asked", 0)
     return noted
 
