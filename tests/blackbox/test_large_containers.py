@@ -11,8 +11,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import commit, put, write
+from tests.support.engine import new_store
 from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire
@@ -33,7 +33,7 @@ def container(owner: Owner) -> str:
 
 
 async def _fill(server: ServerProcess, path: str) -> None:
-    store = SqliteStore(server.root)
+    store = new_store(server.root)
     await store.open()
     await commit(store, write(put(path)))
     for first in range(0, MEMBERS, 2500):

@@ -8,7 +8,6 @@ import pytest
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Committed, InlineBody, Put, ResourceKind, Version, Write
-from podstead.storage.sqlite import SqliteStore
 from tests.conformance.agents import (
     ACL,
     EVERYONE,
@@ -20,6 +19,7 @@ from tests.conformance.agents import (
     create_agent,
 )
 from tests.conformance.patches import n3
+from tests.support.engine import new_store
 from tests.support.rdf import JSON_LD, TURTLE, triples
 from tests.support.server import ServerProcess
 
@@ -274,7 +274,7 @@ def test_w_7_an_acl_that_is_not_understood_denies(
 
 async def corrupt(server: ServerProcess, path: str, content_type: str, content: bytes) -> None:
     """Store what the server would refuse, as another worker's defect or a damaged disk might."""
-    store = SqliteStore(server.root)
+    store = new_store(server.root)
     await store.open()
     try:
         put = Put(

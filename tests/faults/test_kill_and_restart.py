@@ -22,7 +22,6 @@ import pytest
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.quota import fixed_charge
-from podstead.storage.sqlite import SqliteStore
 from tests.support.client import Client, Pod, create_pod
 from tests.support.crash_writers import (
     INLINE_BYTES,
@@ -33,6 +32,7 @@ from tests.support.crash_writers import (
     settle_all,
     shared_container,
 )
+from tests.support.engine import new_store
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.workers import clients_of_every_worker, kill_everything, processes_of, worker_of
 
@@ -130,7 +130,7 @@ def test_a_killed_server_has_all_that_it_acknowledged_and_nothing_torn(
 
 
 async def used_bytes(root: Path, pod: Pod) -> int:
-    store = SqliteStore(root)
+    store = new_store(root)
     await store.open()
     try:
         return await store.used_bytes(pod.name)
@@ -141,7 +141,7 @@ async def used_bytes(root: Path, pod: Pod) -> int:
 async def check_disk(root: Path, pod: Pod, model: Model, used_at_first: int) -> None:
     """Nothing is lost to the quota, and after a sweep no file is left that nothing refers to."""
     sizes = document_sizes(model)
-    store = SqliteStore(root)
+    store = new_store(root)
     await store.open()
     try:
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)

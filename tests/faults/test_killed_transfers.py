@@ -12,8 +12,8 @@ from threading import Timer
 import pytest
 
 from podstead.storage.layout import RootLayout
-from podstead.storage.sqlite import SqliteStore
 from tests.support.client import Client, Pod, create_pod
+from tests.support.engine import new_store
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.transfers import tree_at
 from tests.support.workers import kill_everything
@@ -29,7 +29,7 @@ Contents = dict[str, bytes]
 
 async def trees_in(root: Path, container: str) -> dict[str, Contents]:
     """The trees in a container, by name."""
-    store = SqliteStore(root)
+    store = new_store(root)
     await store.open()
     try:
         found: dict[str, Contents] = {}
@@ -44,7 +44,7 @@ async def trees_in(root: Path, container: str) -> dict[str, Contents]:
 
 async def swept(root: Path) -> list[int]:
     """The sizes of the files of large bodies, after everything unused was removed."""
-    store = SqliteStore(root)
+    store = new_store(root)
     await store.open()
     try:
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.support.engine import engine_environment
 from tests.support.processes import (
     REPOSITORY,
     Process,
@@ -118,10 +119,11 @@ class ServerProcess:
         """Start and wait for nothing."""
         self._lines = queue.Queue()
         port = () if self.port is None else ("--port", str(self.port))
+        environment = {**clean_environment(), **engine_environment(self.root), **self.environment}
         with self._error_log.open("wb") as errors:
             self._process = start_process(
                 [*self.command, "--root", str(self.root), *port, *self.options],
-                environment={**clean_environment(), **self.environment},
+                environment=environment,
                 errors=errors,
                 own_interpreter=self.own_interpreter,
             )
@@ -244,10 +246,13 @@ def run_command(
     *arguments: str, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``podstead …`` to its end."""
+    engine: dict[str, str] = {}
+    if "--root" in arguments:
+        engine = engine_environment(Path(arguments[arguments.index("--root") + 1]))
     return run_process(
         [sys.executable, "-m", "podstead.cli", *arguments],
         folder=folder or REPOSITORY,
-        environment={**clean_environment(), **(environment or {})},
+        environment={**clean_environment(), **engine, **(environment or {})},
         timeout_s=DEADLINE_S,
     )
 

@@ -177,6 +177,12 @@ def _parse_issuer(text: str) -> str:
     return f"{_parse_origin(f'{scheme}{separator}{authority}')}{slash}{path}"
 
 
+def _parse_postgresql_url(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")) or not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
 def _parse_line(text: str) -> str:
     if not text.isprintable() or len(text) > _MAX_LINE_CHARACTERS:
         raise ValueError(text)
@@ -268,6 +274,11 @@ FIELD_NAME = ValueType(
 )
 """In lower case."""
 
+POSTGRESQL_URL = ValueType(
+    "URL",
+    "must be the URL of a PostgreSQL database, such as postgresql://podstead@db.example/podstead",
+    _parse_postgresql_url,
+)
 ORIGIN = ValueType(
     "ORIGIN",
     "must be http:// or https://, a host and optionally a port, such as https://example.org",

@@ -25,6 +25,7 @@
     └── ServerTrouble                   our side failed; the request may be fine
         ├── StorageError                the engine or a blob could not be read or written
         │   ├── DiskFull                there is not enough disk space
+        │   ├── StoreUnavailable        the database cannot be reached for a while
         │   └── RootUnusable            the data root is unusable; the server cannot start
         │       ├── SchemaTooNew        it was written by a newer Podstead
         │       └── RootInUse           another server runs on it
@@ -215,6 +216,22 @@ class DiskFull(StorageError):
         message: str = (
             "The server does not have enough disk space to store this. Reading and deleting "
             "still work; try again when there is space."
+        ),
+    ) -> None:
+        super().__init__(message)
+
+
+class StoreUnavailable(StorageError):
+    """The database cannot be reached for a while.
+
+    A change whose outcome it did not confirm was made as a whole or not at all.
+    """
+
+    def __init__(
+        self,
+        message: str = (
+            "The database cannot be reached at the moment. Try again; if this was a change, look "
+            "first whether it has been made."
         ),
     ) -> None:
         super().__init__(message)

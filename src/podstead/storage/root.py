@@ -22,8 +22,29 @@ _PRIVATE_FILE = 0o600
 def prepare_root(root: Path) -> RootLayout:
     """Create what is missing under ``root``, and migrate the database to the current schema.
 
+    Raises RootUnusable, including its subclass SchemaTooNew.
+    """
+    layout = prepare_folders(root)
+    try:
+        for database in (layout.database, layout.ephemeral_database):
+            _create_file(database)
+    except OSError as error:
+        raise _unusable(root, error) from error
+    try:
+        migrate(layout.database)
+        prepare_ephemeral_store(layout.ephemeral_database)
+    except RootUnusable:
+        raise
+    except StorageError as error:
+        raise RootUnusable(f"The data root {root} cannot be used. {error}") from error
+    return layout
+
+
+def prepare_folders(root: Path) -> RootLayout:
+    """Create what is missing under ``root`` besides databases.
+
     Everything is created for this account only; the permissions of ``keys`` are corrected if
-    necessary. Raises RootUnusable, including its subclass SchemaTooNew.
+    necessary. Raises RootUnusable.
     """
     layout = RootLayout(root)
     if layout.restoring.exists():
@@ -45,18 +66,14 @@ def prepare_root(root: Path) -> RootLayout:
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
         # The lock of backups belongs to the server's account, whoever makes the first backup.
-        for file in (layout.database, layout.ephemeral_database, layout.removal_hold):
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
+        _create_file(layout.removal_hold)
     except OSError as error:
         raise _unusable(root, error) from error
-    try:
-        migrate(layout.database)
-        prepare_ephemeral_store(layout.ephemeral_database)
-    except RootUnusable:
-        raise
-    except StorageError as error:
-        raise RootUnusable(f"The data root {root} cannot be used. {error}") from error
     return layout
+
+
+def _create_file(path: Path) -> None:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
 
 
 def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
@@ -75,18 +92,18 @@ def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
         (layout.root / "doorbells").rmdir()
 
 
-def lock_root(root: Path) -> RootLock:
+def lock_root(root: Path, *, shared: bool = False) -> RootLock:
     """Lock a prepared root for one server, until the lock is released or the process ends.
 
-    Only servers lock it: other commands may write while a server is running. Raises RootInUse,
-    RootUnusable.
+    Servers whose records are elsewhere share it. Only servers lock it: other commands may write
+    while a server is running. Raises RootInUse, RootUnusable.
     """
     try:
         descriptor = os.open(RootLayout(root).lock, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE)
     except OSError as error:
         raise _unusable(root, error) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
         if isinstance(error, BlockingIOError):

@@ -28,6 +28,7 @@ from podstead.core.errors import (
     PodsteadError,
     RemoteUnavailable,
     ServerTrouble,
+    StoreUnavailable,
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -288,7 +289,7 @@ class Application:
         elif not isinstance(error, PodsteadError):
             logger.error("Unexpected error while handling a request", exc_info=error)
             error = ServerTrouble()
-        elif isinstance(error, Overloaded | RemoteUnavailable):
+        elif isinstance(error, Overloaded | RemoteUnavailable | StoreUnavailable):
             logger.warning("Responded to a request with 503: %s", error)
         elif trouble:
             logger.error("A request could not be handled", exc_info=error)

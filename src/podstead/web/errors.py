@@ -34,6 +34,7 @@ from podstead.core.errors import (
     RateLimited,
     RemoteUnavailable,
     StorageError,
+    StoreUnavailable,
     TargetTooLong,
     Unprocessable,
     UnsupportedMediaType,
@@ -68,6 +69,7 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
     ChecksumMismatch: (460, "Checksum Mismatch"),
     MethodUnknown: (501, "Not Implemented"),
     StorageError: (500, "Internal Server Error"),
+    StoreUnavailable: (503, "Service Unavailable"),
     OutboundError: (502, "Bad Gateway"),
     DestinationElsewhere: (502, "Bad Gateway"),
     RemoteUnavailable: (503, "Service Unavailable"),
@@ -80,7 +82,7 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
 INTERNAL_MESSAGE = (
     "The server could not process the request. Nothing was changed; the server's log has details."
 )
-_OVERLOADED_RETRY_S = 1
+_RETRY_S = 1
 
 
 class _ErrorBody(msgspec.Struct, omit_defaults=True):
@@ -147,6 +149,6 @@ def _error_headers(
         return [(b"content-range", unsatisfied_content_range(error.size_bytes).encode("ascii"))]
     if isinstance(error, RateLimited | RemoteUnavailable):
         return [(b"retry-after", str(error.retry_after_s).encode("ascii"))]
-    if isinstance(error, Overloaded):
-        return [(b"retry-after", str(_OVERLOADED_RETRY_S).encode("ascii"))]
+    if isinstance(error, Overloaded | StoreUnavailable):
+        return [(b"retry-after", str(_RETRY_S).encode("ascii"))]
     return []

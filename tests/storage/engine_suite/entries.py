@@ -204,6 +204,14 @@ class EntrySuite:
         await commit(store, write(preconditions=[NoPod("alice")]))
         await plant(store)
 
+    async def test_entries_are_counted_by_kind_up_to_a_limit(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        puts = [PutEntry(EntryId(f"mail/{number}"), b"1", None, None) for number in range(3)]
+        await commit(store, write(records=[*puts, PutEntry(EntryId("mails/1"), b"1", None, None)]))
+        assert await store.count_entries("mail", at_most=10) == 3
+        assert await store.count_entries("mail", at_most=2) == 2
+        assert await store.count_entries("mai", at_most=10) == 0
+
     # --- uses ---------------------------------------------------------------------------------
 
     async def test_a_key_is_used_once_by_all_workers_together(self, engine: Engine) -> None:

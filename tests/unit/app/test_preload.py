@@ -51,6 +51,7 @@ _OF_THE_RENDERER = {
 """What the process that renders previews loads, which is started anew for each of them."""
 
 
+DATABASE = "postgresql://podstead@db.example/podstead"
 MAIL = "smtp://mail.example?from=pods@pods.example"
 _INDENTED_IMPORT = re.compile(r"^[ \t]+(import|from) ", re.MULTILINE)
 
@@ -77,6 +78,7 @@ def loaded() -> frozenset[str]:
     return _loaded_by(
         idp=True,
         webid_tls=True,
+        database=DATABASE,
         git=True,
         sockets_port=0,
         mail=MAIL,

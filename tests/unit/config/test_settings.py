@@ -87,12 +87,14 @@ def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file
     assert "cannot be set in a file" in refusal(toml("token-secret = 'x'"))
 
 
-# Those that need other settings have tests of their own.
+# Those that need other settings, or have a form of their own, have tests of their own.
+_TESTED_BELOW = ("base-url", "database", "idp-base-url", "mail", "terms", "token-secret-file")
 PLAIN_ROWS = [
     row
     for row in TABLE
     if row.sources == Sources.ALL
-    and row.name not in ("base-url", "idp-base-url", "mail", "terms", "token-secret-file")
+    and row.name
+    not in ("base-url", "database", "idp-base-url", "mail", "terms", "token-secret-file")
 ]
 
 
@@ -655,3 +657,11 @@ def test_a_provider_that_is_not_parted_from_the_pods_is_refused(
 ) -> None:
     given: dict[str, OptionValue] = {"base_url": "https://pods.example", "idp": True}
     assert said in refusal({**given, "idp_base_url": "https://login.example", **options})
+
+
+def test_the_url_of_the_database_is_not_repeated() -> None:
+    url = "postgresql://podstead:secret-word@db.example/podstead?sslmode=verify-full"
+    assert read({"database": url}).database == url
+    message = refusal({"database": url.replace("postgresql", "mysql")})
+    assert "PostgreSQL" in message
+    assert "secret-word" not in message

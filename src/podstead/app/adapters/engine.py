@@ -1,14 +1,21 @@
-"""Which storage engine do the settings choose, and how is it opened?"""
+"""Which storage engine do the settings choose, and how is it opened?
+
+The records are in an SQLite database in the data root, or in the PostgreSQL database that the
+settings name; then the nodes that use it share the data root, too. The driver of PostgreSQL is
+optional, so it is imported only where the settings ask for it.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from podstead.config import Settings
+from podstead.core.errors import RootUnusable, StorageError
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
-from podstead.storage.root import prepare_root
+from podstead.storage.root import prepare_folders, prepare_root
 from podstead.storage.sqlite import (
     SqliteFacts,
     SqliteStore,
@@ -29,27 +36,73 @@ class PersistentFacts(Protocol):
 
 def new_store(settings: Settings, *, space: DiskSpace | None = None) -> Store:
     """A store that is not open yet."""
+    if settings.database is not None:
+        from podstead.storage.postgresql import PostgresStore
+
+        return PostgresStore(
+            settings.database,
+            RootLayout(settings.root),
+            change_log_days=settings.change_log_days,
+            space=space,
+        )
     return SqliteStore(settings.root, change_log_days=settings.change_log_days, space=space)
 
 
 def stored_facts(settings: Settings) -> PersistentFacts:
     """The facts that are stored with the records."""
+    if settings.database is not None:
+        from podstead.storage.postgresql import PostgresFacts
+
+        return PostgresFacts(settings.database)
     return SqliteFacts(RootLayout(settings.root).database)
 
 
 def has_records(settings: Settings) -> bool:
     """Whether a server has been started with these settings. Raises StorageError."""
+    if settings.database is not None:
+        from podstead.storage.postgresql import is_migrated
+
+        return is_migrated(settings.database)
     return RootLayout(settings.root).database.exists()
 
 
 def refuse_newer_records(settings: Settings) -> None:
     """Refuse records that a newer version has migrated. Raises RootUnusable, StorageError."""
-    check_not_newer(RootLayout(settings.root).database)
+    if settings.database is not None:
+        from podstead.storage.postgresql import check_not_newer as check_database
+
+        check_database(settings.database)
+    else:
+        check_not_newer(RootLayout(settings.root).database)
 
 
 def prepare_engine(settings: Settings, space: DiskSpace) -> RootLayout:
     """Create what is missing, and migrate the records to the current schema. Raises RootUnusable,
     StorageError."""
+    if settings.database is not None:
+        return _prepare_database(settings.root, settings.database)
     layout = prepare_root(settings.root)
     convert_to_shrinkable(layout.database, free_bytes=space.free_bytes())
+    return layout
+
+
+def _prepare_database(root: Path, database: str) -> RootLayout:
+    try:
+        from podstead.storage.postgresql import migrate
+    except ImportError as error:
+        raise RootUnusable(
+            "The setting database needs a driver that is not installed. Install podstead[cluster]."
+        ) from error
+    layout = prepare_folders(root)
+    if layout.database.exists():
+        raise RootUnusable(
+            f"The data root {root} has a database of its own. Start without --database, or choose "
+            "another root with --root."
+        )
+    try:
+        migrate(database)
+    except RootUnusable:
+        raise
+    except StorageError as error:
+        raise RootUnusable(str(error)) from error
     return layout

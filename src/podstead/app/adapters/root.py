@@ -41,7 +41,8 @@ def prepared_root(settings: Settings) -> Iterator[None]:
             f"Cannot create the data root {root}: {reason}. Choose another one with --root."
         ) from error
     with retry_while_busy(
-        lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)
+        lambda: lock_root(root, shared=settings.database is not None),
+        is_busy=lambda error: isinstance(error, RootInUse),
     ):
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()

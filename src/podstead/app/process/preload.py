@@ -89,6 +89,8 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield from _FOR_MAIL
         if settings.mail.kind is MailKind.SMTP:
             yield from _FOR_SMTP
+    if settings.database is not None:
+        yield "podstead.storage.postgresql"
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
     if settings.acme_email is not None:

@@ -26,6 +26,18 @@ class StorageSettings:
         ),
         shown_default="./data",
     )
+    database: str | None = optional(
+        "database",
+        value_types.POSTGRESQL_URL,
+        Group.STORAGE,
+        (
+            "The PostgreSQL database for all records, instead of the one in the data root. Servers "
+            "with the same database and the same data root, on a file system that they share, work "
+            "as one. Requires podstead[cluster]."
+        ),
+        shown_default="SQLite in the data root",
+        secret=True,
+    )
     quota_bytes: int = setting(
         0,
         "quota-bytes",

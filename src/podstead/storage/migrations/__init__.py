@@ -23,10 +23,10 @@ class Migration:
 
 
 @cache
-def read_migrations() -> Sequence[Migration]:
-    """All migrations in order, numbered from 1 without a gap."""
+def read_migrations(package: str = __name__) -> Sequence[Migration]:
+    """All migrations in the folder of a package in order, numbered from 1 without a gap."""
     found = []
-    for entry in resources.files(__name__).iterdir():
+    for entry in resources.files(package).iterdir():
         match = _FILE_NAME.fullmatch(entry.name)
         if match:
             found.append(Migration(int(match[1]), entry.read_text("utf-8")))

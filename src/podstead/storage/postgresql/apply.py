@@ -1,0 +1,318 @@
+"""Loading the state of a batch of writes from the tables, and storing what the batch changed.
+
+Each half costs one round trip, because its statements are sent together. :func:`load` first takes
+an advisory lock for each storage and each other key that the batch decides about. All batches take
+their locks in the same order, so they never wait for each other in a circle, and what a decision
+has seen cannot change before its transaction ends; that includes the absence of rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import psycopg
+from msgspec.structs import astuple
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.postgresql import rows
+from podstead.storage.postgresql.rows import Row
+from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
+from podstead.storage.state import CopiedBody, Needs, ResourceRow, State, folded
+
+Connection = psycopg.AsyncConnection[Row]
+Cursor = psycopg.AsyncCursor[Row]
+
+CHANNEL: Final = "podstead_changes"
+"""The channel of LISTEN and NOTIFY on which growth of the change log is announced."""
+
+_LOCKS: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS keys (key)"
+_KEYS: Final = "SELECT * FROM unnest(%s::text[], %s::text[])"
+
+_FIELDS: Final = ResourceRow.__struct_fields__
+_COLUMNS: Final = ", ".join(_FIELDS)
+_TYPES: Final = {
+    "kind": "bigint",
+    "size_bytes": "bigint",
+    "modified_ms": "bigint",
+    "created_ms": "bigint",
+    "members_modified_ms": "bigint",
+    "member_count": "bigint",
+}
+_ARRAYS: Final = ", ".join(f"%s::{_TYPES.get(name, 'text')}[]" for name in _FIELDS)
+_REPLACED: Final = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS if name != "path")
+
+_SELECT_RESOURCES: Final = f"SELECT {_COLUMNS} FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
+_PUT_RESOURCES: Final = (
+    f"INSERT INTO resources (root, {_COLUMNS}) SELECT * FROM unnest(%s::text[], {_ARRAYS})"  # noqa: S608
+    f" ON CONFLICT (root, path) DO UPDATE SET {_REPLACED}"
+)
+_DELETE_RESOURCES: Final = f"DELETE FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
+
+_PUT_BODIES: Final = (
+    "INSERT INTO bodies (root, path, content, sha256)"
+    " SELECT * FROM unnest(%s::text[], %s::text[], %s::bytea[], %s::bytea[])"
+    " ON CONFLICT (root, path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
+)
+# One statement reads all sources before it replaces any, so a source may be a target as well.
+_COPY_BODIES: Final = (
+    "INSERT INTO bodies (root, path, content, sha256)"
+    " SELECT c.root, c.path, b.content, b.sha256"
+    " FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[])"
+    " AS c (root, path, source_root, source)"
+    " JOIN bodies b ON b.root = c.source_root AND b.path = c.source"
+    " ON CONFLICT (root, path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
+)
+_DELETE_BODIES: Final = f"DELETE FROM bodies WHERE (root, path) IN ({_KEYS})"  # noqa: S608
+
+_PUT_DELETED_ACL: Final = (
+    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
+    " VALUES (%s, %s, %s, %s, coalesce(%s::bytea,"
+    " (SELECT content FROM bodies WHERE root = %s AND path = %s)), %s)"
+)
+_SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
+_DELETE_STAGED: Final = "DELETE FROM staged WHERE blob = ANY(%s)"
+_PUT_GARBAGE: Final = (
+    "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
+    " SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::bigint[])"
+)
+_SELECT_STORAGES: Final = (
+    # The names of pods are ASCII, so lower() folds them.
+    "SELECT s.root, s.used_bytes, p.folded_name, p.quota_bytes FROM storages s"
+    " LEFT JOIN pods p ON p.folded_name = lower(trim(both '/' from s.root))"
+    " WHERE s.root = ANY(%s) ORDER BY s.root FOR UPDATE OF s"
+)
+_PUT_STORAGES: Final = (
+    "INSERT INTO storages (root, used_bytes) SELECT * FROM unnest(%s::text[], %s::bigint[])"
+    " ON CONFLICT (root) DO UPDATE SET used_bytes = excluded.used_bytes"
+)
+_SELECT_PODS: Final = "SELECT folded_name FROM pods WHERE folded_name = ANY(%s)"
+_PUT_POD: Final = (
+    "INSERT INTO pods (folded_name, name, root, owner, created_ms, quota_bytes)"
+    " VALUES (%s, %s, %s, %s, %s, %s)"
+)
+_DELETE_PODS: Final = "DELETE FROM pods WHERE folded_name = ANY(%s)"
+_SET_QUOTA: Final = "UPDATE pods SET quota_bytes = %s WHERE folded_name = %s"
+_SELECT_ENTRIES: Final = f"SELECT {rows.ENTRIES} FROM entries WHERE entry = ANY(%s)"  # noqa: S608
+_PUT_ENTRIES: Final = (
+    f"INSERT INTO entries ({rows.ENTRIES}) SELECT * FROM"  # noqa: S608 - our columns
+    " unnest(%s::text[], %s::text[], %s::bytea[], %s::text[], %s::bigint[])"
+    " ON CONFLICT (entry) DO UPDATE SET version = excluded.version, value = excluded.value,"
+    " owner = excluded.owner, expires_ms = excluded.expires_ms"
+)
+_DELETE_ENTRIES: Final = "DELETE FROM entries WHERE entry = ANY(%s)"
+_PUT_TOKEN: Final = f"INSERT INTO tokens ({rows.TOKENS}) VALUES (%s, %s, %s, %s, %s, %s)"  # noqa: S608
+# The time of the first revocation is kept.
+_REVOKE: Final = "UPDATE tokens SET revoked_s = %s WHERE token_id = %s AND revoked_s IS NULL"
+
+# The lock on this row is held until the commit, so numbers appear in their order, without a gap.
+_NEXT_SEQUENCE: Final = (
+    "UPDATE counters SET value = value + %s WHERE name = 'changes' RETURNING value - %s"
+)
+_PUT_CHANGES: Final = (
+    f"INSERT INTO changes ({rows.CHANGES})"  # noqa: S608 - our columns
+    " SELECT counters.value - %s + c.number, c.path, c.activity, c.agent, c.version, c.at_ms"
+    " FROM counters, unnest("
+    "%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[])"
+    " AS c (number, path, activity, agent, version, at_ms) WHERE counters.name = 'changes'"
+)
+_NOTIFY: Final = f"NOTIFY {CHANNEL}"
+
+
+def lock_key(name: str) -> int:
+    """The number of the advisory lock for a name. If two names share one, that only costs time."""
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def locks_of(needs: Needs) -> list[int]:
+    """The advisory locks of what a batch decides about, in the order in which to take them."""
+    names = {rows.root_of(path) for path in needs.paths}
+    names.update(f"entry {entry}" for entry in needs.entries)
+    names.update(f"pod {name}" for name in needs.pods)
+    return sorted({lock_key(name) for name in names})
+
+
+async def load(connection: Connection, needs: Needs) -> State:
+    """Lock and read everything that ``needs`` names. Called in a transaction within a pipeline.
+
+    Raises psycopg.Error.
+    """
+    await connection.execute(_LOCKS, (locks_of(needs),))
+    resources = await _select(connection, _SELECT_RESOURCES, _path_keys(needs.paths))
+    entries = await _select(connection, _SELECT_ENTRIES, (list(needs.entries),))
+    pods = await _select(connection, _SELECT_PODS, (list(needs.pods),))
+    storages = await _select(connection, _SELECT_STORAGES, (list(needs.roots),))
+    staged = await _select(connection, _SELECT_STAGED, (list(needs.blobs),))
+    # All of them are sent before the first result is waited for.
+    found_resources = await _fetch(resources)
+    found_entries = await _fetch(entries)
+    found_pods = await _fetch(pods)
+    found_storages = await _fetch(storages)
+    found_staged = await _fetch(staged)
+    # Every requested key is in the state, with ``None`` for absence, so that a key that was not
+    # requested raises KeyError and is never mistaken for an absent one.
+    state = State(
+        resources=dict.fromkeys(needs.paths),
+        taken_pods={name for (name,) in found_pods},
+        used_bytes={root: used for root, used, _, _ in found_storages},
+        own_quotas={pod: quota for _, _, pod, quota in found_storages if quota is not None},
+        staged={blob for (blob,) in found_staged},
+        entries=dict.fromkeys(needs.entries),
+        # Numbers are relative until the batch is stored.
+        sequence=0,
+    )
+    for values in found_resources:
+        row = ResourceRow(*values)
+        state.resources[row.path] = row
+    for values in found_entries:
+        entry = Entry(*values)
+        state.entries[entry.entry] = entry
+    return state
+
+
+async def flush(connection: Connection, state: State) -> Cursor | None:
+    """Store everything that has changed since the state was loaded.
+
+    Returns a result for :func:`base_of`, ``None`` if the batch has no changes to log. Does not wait
+    for the database, so that the commit can be sent with it. Raises psycopg.Error.
+    """
+    await _flush_resources(connection, state)
+    for deleted in state.deleted_acls:  # before the bodies, which the statement copies
+        *first, at_ms = deleted
+        values = (*first, rows.root_of(deleted.path), deleted.path, at_ms)
+        await connection.execute(_PUT_DELETED_ACL, values)
+    await _flush_bodies(connection, state)
+    if state.taken_blobs:
+        await connection.execute(_DELETE_STAGED, (state.taken_blobs,))
+    if state.garbage:
+        await connection.execute(_PUT_GARBAGE, _columns(state.garbage))
+    if state.changed_roots:
+        storages = [(root, state.used_bytes[root]) for root in state.changed_roots]
+        await connection.execute(_PUT_STORAGES, _columns(storages))
+    await _flush_registries(connection, state)
+    if state.changed_entries:
+        await _flush_entries(connection, state)
+    # Last, because all other writers of the log wait from here to the commit.
+    return await _flush_changes(connection, state) if state.changes else None
+
+
+async def base_of(numbers: Cursor) -> int:
+    """What to add to the relative numbers of the changes of a batch. Raises psycopg.Error."""
+    row = await numbers.fetchone()
+    if row is None:
+        raise psycopg.DataError("The counter of the change log is missing")
+    return int(row[0])
+
+
+async def _flush_changes(connection: Connection, state: State) -> Cursor:
+    count = len(state.changes)
+    numbers = await connection.execute(_NEXT_SEQUENCE, (count, count))
+    await connection.execute(_PUT_CHANGES, (count, *_columns(state.changes)))
+    await connection.execute(_NOTIFY)
+    return numbers
+
+
+async def _flush_resources(connection: Connection, state: State) -> None:
+    put: list[Row] = []
+    gone: list[ResourcePath] = []
+    for path in state.changed_paths:
+        row = state.resources[path]
+        if row is None:
+            gone.append(path)
+        else:
+            put.append((rows.root_of(path), *astuple(row)))
+    if gone:
+        await connection.execute(_DELETE_RESOURCES, _path_keys(gone))
+    if put:
+        await connection.execute(_PUT_RESOURCES, _columns(put))
+
+
+async def _flush_bodies(connection: Connection, state: State) -> None:
+    put: list[Row] = []
+    gone: list[ResourcePath] = []
+    copies: dict[ResourcePath, ResourcePath] = {}
+    for path, content in state.bodies.items():
+        if content is None:
+            gone.append(path)
+        elif isinstance(content, CopiedBody):
+            copies[path] = content.source
+        else:
+            put.append((rows.root_of(path), path, content, hashlib.sha256(content).digest()))
+    if copies:  # before the rest, which may replace or delete their sources
+        await connection.execute(_COPY_BODIES, _copy_columns(copies))
+    if gone:
+        await connection.execute(_DELETE_BODIES, _path_keys(gone))
+    if put:
+        await connection.execute(_PUT_BODIES, _columns(put))
+
+
+async def _flush_registries(connection: Connection, state: State) -> None:
+    if state.dropped_pods:
+        await connection.execute(_DELETE_PODS, (state.dropped_pods,))
+    for pod in state.pods:
+        name = folded(pod.name)
+        values = (name, pod.name, pod.root, pod.owner, pod.created_ms, pod.quota_bytes)
+        await connection.execute(_PUT_POD, values)
+    for quota in state.quotas:
+        await connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
+    for token in state.tokens:
+        await _flush_token(connection, token)
+
+
+async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocation) -> None:
+    if isinstance(token, TokenRevocation):
+        await connection.execute(_REVOKE, (token.at_s, token.token_id))
+        return
+    await connection.execute(
+        _PUT_TOKEN,
+        (
+            token.token_id,
+            token.pod,
+            token.web_id,
+            token.issued_s,
+            token.expires_s,
+            token.revoked_s,
+        ),
+    )
+
+
+async def _flush_entries(connection: Connection, state: State) -> None:
+    put: list[Row] = []
+    gone: list[EntryId] = []
+    for name in state.changed_entries:
+        entry = state.entries[name]
+        if entry is None:
+            gone.append(name)
+        else:
+            put.append((name, entry.version, entry.value, entry.owner, entry.expires_ms))
+    if gone:
+        await connection.execute(_DELETE_ENTRIES, (gone,))
+    if put:
+        await connection.execute(_PUT_ENTRIES, _columns(put))
+
+
+async def _select(connection: Connection, statement: str, values: Sequence[Any]) -> Cursor | None:
+    """Queue a SELECT, unless it asks for nothing."""
+    if not values[0]:
+        return None
+    return await connection.execute(statement, values, binary=True)
+
+
+async def _fetch(cursor: Cursor | None) -> list[Row]:
+    return [] if cursor is None else await cursor.fetchall()
+
+
+def _path_keys(paths: Sequence[ResourcePath] | set[ResourcePath]) -> tuple[list[str], list[str]]:
+    wanted = list(paths)
+    return [rows.root_of(path) for path in wanted], [str(path) for path in wanted]
+
+
+def _copy_columns(copies: Mapping[ResourcePath, ResourcePath]) -> tuple[list[str], ...]:
+    return (*_path_keys(list(copies)), *_path_keys(list(copies.values())))
+
+
+def _columns(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Rows as one list for each column, for ``unnest``."""
+    return [list(column) for column in zip(*values, strict=True)]

@@ -1,0 +1,95 @@
+"""How a node hears that the change log has grown on another: LISTEN and NOTIFY, and polling.
+
+The connection that listens is opened with the first listener. Where notifications do not arrive,
+because the connection is lost or a pooler in transaction mode is in between, listeners poll each
+second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Final
+
+import psycopg
+
+from podstead.storage.postgresql.apply import CHANNEL
+
+logger = logging.getLogger("podstead.storage")
+
+POLL_INTERVAL_S: Final = 1.0
+"""How often a listener polls, which is also the maximum delay after a lost notification."""
+
+_RECONNECT_S: Final = 2.0
+
+
+class ChangeListening:
+    """Wakes the listeners of this process. Used from one event loop only."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._listeners: set[ChangeListener] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Wake the listeners of this process."""
+        for listener in self._listeners:
+            listener.wake()
+
+    def listen(self) -> ChangeListener:
+        """Start listening."""
+        listener = ChangeListener(self)
+        self._listeners.add(listener)
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="podstead-changes")
+        return listener
+
+    def remove(self, listener: ChangeListener) -> None:
+        """Remove a listener. Idempotent."""
+        self._listeners.discard(listener)
+
+    async def close(self) -> None:
+        """Release the connection."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._relay()
+            except (psycopg.Error, OSError) as error:
+                logger.warning("Changes of other nodes are noticed after up to a second: %s", error)
+            await asyncio.sleep(_RECONNECT_S)
+
+    async def _relay(self) -> None:
+        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        async with connection:
+            await connection.execute(f"LISTEN {CHANNEL}")
+            self.wake()  # for what was committed before
+            async for _ in connection.notifies():
+                self.wake()
+
+
+class ChangeListener:
+    """Implements ChangeSignal. A wake-up is kept until the next wait."""
+
+    def __init__(self, listening: ChangeListening) -> None:
+        self._listening = listening
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Make :meth:`wait` return."""
+        self._woken.set()
+
+    async def wait(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(POLL_INTERVAL_S):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def close(self) -> None:
+        self._listening.remove(self)

@@ -1,0 +1,172 @@
+"""The bookkeeping of blobs and charges, and the deletion of old rows.
+
+Each function runs a few statements in a transaction of the writer. Sweeps delete rows in limited
+batches and skip rows that another transaction holds, so that nobody waits for them long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.postgresql.apply import Connection
+from podstead.storage.records import BlobId
+
+BATCH_ROWS: Final = 500
+"""The maximum number of rows that one transaction of a sweep deletes."""
+
+_ADD_USED: Final = "UPDATE storages SET used_bytes = used_bytes + %s WHERE root = %s"
+
+# --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
+
+
+async def stage_blobs(connection: Connection, blobs: Sequence[BlobId]) -> None:
+    """Record blobs that a write may use. Raises psycopg.Error."""
+    await connection.execute(
+        "INSERT INTO staged (blob, staged_ms) SELECT blob, %s FROM unnest(%s::text[]) AS b (blob)",
+        (time.time_ns() // 1_000_000, list(blobs)),
+    )
+
+
+async def discard_blobs(connection: Connection, blobs: Sequence[BlobId]) -> list[BlobId]:
+    """Make garbage of those of the blobs that are staged, and return them. Raises psycopg.Error."""
+    cursor = await connection.execute(
+        "WITH gone AS (DELETE FROM staged WHERE blob = ANY(%s) RETURNING blob)"
+        " INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM gone RETURNING blob",
+        (list(blobs),),
+    )
+    return [blob for (blob,) in await cursor.fetchall()]
+
+
+async def discard_unclaimed_blobs(connection: Connection, *, staged_before_ms: int) -> None:
+    """Make garbage of blobs that were staged but never used. Raises psycopg.Error."""
+    await connection.execute(
+        "WITH gone AS (DELETE FROM staged WHERE staged_ms < %s RETURNING blob)"
+        " INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM gone",
+        (staged_before_ms,),
+    )
+
+
+async def find_garbage(connection: Connection, *, dropped_before_ms: int) -> list[BlobId]:
+    """A batch of blobs that have been garbage since before that time. Raises psycopg.Error."""
+    cursor = await connection.execute(
+        "SELECT blob FROM garbage WHERE dropped_ms < %s ORDER BY dropped_ms LIMIT %s",
+        (dropped_before_ms, BATCH_ROWS),
+    )
+    return [blob for (blob,) in await cursor.fetchall()]
+
+
+async def delete_garbage_rows(connection: Connection, blobs: Sequence[BlobId]) -> None:
+    """Delete the rows of blobs that were removed, and end their charges. Raises psycopg.Error."""
+    # The sums are taken from the rows that this very statement deletes, so that two nodes that have
+    # removed the same blobs end each charge once.
+    await connection.execute(
+        "WITH gone AS (DELETE FROM garbage WHERE blob = ANY(%s) RETURNING root, size_bytes),"
+        " sums AS (SELECT root, sum(size_bytes)::bigint AS size_bytes FROM gone"
+        " WHERE root IS NOT NULL GROUP BY root)"
+        " UPDATE storages SET used_bytes = used_bytes - sums.size_bytes FROM sums"
+        " WHERE storages.root = sums.root",
+        (list(blobs),),
+    )
+
+
+# --- Charges ----------------------------------------------------------------------------------
+
+
+async def put_charge(
+    connection: Connection, charge: str, *, root: ResourcePath, size_bytes: int
+) -> None:
+    """Set a named charge of a storage for data outside resources; 0 bytes remove it.
+
+    Raises psycopg.Error.
+    """
+    cursor = await connection.execute(
+        "DELETE FROM charges WHERE charge = %s RETURNING root, size_bytes", (charge,)
+    )
+    for old_root, old_bytes in await cursor.fetchall():
+        await connection.execute(_ADD_USED, (-old_bytes, old_root))
+    if not size_bytes:
+        return
+    grown = await connection.execute(f"{_ADD_USED} RETURNING root", (size_bytes, root))
+    if await grown.fetchone() is not None:  # a deleted storage has no charges
+        await connection.execute(
+            "INSERT INTO charges (charge, root, size_bytes) VALUES (%s, %s, %s)",
+            (charge, root, size_bytes),
+        )
+
+
+# --- The change log ---------------------------------------------------------------------------
+
+
+async def delete_old_changes(connection: Connection, *, before_ms: int) -> bool:
+    """Delete a batch of the oldest changes; whether there may be more. Raises psycopg.Error.
+
+    Proceeds by sequence number and stops at the first newer row, so that no gap arises.
+    """
+    cursor = await connection.execute(
+        "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT %s", (BATCH_ROWS,)
+    )
+    oldest = await cursor.fetchall()
+    last_old = None
+    for sequence, at_ms in oldest:
+        if at_ms >= before_ms:
+            break
+        last_old = sequence
+    await connection.execute("DELETE FROM changes WHERE sequence <= %s", (last_old,))
+    return len(oldest) == BATCH_ROWS and last_old == oldest[-1][0]
+
+
+async def clear_old_acl_content(connection: Connection, *, before_ms: int) -> bool:
+    """Clear the content of a batch of ACLs that were deleted before that time; whether there may be
+    more. Raises psycopg.Error."""
+    cursor = await connection.execute(
+        "UPDATE deleted_acls SET content = NULL WHERE (write_version, path) IN"
+        " (SELECT write_version, path FROM deleted_acls WHERE content IS NOT NULL AND at_ms < %s"
+        " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
+        (before_ms, BATCH_ROWS),
+    )
+    return len(await cursor.fetchall()) == BATCH_ROWS
+
+
+async def delete_old_acls(connection: Connection, *, before_ms: int) -> bool:
+    """Delete a batch of deleted ACLs whose rows in the change log have expired; whether there may
+    be more. Raises psycopg.Error."""
+    cursor = await connection.execute(
+        "DELETE FROM deleted_acls WHERE (write_version, path) IN"
+        " (SELECT write_version, path FROM deleted_acls WHERE at_ms < %s"
+        " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
+        (before_ms, BATCH_ROWS),
+    )
+    return len(await cursor.fetchall()) == BATCH_ROWS
+
+
+# --- Entries and ephemeral rows ---------------------------------------------------------------
+
+
+async def delete_expired_entries(connection: Connection, *, now_ms: int) -> bool:
+    """Delete a batch of expired entries; whether there may be more. Raises psycopg.Error."""
+    cursor = await connection.execute(
+        "DELETE FROM entries WHERE entry IN (SELECT entry FROM entries"
+        " WHERE expires_ms <= %s ORDER BY expires_ms LIMIT %s FOR UPDATE SKIP LOCKED)"
+        " RETURNING 1",
+        (now_ms, BATCH_ROWS),
+    )
+    return len(await cursor.fetchall()) == BATCH_ROWS
+
+
+async def delete_expired_uses(connection: Connection, *, now_ms: int) -> bool:
+    """Delete a batch of keys that may be used again, and of full rate buckets; whether there may be
+    more. Raises psycopg.Error."""
+    used = await connection.execute(
+        "DELETE FROM used_once WHERE key IN (SELECT key FROM used_once"
+        " WHERE until_ms <= %s ORDER BY until_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
+        (now_ms, BATCH_ROWS),
+    )
+    buckets = await connection.execute(
+        "DELETE FROM rate_buckets WHERE bucket IN (SELECT bucket FROM rate_buckets"
+        " WHERE full_at_us <= %s LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
+        (now_ms * 1000, BATCH_ROWS),
+    )
+    return BATCH_ROWS in (len(await used.fetchall()), len(await buckets.fetchall()))

@@ -1,0 +1,279 @@
+"""Reads from the database: one statement each, and therefore one snapshot and one round trip.
+
+Nothing is cached. A commit of any node is seen by the next read on every other, because each read
+asks the database that orders the commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.postgresql import rows
+from podstead.storage.postgresql.errors import is_lost_connection, reading
+from podstead.storage.postgresql.rows import CHANGES, ENTRIES, METADATA, PODS, TOKENS, Row
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import (
+    DeletedAcl,
+    Entry,
+    EntryId,
+    LoggedChange,
+    Metadata,
+    PodRecord,
+    PodTotals,
+    ResourceKind,
+    TokenRecord,
+    Version,
+)
+from podstead.storage.state import folded
+
+Value = TypeVar("Value")
+
+_KEYS = "SELECT * FROM unnest(%s::text[], %s::text[]) AS keys (root, path)"
+_SELECT_METADATA = (
+    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f" WHERE (root, path) IN ({_KEYS})"
+)
+_SELECT_TREE = (
+    f"(SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    " WHERE root = %s AND path >= %s AND path < %s AND path > %s ORDER BY path LIMIT %s)"
+    f" UNION ALL ({_SELECT_METADATA})"
+)
+_SELECT_WHOLE = (
+    f"(SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    " WHERE path >= %s AND path < %s AND path > %s ORDER BY path LIMIT %s)"
+    f" UNION ALL ({_SELECT_METADATA})"
+)
+_SELECT_MEMBERS = (
+    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    " WHERE root = %s AND container = %s AND path > %s ORDER BY path LIMIT %s"
+)
+_SELECT_TOP_MEMBERS = (
+    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    " WHERE container = %s AND path > %s ORDER BY path LIMIT %s"
+)
+_SELECT_ACLS = (
+    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
+    f" WHERE kind = {ResourceKind.ACL.value} AND path > %s ORDER BY path LIMIT %s"
+)
+_SELECT_CONTENT = (
+    "SELECT r.version, b.content, b.sha256 FROM resources r"
+    " LEFT JOIN bodies b ON b.root = r.root AND b.path = r.path WHERE r.root = %s AND r.path = %s"
+)
+_SELECT_POD_TOTALS = (
+    "SELECT count(*), coalesce(sum(used), 0)::bigint, coalesce(sum(quota), 0)::bigint,"
+    " count(*) FILTER (WHERE quota > 0 AND used * 10 >= quota * 9) FROM ("
+    " SELECT coalesce(s.used_bytes, 0) AS used, coalesce(p.quota_bytes, %s) AS quota"
+    " FROM pods p LEFT JOIN storages s ON s.root = p.root) each_pod"
+)
+
+
+class Reader:
+    """Runs queries on the connections of a pool."""
+
+    def __init__(self, pool: AsyncConnectionPool) -> None:
+        self._pool = pool
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        """The metadata of each path, all in one snapshot. Raises StorageError."""
+        wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
+        found = await self._all(_SELECT_METADATA, _keys(wanted), rows.metadata_of)
+        wanted.update((metadata.path, metadata) for metadata in found)
+        return wanted
+
+    async def read_tree(
+        self,
+        root: ResourcePath,
+        also: Iterable[ResourcePath],
+        after: ResourcePath | None,
+        limit: int,
+    ) -> Snapshot:
+        """What is stored at and below ``root``, from ``after`` on, and the metadata of ``also``,
+        all in one snapshot.
+
+        Raises StorageError.
+        """
+        end = rows.end_of(root) if root.endswith("/") else f"{root} "  # paths have no spaces
+        others: dict[ResourcePath, Metadata | None] = dict.fromkeys(also)
+        values: tuple[Any, ...] = (root, end, after or "", limit, *_keys(others))
+        select, storage = _SELECT_WHOLE, rows.root_of(root)
+        if storage:
+            select, values = _SELECT_TREE, (storage, *values)
+        found = await self._all(select, values, rows.metadata_of)
+        others.update((metadata.path, metadata) for metadata in found)
+        return others
+
+    async def read_content(
+        self, path: ResourcePath, version: Version
+    ) -> tuple[bytes | None, bytes | None] | None:
+        """Small body and its SHA-256 at the path, ``None`` if its version is another one by now.
+
+        Raises StorageError.
+        """
+        row = await self._one(_SELECT_CONTENT, (rows.root_of(path), path))
+        return None if row is None or row[0] != version else (row[1], row[2])
+
+    async def list_members(
+        self, container: ResourcePath, after: ResourcePath | None, limit: int
+    ) -> list[Metadata]:
+        """Members in the byte order of their paths. Raises StorageError."""
+        values: tuple[Any, ...] = (container, after or "", limit)
+        storage = rows.root_of(container)
+        if not storage:
+            return await self._all(_SELECT_TOP_MEMBERS, values, rows.metadata_of)
+        return await self._all(_SELECT_MEMBERS, (storage, *values), rows.metadata_of)
+
+    async def list_acls(self, after: ResourcePath | None, limit: int) -> list[Metadata]:
+        """ACLs in the byte order of their paths. Raises StorageError."""
+        return await self._all(_SELECT_ACLS, (after or "", limit), rows.metadata_of)
+
+    async def changes_after(self, sequence: int, limit: int) -> list[LoggedChange]:
+        """Rows of the change log with a greater sequence number. Raises StorageError."""
+        select = f"SELECT {CHANGES} FROM changes WHERE sequence > %s ORDER BY sequence LIMIT %s"  # noqa: S608
+        return await self._all(select, (sequence, limit), rows.change_of)
+
+    async def changes_before(
+        self, sequence: int, first: int, below: ResourcePath, limit: int
+    ) -> list[LoggedChange]:
+        """Rows of the change log about a part of the tree, backwards. Raises StorageError."""
+        select = (
+            f"SELECT {CHANGES} FROM changes"  # noqa: S608 - our columns
+            " WHERE sequence < %s AND sequence >= %s AND path >= %s AND path < %s"
+            " ORDER BY sequence DESC LIMIT %s"
+        )
+        values = (sequence, first, below, rows.end_of(below), limit)
+        return await self._all(select, values, rows.change_of)
+
+    async def newest_sequence(self) -> int:
+        """The number of the newest row the change log has had. Raises StorageError."""
+        with reading():
+            row = await self._one("SELECT value FROM counters WHERE name = 'changes'", ())
+            if row is None:
+                raise LookupError("the counter is missing")
+            return int(row[0])
+
+    async def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> dict[ResourcePath, DeletedAcl]:
+        """Access rules that a write deleted, of those paths. Raises StorageError."""
+        select = (
+            f"SELECT {rows.DELETED_ACLS} FROM deleted_acls"  # noqa: S608 - our columns
+            " WHERE write_version = %s AND path = ANY(%s)"
+        )
+        found = await self._all(select, (write, list(paths)), rows.deleted_acl_of)
+        return {deleted.metadata.path: deleted for deleted in found}
+
+    async def read_pod(self, name: str) -> PodRecord | None:
+        """The pod of that name, compared case-insensitively. Raises StorageError."""
+        select = f"SELECT {PODS} FROM pods WHERE folded_name = %s"  # noqa: S608 - our columns
+        return await self._first(select, (folded(name),), rows.pod_of)
+
+    async def list_pods(self) -> list[PodRecord]:
+        """All pods, by name. Raises StorageError."""
+        return await self._all(
+            f"SELECT {PODS} FROM pods ORDER BY folded_name",  # noqa: S608 - our columns
+            (),
+            rows.pod_of,
+        )
+
+    async def used_bytes(self, name: str) -> int:
+        """The bytes that a pod is charged for. Raises StorageError."""
+        select = (
+            "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root"
+            " WHERE p.folded_name = %s"
+        )
+        row = await self._one(select, (folded(name),))
+        return 0 if row is None else int(row[0])
+
+    async def pod_totals(self, default_quota_bytes: int) -> PodTotals:
+        """Sums over all pods. Raises StorageError."""
+        with reading():
+            row = await self._one(_SELECT_POD_TOTALS, (default_quota_bytes,))
+            if row is None:
+                raise LookupError("a sum has no row")
+            return PodTotals(*map(int, row))
+
+    async def list_charges(self, root: ResourcePath) -> dict[str, int]:
+        """The charges of a storage besides its resources. Raises StorageError."""
+        select = "SELECT charge, size_bytes FROM charges WHERE root = %s"
+        return dict(await self._all(select, (root,), lambda row: (str(row[0]), int(row[1]))))
+
+    async def read_token(self, token_id: str) -> TokenRecord | None:
+        """The token with that ID. Raises StorageError."""
+        select = f"SELECT {TOKENS} FROM tokens WHERE token_id = %s"  # noqa: S608 - our columns
+        return await self._first(select, (token_id,), rows.token_of)
+
+    async def list_tokens(self, pod: str | None) -> list[TokenRecord]:
+        """All tokens, or those of one pod, newest first. Raises StorageError."""
+        order = "ORDER BY issued_s DESC, token_id"
+        select = f"SELECT {TOKENS} FROM tokens"  # noqa: S608 - our columns
+        if pod is None:
+            return await self._all(f"{select} {order}", (), rows.token_of)
+        return await self._all(f"{select} WHERE pod = %s {order}", (pod,), rows.token_of)
+
+    async def read_entry(self, entry: EntryId, now_ms: int) -> Entry | None:
+        """The entry with that ID, unless it has expired. Raises StorageError."""
+        select = f"SELECT {ENTRIES} FROM entries WHERE entry = %s"  # noqa: S608 - our columns
+        read = await self._first(select, (entry,), rows.entry_of)
+        return None if read is None or read.has_expired(now_ms) else read
+
+    async def list_entries(
+        self, kind: str, *, owner: str | None, after: str, limit: int, now_ms: int
+    ) -> list[Entry]:
+        """Unexpired entries of a kind, in the order of their IDs, after ``after``.
+
+        Raises StorageError.
+        """
+        condition = "entry > %s AND entry < %s AND (expires_ms IS NULL OR expires_ms > %s)"
+        values: list[str | int] = [max(f"{kind}/", after), f"{kind}0", now_ms]
+        if owner is not None:
+            condition += " AND owner = %s"
+            values.append(owner)
+        select = f"SELECT {ENTRIES} FROM entries WHERE {condition} ORDER BY entry LIMIT %s"  # noqa: S608
+        return await self._all(select, (*values, limit), rows.entry_of)
+
+    async def count_entries(self, kind: str, at_most: int) -> int:
+        """The number of entries of a kind, or ``at_most`` if it is larger. Raises StorageError."""
+        select = (
+            "SELECT count(*) FROM"
+            " (SELECT 1 FROM entries WHERE entry > %s AND entry < %s LIMIT %s) AS found"
+        )
+        row = await self._one(select, (f"{kind}/", f"{kind}0", at_most))
+        return 0 if row is None else int(row[0])
+
+    async def _first(
+        self, select: str, values: Sequence[Any], make: Callable[[Row], Value]
+    ) -> Value | None:
+        found = await self._all(select, values, make)
+        return found[0] if found else None
+
+    async def _one(self, select: str, values: Sequence[Any]) -> Row | None:
+        return await self._first(select, values, tuple)
+
+    async def _all(
+        self, select: str, values: Sequence[Any], make: Callable[[Row], Value]
+    ) -> list[Value]:
+        with reading():
+            try:
+                found = await self._fetch(select, values)
+            except psycopg.OperationalError as error:
+                if not is_lost_connection(error):
+                    raise
+                # A read may be repeated. After a restart of the database, each connection of the
+                # pool fails once.
+                found = await self._fetch(select, values)
+            return [make(row) for row in found]
+
+    async def _fetch(self, select: str, values: Sequence[Any]) -> list[Row]:
+        async with self._pool.connection() as connection:
+            cursor = await connection.execute(select.encode(), values, binary=True)
+            return await cursor.fetchall()
+
+
+def _keys(paths: Iterable[ResourcePath]) -> tuple[list[str], list[str]]:
+    wanted = list(paths)
+    return [rows.root_of(path) for path in wanted], list(wanted)

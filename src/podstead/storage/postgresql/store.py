@@ -1,0 +1,441 @@
+"""The PostgreSQL engine, assembled from its parts."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+import psycopg_pool
+from psycopg_pool import AsyncConnectionPool
+
+from podstead.core.errors import Overloaded, StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.local import LocalBlobs
+from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
+from podstead.storage.blobs.uploads import DraftDirectory
+from podstead.storage.buckets import BucketRate
+from podstead.storage.commit_figures import CommitFigures
+from podstead.storage.compaction import Compaction
+from podstead.storage.disk_space import DiskSpace
+from podstead.storage.layout import RootLayout
+from podstead.storage.postgresql import figures, maintenance
+from podstead.storage.postgresql.apply import Connection
+from podstead.storage.postgresql.change_listening import ChangeListening
+from podstead.storage.postgresql.ephemeral import Ephemeral
+from podstead.storage.postgresql.migrate import check_schema
+from podstead.storage.postgresql.reads import Reader
+from podstead.storage.postgresql.removal import begin_removal, continue_removal
+from podstead.storage.postgresql.writer import Writer
+from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
+from podstead.storage.records import (
+    BlobId,
+    Body,
+    CommitOutcome,
+    DeletedAcl,
+    Entry,
+    EntryId,
+    LoggedChange,
+    Metadata,
+    PodRecord,
+    PodRemoval,
+    PodTotals,
+    StagedBlob,
+    TokenRecord,
+    Version,
+    Write,
+)
+
+if TYPE_CHECKING:  # for commands only
+    from podstead.storage.inspection import Inspection
+
+logger = logging.getLogger("podstead.storage")
+
+DELETED_ACL_MS: Final = 24 * 60 * 60 * 1000
+"""How long the content of deleted ACLs is kept, as the other engine does."""
+
+DEFAULT_CHANGE_LOG_DAYS: Final = 30
+DEFAULT_MAX_WAITING: Final = 1024
+
+READ_CONNECTIONS: Final = 4
+"""The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
+
+CONNECTION_WAIT_S: Final = 5.0
+"""How long a request waits for a connection before it is answered with 503."""
+
+RECONNECT_S: Final = 3.0
+"""How long the pool tries to replace a lost connection by itself. Its attempts become rarer, so
+after this time the next request begins a new series."""
+
+_MS_PER_DAY: Final = 24 * 60 * 60 * 1000
+
+
+class PostgresStore:
+    """Implements Store with a PostgreSQL database and a directory of blobs that all nodes share.
+
+    One object serves one event loop; each worker process of each node has its own.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        layout: RootLayout,
+        *,
+        inline_body_bytes: int = DEFAULT_INLINE_BODY_BYTES,
+        change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
+        max_waiting: int = DEFAULT_MAX_WAITING,
+        space: DiskSpace | None = None,
+    ) -> None:
+        """Does no I/O; the database must have been migrated before :meth:`open`.
+
+        ``conninfo`` is a connection string or URI of libpq; ``layout`` is that of a root on a disk
+        that all nodes share. Bodies of at most ``inline_body_bytes``
+        are stored in the database. While ``max_waiting`` writes wait for their commit, further ones
+        are refused.
+        """
+        self._conninfo = conninfo
+        self._blobs = layout.blobs
+        self._removal_hold = layout.removal_hold
+        self._inline_body_bytes = inline_body_bytes
+        self._change_log_ms = change_log_days * _MS_PER_DAY
+        self._max_waiting = max_waiting
+        self._space = space or DiskSpace(layout.root)
+        self._registries_version = 0
+        self._opened: _Opened | None = None
+
+    # --- life cycle ---------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        reads = _pool(self._conninfo, READ_CONNECTIONS)
+        writes = _pool(self._conninfo, 1)
+        try:
+            await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
+            await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
+            async with reads.connection() as connection:
+                await check_schema(connection)
+        except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
+            await reads.close()
+            await writes.close()
+            raise StorageError("The database could not be opened") from error
+        listening = ChangeListening(self._conninfo)
+        writer = Writer(writes, max_waiting=self._max_waiting, on_changes=listening.wake)
+        blobs = LocalBlobs(self._blobs, self._space)
+        self._opened = _Opened(
+            reads,
+            writes,
+            Reader(reads),
+            Ephemeral(reads),
+            writer,
+            blobs,
+            BodyStaging(
+                blobs,
+                _Ledger(writer),
+                inline_body_bytes=self._inline_body_bytes,
+                removal_hold=self._removal_hold,
+            ),
+            listening,
+        )
+
+    async def close(self) -> None:
+        if self._opened is None:
+            return
+        opened, self._opened = self._opened, None
+        # First, because waiting writes still need their blobs and notifications.
+        await opened.writer.close()
+        await opened.listening.close()
+        await opened.reads.close()
+        await opened.writes.close()
+        opened.blobs.close()
+
+    @property
+    def uploads(self) -> DraftDirectory:
+        return self._use().blobs.uploads
+
+    async def recount(self) -> None:
+        await self._use().writer.run(figures.recount)
+
+    async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
+        return await self._use().writer.run(partial(figures.take_orphan_body, path=path))
+
+    def commit_figures(self) -> CommitFigures:
+        writer = self._use().writer
+        return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
+
+    def inspect(self) -> Inspection:
+        raise StorageError(
+            "A PostgreSQL database is backed up and checked with its own tools, such as pg_dump."
+        )
+
+    def _use(self) -> _Opened:
+        if self._opened is None or self._opened.reads.closed:
+            raise StorageError("The store is not open")
+        return self._opened
+
+    # --- resources ----------------------------------------------------------------------------
+
+    def data_version(self) -> int | None:
+        self._use()
+        return None
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        return await self._use().reader.read_metadata(paths)
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        opened = self._use()
+        # A newer body is never returned for the version that the caller decided about.
+        current = await opened.reader.read_content(metadata.path, metadata.version)
+        if current is None:
+            return None
+        # The file of a blob that is replaced after this stays for its grace time.
+        if metadata.blob is not None:
+            return await opened.blobs.open(metadata.blob, metadata.size_bytes)
+        content, sha256 = current
+        if content is None or sha256 is None or len(content) != metadata.size_bytes:
+            raise StorageError("A body is missing or damaged")
+        if hashlib.sha256(content).digest() != sha256:
+            raise StorageError("A body is damaged: its hash does not match")
+        return ContentBody(content)
+
+    async def list_members(
+        self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
+    ) -> Sequence[Metadata]:
+        return await self._use().reader.list_members(container, after, limit)
+
+    async def list_acls(
+        self, *, after: ResourcePath | None = None, limit: int
+    ) -> Sequence[Metadata]:
+        return await self._use().reader.list_acls(after, limit)
+
+    async def read_tree(
+        self,
+        root: ResourcePath,
+        *,
+        also: Iterable[ResourcePath] = (),
+        after: ResourcePath | None = None,
+        limit: int,
+    ) -> Snapshot:
+        return await self._use().reader.read_tree(root, also, after, limit)
+
+    async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
+        return await self._use().staging.stage(content)
+
+    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
+        return await self._use().staging.stage_upload(draft, size_bytes)
+
+    async def stage_copies(
+        self, resources: Sequence[Metadata]
+    ) -> Mapping[ResourcePath, StagedBlob]:
+        return await self._use().staging.stage_copies(resources)
+
+    async def discard(self, body: Body) -> None:
+        if isinstance(body, StagedBlob):
+            await self._use().staging.discard([body.blob])
+
+    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
+        await self._use().staging.discard([body.blob for body in bodies])
+
+    async def commit(self, write: Write) -> CommitOutcome:
+        return await self._use().writer.commit(write)
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+        return await self._use().reader.changes_after(sequence, limit)
+
+    async def changes_before(
+        self, sequence: int, *, first: int, below: ResourcePath, limit: int
+    ) -> Sequence[LoggedChange]:
+        return await self._use().reader.changes_before(sequence, first, below, limit)
+
+    async def newest_sequence(self) -> int:
+        return await self._use().reader.newest_sequence()
+
+    def listen(self) -> ChangeSignal:
+        return self._use().listening.listen()
+
+    async def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, DeletedAcl]:
+        return await self._use().reader.deleted_acls(write, paths)
+
+    # --- registries ---------------------------------------------------------------------------
+
+    def registries_version(self) -> int:
+        # Nothing is known to be unchanged without asking the database.
+        self._use()
+        self._registries_version += 1
+        return self._registries_version
+
+    async def read_pod(self, name: str) -> PodRecord | None:
+        return await self._use().reader.read_pod(name)
+
+    async def list_pods(self) -> Sequence[PodRecord]:
+        return await self._use().reader.list_pods()
+
+    async def used_bytes(self, name: str) -> int:
+        return await self._use().reader.used_bytes(name)
+
+    async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
+        return await self._use().reader.pod_totals(default_quota_bytes)
+
+    async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
+        await self._use().writer.run(
+            partial(maintenance.put_charge, charge=charge, root=root, size_bytes=size_bytes)
+        )
+
+    async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
+        return await self._use().reader.list_charges(root)
+
+    async def remove_pod(self, removal: PodRemoval) -> bool:
+        opened = self._use()
+        if not await opened.writer.run(partial(begin_removal, removal=removal)):
+            return False
+        opened.listening.wake()
+        # The first transaction has removed the pod. The rest only frees space, so a failure is not
+        # reported to the caller.
+        try:
+            await _finish_removals(opened)
+        except (StorageError, Overloaded):
+            logger.exception("The rest of a pod could not be removed; the next sweep will continue")
+        return True
+
+    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+        return await self._use().reader.read_entry(entry, now_ms)
+
+    async def list_entries(
+        self, kind: str, *, owner: str | None = None, after: str = "", limit: int, now_ms: int
+    ) -> Sequence[Entry]:
+        return await self._use().reader.list_entries(
+            kind, owner=owner, after=after, limit=limit, now_ms=now_ms
+        )
+
+    async def count_entries(self, kind: str, *, at_most: int) -> int:
+        return await self._use().reader.count_entries(kind, at_most)
+
+    async def read_token(self, token_id: str) -> TokenRecord | None:
+        return await self._use().reader.read_token(token_id)
+
+    async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
+        return await self._use().reader.list_tokens(pod)
+
+    # --- ephemeral records --------------------------------------------------------------------
+
+    async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        return await self._use().ephemeral.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
+
+    async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        return await self._use().ephemeral.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
+
+    async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
+        return await self._use().ephemeral.use_once(key, until_ms=until_ms, now_ms=now_ms)
+
+    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
+        return await self._use().ephemeral.is_used(key, now_ms=now_ms)
+
+    # --- maintenance --------------------------------------------------------------------------
+
+    async def compact(self, *, now_ms: int, is_alone: bool) -> Compaction:  # noqa: ARG002
+        # Other nodes may use the database however many use the data root, so its tables are not
+        # written anew, which would lock them.
+        await self._sweep_current(self._use(), now_ms)
+        try:
+            connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+            async with connection:
+                await connection.execute("VACUUM (ANALYZE)")
+        except psycopg.Error as error:
+            raise StorageError("The database could not be made smaller") from error
+        return Compaction.SHRUNK
+
+    async def sweep(self, *, now_ms: int) -> None:
+        opened = self._use()
+        await self._sweep_current(opened, now_ms)
+        oldest_kept_ms = now_ms - self._change_log_ms
+        await _run_to_end(
+            opened.writer,
+            partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms),
+            partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms),
+            partial(maintenance.clear_old_acl_content, before_ms=now_ms - DELETED_ACL_MS),
+        )
+
+    async def _sweep_current(self, opened: _Opened, now_ms: int) -> None:
+        """Sweep everything but the change log."""
+        await opened.staging.sweep(now_ms=now_ms)
+        await opened.staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
+        await _finish_removals(opened)
+        await _run_to_end(
+            opened.writer,
+            partial(maintenance.delete_expired_uses, now_ms=now_ms),
+            partial(maintenance.delete_expired_entries, now_ms=now_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The parts of a store while it is open."""
+
+    reads: AsyncConnectionPool
+    writes: AsyncConnectionPool
+    reader: Reader
+    ephemeral: Ephemeral
+    writer: Writer
+    blobs: LocalBlobs
+    staging: BodyStaging
+    listening: ChangeListening
+
+
+class _Ledger:
+    """Implements BlobLedger."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def record(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.stage_blobs, blobs=blobs))
+
+    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
+        return await self._writer.run(partial(maintenance.discard_blobs, blobs=blobs))
+
+    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
+        await self._writer.run(
+            partial(maintenance.discard_unclaimed_blobs, staged_before_ms=staged_before_ms)
+        )
+
+    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
+        return await self._writer.run(
+            partial(maintenance.find_garbage, dropped_before_ms=dropped_before_ms)
+        )
+
+    async def forget(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))
+
+
+def _pool(conninfo: str, size: int) -> AsyncConnectionPool:
+    return AsyncConnectionPool(
+        conninfo,
+        min_size=size,
+        max_size=size,
+        open=False,
+        timeout=CONNECTION_WAIT_S,
+        reconnect_timeout=RECONNECT_S,
+        kwargs={"autocommit": True},
+    )
+
+
+async def _finish_removals(opened: _Opened) -> None:
+    """Remove the rest of deleted pods in batches."""
+    while await opened.writer.run(continue_removal):
+        opened.listening.wake()
+
+
+async def _run_to_end(writer: Writer, *batches: Callable[[Connection], Awaitable[bool]]) -> None:
+    """Run each of them until it says that there is no more to do.
+
+    Each removes a limited number of rows in a transaction of its own, so that requests can run in
+    between.
+    """
+    for batch in batches:
+        while await writer.run(batch):
+            pass

@@ -1,0 +1,95 @@
+"""The engine on PostgreSQL, put to the engine suite."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from podstead.core.errors import SchemaTooNew
+from podstead.storage.layout import RootLayout
+from podstead.storage.postgresql import PostgresFacts, PostgresStore, is_migrated, migrate
+from podstead.storage.protocol import Store
+from podstead.storage.root import prepare_folders
+from tests.storage.engine_suite import Engine, EngineSuite
+from tests.support.postgresql import new_database
+
+_KEPT = ("schema_version", "counters")
+
+
+class PostgresEngine:
+    """One database, and the stores that a test opens on it."""
+
+    def __init__(self, database: str, layout: RootLayout, stack: AsyncExitStack) -> None:
+        self._database = database
+        self._layout = layout
+        self._stack = stack
+
+    async def open_store(self) -> Store:
+        store = PostgresStore(self._database, self._layout)
+        await store.open()
+        self._stack.push_async_callback(store.close)
+        return store
+
+    async def break_driver(self, store: Store) -> None:
+        assert isinstance(store, PostgresStore)
+        assert store._opened is not None
+        await store._opened.reads.close()
+        await store._opened.writes.close()
+
+    async def lose_blobs(self) -> None:
+        shutil.rmtree(self._layout.blobs)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """A migrated database for the tests of one process, which each test finds empty."""
+    with new_database() as url:
+        migrate(url)
+        yield url
+
+
+@pytest.fixture
+async def engine(tmp_path: Path, database: str) -> AsyncIterator[Engine]:
+    _empty(database)
+    async with AsyncExitStack() as stack:
+        yield PostgresEngine(database, prepare_folders(tmp_path / "data"), stack)
+
+
+def _empty(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        names = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL(%s)",
+            (list(_KEPT),),
+        ).fetchall()
+        connection.execute(f"TRUNCATE {', '.join(name for (name,) in names)}".encode())
+        connection.execute("UPDATE counters SET value = 0")
+
+
+class TestPostgres(EngineSuite):
+    """All tests come from the suite."""
+
+
+def test_facts_are_kept_by_the_database() -> None:
+    with new_database() as database:
+        assert not is_migrated(database)
+        migrate(database)
+        assert is_migrated(database)
+        facts = PostgresFacts(database)
+        assert facts.read_fact("base_url") is None
+        for value in ("https://pod.example", "https://other.example"):
+            facts.write_fact("base_url", value)
+            assert PostgresFacts(database).read_fact("base_url") == value
+
+
+def test_a_database_of_a_newer_version_is_refused() -> None:
+    with new_database() as database:
+        migrate(database)
+        with psycopg.connect(database) as connection:
+            connection.execute("UPDATE schema_version SET version = version + 1")
+        with pytest.raises(SchemaTooNew, match="newer version"):
+            migrate(database)

