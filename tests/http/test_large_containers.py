@@ -15,7 +15,7 @@ import pyoxigraph
 import pytest
 import rdflib
 
-from podstead.app import build
+from podstead.app.adapters import engine
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.resources import content_validation, listings
@@ -67,7 +67,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
             reads.members += len(members)
             return members
 
-    monkeypatch.setattr(build, "SqliteStore", CountingStore)
+    monkeypatch.setattr(engine, "SqliteStore", CountingStore)
     return reads
 
 
