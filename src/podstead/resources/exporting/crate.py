@@ -278,8 +278,12 @@ _STYLE: Final = """\
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2rem 0 0.5rem; }
-table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+table { width: 100%; table-layout: fixed; border-collapse: collapse; }
 th, td { text-align: start; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; }
+th:nth-child(2) { width: 30%; }
+th:nth-child(3), td:nth-child(3) { width: 6.5rem; text-align: end; white-space: nowrap; }
+th:nth-child(4), td:nth-child(4) { width: 6rem; white-space: nowrap; }
+td { font-variant-numeric: tabular-nums; }
 tr { border-block-end: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 @media (max-width: 40rem) { th:nth-child(2), td:nth-child(2) { display: none; } }
 """
