@@ -85,7 +85,7 @@ def assert_same(there: Recorded, here: Recorded, *, old: str = "", new: str = ""
 
 
 def wac_modes(header: str) -> Mapping[str, frozenset[str]]:
-    """What WAC-Allow says, with what a mode entails (WAC section 5.1)."""
+    """What WAC-Allow says, with what a mode entails (Web Access Control section 5.1)."""
     found = {}
     for who, listed in re.findall(r'(\w+)="([^"]*)"', header):
         modes = set(listed.split())

@@ -1,7 +1,7 @@
-"""What does a folder on a WebDAV server contain? (RFC 4918) As its clients see it.
+"""What does a folder on a WebDAV server contain? As its clients see it.
 
-Folders are listed one by one (``PROPFIND`` with ``Depth: 1``, section 9.1), and files are read as
-streams. Only members of the first URL are followed, with requests to its origin and without
+Folders are listed one by one (``PROPFIND`` with ``Depth: 1``; RFC 4918 section 9.1), and files are
+read as streams. Only members of the first URL are followed, with requests to its origin and without
 redirects.
 """
 
