@@ -30,7 +30,8 @@ from podstead.idp.records import (
 )
 from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.pods.names import PodNameTaken
-from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
+from podstead.storage.pod_tombstones import new_name_of, put_tombstone
+from podstead.storage.records import CommitOutcome, EntryId, TokenRecord, Version, Write
 from podstead.storage.registry import RecordKind, Versioned
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
@@ -379,6 +380,29 @@ async def test_the_name_of_a_former_pod_is_given_again_only_if_the_operator_says
     await accounts.free_name("ALICE")
     again = await desk.new_account("alice")
     assert again.value.web_id == alice.value.web_id
+
+
+async def test_former_names_do_not_lead_to_whoever_is_given_a_name_they_led_to(
+    desk: Office,
+) -> None:
+    alice, store = await desk.new_account("alice"), desk.store
+    first, moved = EntryId("former-pod/alicia"), EntryId("former-pod/ali")
+    records = [put_tombstone("Alicia", new_name="Alice"), put_tombstone("ali", new_name="bob")]
+    await desk.services.records.commit(records)
+    await desk.services.accounts.delete(alice.key, agent=alice.value.web_id)
+    await desk.services.accounts.free_name("alice")
+    await desk.new_account("alice")
+    tombstone = await store.read_entry(first, now_ms=0)
+    assert tombstone is not None
+    assert new_name_of(tombstone) is None
+    tombstone = await store.read_entry(moved, now_ms=0)
+    assert tombstone is not None
+    assert new_name_of(tombstone) == "bob"
+    await desk.services.records.commit([put_tombstone("bob", new_name="bert")])
+    await desk.services.accounts.free_name("bob")
+    tombstone = await store.read_entry(moved, now_ms=0)
+    assert tombstone is not None
+    assert new_name_of(tombstone) == "bert"
 
 
 async def test_changes_of_an_account_that_is_gone_change_nothing(desk: Office) -> None:

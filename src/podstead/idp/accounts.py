@@ -42,10 +42,11 @@ from podstead.idp.records import (
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
 from podstead.storage.invitations import Admission
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pod_tombstones import leading_past, pod_tombstone
 from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.records import (
     DropEntry,
+    EntryAt,
     PodRemoval,
     Precondition,
     Present,
@@ -315,10 +316,17 @@ class Accounts:
         """Allow somebody else to take the name of a deleted pod, and with it the WebID and whatever
         others have shared with that WebID. Raises NotFound if no deleted pod had the name,
         Overloaded, StorageError."""
-        former = pod_tombstone(name)
-        if await self._records.store.read_entry(former, now_ms=self._records.now_ms()) is None:
-            raise NotFound(f"There is no deleted pod '{name}'.")
-        await self._records.commit([DropEntry(former)])
+
+        async def compute() -> Changes[None]:
+            store, now_ms = self._records.store, self._records.now_ms()
+            former = await store.read_entry(pod_tombstone(name), now_ms=now_ms)
+            if former is None:
+                raise NotFound(f"There is no deleted pod '{name}'.")
+            records, unchanged = await leading_past(store, former, now_ms=now_ms)
+            unchanged.append(EntryAt(former.entry, former.version))
+            return Changes(None, [DropEntry(former.entry), *records], unchanged)
+
+        await self._records.transact(compute)
         self._audit.note(AuditEvent.NAME_FREED)
 
     async def _verification(self, account: Account, source: RequestSource) -> Sequence[Record]:

@@ -19,7 +19,8 @@ MAX_CHARACTERS: Final = 1024
 MAX_BCRYPT_COST: Final = 14
 """Each step doubles the time of a comparison; other Solid servers use 10."""
 
-_BCRYPT: Final = re.compile(r"\$2[abxy]?\$([0-9]{2})\$[./A-Za-z0-9]{53}")
+_BCRYPT: Final = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}")
+"""The last letter of the salt has two of its bits."""
 
 
 class UnusablePassword(BadRequest):

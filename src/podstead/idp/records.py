@@ -373,6 +373,9 @@ class TwoFactor(msgspec.Struct, frozen=True):
     """Whether a password needs a passkey besides it where there is no authenticator app."""
     recovery_hashes: tuple[str, ...] = ()
     recovery_created_s: int = 0
+    recovered: str = ""
+    """The mark of the password that was set with a recovery code, until another factor was used:
+    beside it, no other recovery code is a second factor."""
 
     @property
     def is_on(self) -> bool:

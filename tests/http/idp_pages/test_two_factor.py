@@ -354,6 +354,44 @@ async def test_a_lost_password_is_replaced_by_a_recovery_code_and_the_second_fac
     assert not await is_signed_in(owner), "a new password ends sessions"
 
 
+async def test_nor_is_another_recovery_code_the_second_factor_of_a_later_sign_in(
+    server: Server, owner: Browser, clock: FakeClock
+) -> None:
+    secret, codes = await set_up(owner, clock)
+    clock.advance(60)
+    finder = Browser(server.application)
+    typed = {"username": "alice", "code": codes[0], "password": NEW, "confirm": NEW}
+    await finder.send(await finder.get(RECOVER), RECOVER, **typed)
+    later = Browser(server.application)
+    page = await later.get("/idp/login")
+    page = await later.send(page, "/idp/login", username="alice", password=NEW)
+    assert page.path == STEP
+    assert 'name="recovery"' not in page.text
+    await later.post(STEP, {"recovery": codes[1]})
+    assert not await is_signed_in(later)
+    page = await later.post(STEP, {"code": code_of(secret, clock)})
+    assert page.path == "/idp/account"
+    again = Browser(server.application)
+    page = await again.get("/idp/login")
+    await again.send(page, "/idp/login", username="alice", password=NEW)
+    page = await again.post(STEP, {"recovery": codes[1]})
+    assert page.path == "/idp/account", "whoever has the app as well is the owner"
+
+
+async def test_a_stranger_does_not_keep_the_owner_from_using_a_recovery_code(
+    server: Server, owner: Browser, clock: FakeClock
+) -> None:
+    _secret, codes = await set_up(owner, clock)
+    stranger = Browser(server.application, peer="192.0.2.66")
+    typed = {"username": "alice", "code": "aaaa-bbbb", "password": NEW, "confirm": NEW}
+    await stranger.get(RECOVER)
+    statuses = [(await stranger.post(RECOVER, typed)).status for _ in range(12)]
+    assert 429 in statuses
+    lost = Browser(server.application)
+    page = await lost.send(await lost.get(RECOVER), RECOVER, **{**typed, "code": codes[0]})
+    assert page.path == STEP
+
+
 async def test_a_recovery_code_without_a_second_factor_is_for_a_lost_password(
     server: Server, owner: Browser
 ) -> None:

@@ -63,6 +63,11 @@ class EntrySuite:
         await commit(other, write(records=[DropEntry(ALICE), DropEntry(MAIL)]))
         assert await _read(store, ALICE) is None
 
+    async def test_there_is_no_entry_for_what_strangers_type(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        for key in ("\0", "alice\0", "a'; --", "%s", "\U0001f600"):
+            assert await _read(store, EntryId(f"account/{key}")) is None
+
     async def test_of_two_that_rely_on_absence_one_is_committed(self, engine: Engine) -> None:
         """A-94: an account's name and address are taken together or not at all."""
         store, other = await engine.open_store(), await engine.open_store()

@@ -206,6 +206,8 @@ async def test_a_damaged_foreign_hash_is_trouble_and_not_a_wrong_password() -> N
         ("$2a$14$" + "." * 53, True),
         ("$2y$15$" + "." * 53, False),  # half a minute for each attempt
         ("$2b$10$short", False),
+        ("$2b$10$" + "." * 20 + "AA" + "." * 31, False),  # a salt that is not one
+        ("$2$10$" + "." * 53, False),
         ("$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$AAAA", False),
         ("password123", False),
     ],

@@ -28,9 +28,10 @@ from podstead.idp.two_factor.codes import (
 )
 from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned
+from podstead.storage.registry import Versioned, secret_key
 
 _NONE_AT_ALL: Final = -1
+_ANY_PASSWORD: Final = "*"  # noqa: S105 - in place of a mark
 
 
 class WrongCode(BadRequest):
@@ -132,7 +133,12 @@ class TwoFactors:
             if record.is_on and not replacing:
                 raise Conflict("The account has a second factor already: sign in again")
             changed = replace(
-                record, totp_secret=secret, totp_created_s=now_s, totp_used_s=None, last_step=step
+                record,
+                totp_secret=secret,
+                totp_created_s=now_s,
+                totp_used_s=None,
+                last_step=step,
+                recovered="",
             )
             codes = () if record.recovery_hashes else new_recovery_codes(self._records.randomness)
             if codes:
@@ -201,15 +207,21 @@ class TwoFactors:
                 )
             if step is None:
                 raise WrongCode
-            used = replace(record, last_step=step, totp_used_s=now_s)
+            used = replace(record, last_step=step, totp_used_s=now_s, recovered="")
             return Changes(None, [self._put(used)], [*unchanged, account.unchanged])
 
         await self._records.transact(compute)
 
     async def use_recovery_code(
-        self, account: Versioned[Account], typed: str, source: RequestSource
+        self,
+        account: Versioned[Account],
+        typed: str,
+        source: RequestSource,
+        *,
+        for_password: bool = False,
     ) -> None:
-        """Use up a recovery code. Raises WrongCode."""
+        """Use up a recovery code, as a second factor or ``for_password``, a new one: then
+        :meth:`note_recovered` follows. Raises WrongCode."""
         account_id = account.value.account_id
         hashed = recovery_hash(account_id, typed)
 
@@ -217,13 +229,26 @@ class TwoFactors:
             record, unchanged = await self._read(account_id)
             if hashed not in record.recovery_hashes:
                 raise WrongCode
+            if not for_password and not takes_recovery_codes(record, account.value):
+                raise WrongCode
             left = tuple(each for each in record.recovery_hashes if each != hashed)
             noted = await self._noting(account_id, AuditEvent.RECOVERY_CODE_USED, source)
-            used = replace(record, recovery_hashes=left)
+            recovered = _ANY_PASSWORD if for_password else record.recovered
+            used = replace(record, recovery_hashes=left, recovered=recovered)
             return Changes(None, [self._put(used), *noted], [*unchanged, account.unchanged])
 
         await self._records.transact(compute)
         self._audit.note(AuditEvent.RECOVERY_CODE_USED, account_id=account_id)
+
+    async def note_recovered(self, account: Versioned[Account]) -> None:
+        """Note that the password of an account was set with a recovery code."""
+
+        async def compute() -> Changes[None]:
+            record, unchanged = await self._read(account.value.account_id)
+            noted = replace(record, recovered=mark_of_password(account.value))
+            return Changes(None, [self._put(noted)], unchanged)
+
+        await self._records.transact(compute)
 
     async def check_passkey_removal(self, account: Account) -> None:
         """Before a passkey is removed. Raises SecondFactorDemanded if it is the last second
@@ -254,7 +279,7 @@ class TwoFactors:
         async def compute() -> Changes[None]:
             record, unchanged = await self._read(account_id)
             noted = await self._noting(account_id, event, source)
-            changed = self._put(replace(record, **changes))
+            changed = self._put(replace(record, recovered="", **changes))
             return Changes(None, [changed, *noted], [*unchanged, account.unchanged])
 
         await self._records.transact(compute)
@@ -271,6 +296,19 @@ class TwoFactors:
     def _with_codes(self, record: TwoFactor, codes: Sequence[str]) -> TwoFactor:
         hashed = tuple(recovery_hash(record.account_id, code) for code in codes)
         return replace(record, recovery_hashes=hashed, recovery_created_s=self._records.now_s())
+
+
+def mark_of_password(account: Account) -> str:
+    """A mark of the password, which changes with it."""
+    return secret_key(f"{account.account_id} {account.password_hash}")
+
+
+def takes_recovery_codes(record: TwoFactor, account: Account) -> bool:
+    """Whether recovery codes are a second factor: not beside a password that one of them has set,
+    since whoever finds a sheet of them has all."""
+    if not record.recovery_hashes:
+        return False
+    return record.recovered not in (_ANY_PASSWORD, mark_of_password(account))
 
 
 async def resetting(records: RecordStore, account_id: str) -> Sequence[Record]:

@@ -21,7 +21,7 @@ from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
-from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
+from podstead.idp.two_factor.keeping import TwoFactors, WrongCode, mark_of_password
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
 
@@ -74,7 +74,7 @@ class SecondStep:
         half = HalfSignIn(
             account_id=account.account_id,
             verified_s=issue_time_s(account, now_s),
-            password_mark=_mark(account),
+            password_mark=mark_of_password(account),
             lasting=lasting,
             path=path,
             uid=uid,
@@ -97,7 +97,7 @@ class SecondStep:
             or account is None
             or account.value.disabled
             or kept.value.verified_s < account.value.valid_after_s
-            or not hmac.compare_digest(kept.value.password_mark, _mark(account.value))
+            or not hmac.compare_digest(kept.value.password_mark, mark_of_password(account.value))
         ):
             raise NoHalfSignIn
         return kept, account
@@ -149,8 +149,3 @@ class SecondStep:
         noted = await noting(self._records, account_id, event, source)
         if await self._records.try_commit([HALF_SIGN_INS.drop(kept.key), *noted], [kept.unchanged]):
             self._audit.note(event, account_id=account_id)
-
-
-def _mark(account: Account) -> str:
-    """A mark of the password, which changes with it."""
-    return secret_key(f"{account.account_id} {account.password_hash}")

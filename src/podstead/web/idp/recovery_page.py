@@ -1,7 +1,9 @@
 """``/idp/recover``: a person who has lost the password chooses a new one with a recovery code.
 
 The response is the same for an unknown name, an account without codes, and a wrong code. A second
-factor is asked for afterwards as after any password, and another recovery code is none.
+factor is asked for afterwards as after any password, and another recovery code is none, also when
+the person signs in later. Wrong codes count for the address they come from: a code cannot be
+guessed, and nobody keeps the owner of an account from using theirs.
 """
 
 from __future__ import annotations
@@ -67,12 +69,15 @@ class RecoveryPage:
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:
             found = await self._accounts.find(login)
-        attempt = attempt_at(f"recovery of {name_key(login)}", found, address=source.network)
+        subject = f"recovery of {name_key(login)} from {source.network}"
+        attempt = attempt_at(subject, found, address=source.network)
         await self._attempts.check(attempt)
         try:
             if found is None or found.value.disabled:
                 raise WrongCode
-            await self._two_factors.use_recovery_code(found, sent.text("code"), source)
+            await self._two_factors.use_recovery_code(
+                found, sent.text("code"), source, for_password=True
+            )
         except WrongCode:
             await self._attempts.failed(attempt)
             raise
@@ -81,6 +86,7 @@ class RecoveryPage:
         account = await self._accounts.read(found.value.account_id)
         if account is None:
             raise WrongCode
+        await self._two_factors.note_recovered(account)
         await self._sign_in.check_second_factor(
             account,
             browser=browser_request.browser,

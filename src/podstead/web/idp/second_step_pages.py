@@ -12,7 +12,7 @@ from podstead.core.errors import NotAuthenticated
 from podstead.idp import authentication_methods
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.records import Account, HalfSignIn
-from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
+from podstead.idp.two_factor.keeping import TwoFactors, WrongCode, takes_recovery_codes
 from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
@@ -71,7 +71,7 @@ class SecondStepPages:
             wrong=flash is not None and flash.name == "wrong-code",
             account=account.value,
             has_app=found.record.totp_secret is not None,
-            has_recovery_codes=bool(found.record.recovery_hashes) and not half.value.by_recovery,
+            has_recovery_codes=takes_recovery_codes(found.record, account.value),
             passkeys=self._passkeys and found.has_passkeys,
             uid=half.value.uid,
             afterwards="" if half.value.uid else half.value.path,
