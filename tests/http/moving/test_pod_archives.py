@@ -264,6 +264,34 @@ async def test_urls_that_are_not_of_the_pod_are_not_taken(
     assert (await server.bob.get("/bob/x")).status == 404
 
 
+@pytest.mark.parametrize(
+    ("owner", "taken"),
+    [
+        (f"{BASE}/bob/#me", False),
+        (f"{BASE.replace('http', 'HTTP')}/b%6Fb/#me", False),
+        (f"{BASE}/of-a-deleted-pod/#me", False),
+        ("https://e.example/#me>; a <https://e.example/", False),
+        ("urn:somebody", False),
+        ("https://e.example/#me", True),
+    ],
+)
+async def test_nobody_comes_as_another_person_of_this_server(
+    pods: OpenedPods, settings: Settings, tmp_path: Path, owner: str, taken: bool
+) -> None:
+    file = await exported(settings, tmp_path)
+    with zipfile.ZipFile(file) as opened:
+        manifest = json.loads(opened.read("ro-crate-metadata.json"))
+    root = next(each for each in manifest["@graph"] if each["@id"] == "./")
+    assert root["creator"]["@id"] == f"{BASE}/alice/#me"
+    root["creator"]["@id"] = owner
+    other = rewritten(file, {"ro-crate-metadata.json": json.dumps(manifest).encode()})
+    report = await moved(settings, other)
+    pod = await pods.records.store.read_pod("alicia")
+    assert pod is not None
+    assert pod.owner == (owner if taken else f"{BASE}/alicia/#me")
+    assert [each.path for each in report.not_taken] == ([] if taken else ["/alicia/"])
+
+
 async def test_a_small_archive_does_not_become_a_large_pod(
     pods: OpenedPods, settings: Settings, tmp_path: Path
 ) -> None:
