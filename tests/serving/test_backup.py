@@ -259,6 +259,12 @@ def test_an_unfinished_backup_is_not_restored(backup: Path, tmp_path: Path) -> N
     assert_refused(backup, tmp_path / "again", "no complete backup")
 
 
+def test_a_folder_of_backups_names_one_of_them(kept_backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "series").symlink_to(kept_backup.parent)
+    reason = f"It contains backups, such as {tmp_path / 'series' / kept_backup.name}."
+    assert_refused(tmp_path / "series", tmp_path / "again", reason)
+
+
 def test_a_backup_that_is_killed_is_never_taken_for_a_complete_one(
     kept_backup: Path, tmp_path: Path
 ) -> None:

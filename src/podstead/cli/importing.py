@@ -11,6 +11,7 @@ import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
+from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from collections.abc import Callable, Sequence
@@ -185,8 +186,9 @@ def _import_files(
     else:
         done = "Would import" if report.dry_run else "Imported"
         click.echo(
-            f"{done} into {report.url}  {report.documents} documents, {report.containers} "
-            f"containers, {report.size_bytes} bytes; {report.already_there} were there already"
+            f"{done} into {report.url}  {counted(report.documents, 'document')}, "
+            f"{counted(report.containers, 'container')}, {counted(report.size_bytes, 'byte')}; "
+            f"already there: {report.already_there:,}"
         )
         _print_left_out(report.left_out)
     if report.left_out:
@@ -223,8 +225,9 @@ def _print(report: MoveReport, *, as_json: bool) -> None:
                 continue
             account = "with its account" if pod.account else "without an account"
             click.echo(
-                f"{done} {pod.url}  {pod.documents} documents, {pod.containers} containers, "
-                f"{pod.size_bytes} bytes, {account}"
+                f"{done} {pod.url}  {counted(pod.documents, 'document')}, "
+                f"{counted(pod.containers, 'container')}, {counted(pod.size_bytes, 'byte')}, "
+                f"{account}"
             )
         for note in report.notes:
             click.echo(f"Note: {note}")

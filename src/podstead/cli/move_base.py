@@ -11,6 +11,7 @@ from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import print_json
 from podstead.config import value_types
+from podstead.core.counting import counted
 
 
 @click.command("move-base", short_help="Change the base URL of everything stored.")
@@ -69,10 +70,11 @@ def move_base(
     for path in moved.unreadable:
         click.echo(f"Names could not be rewritten: {path}", err=True)
     click.echo(
-        f"{'Would move' if dry_run else 'Moved'} {report.pods:,} pods and {report.accounts:,} "
-        f"accounts from {report.old} to {report.new}. Rewritten: {moved.access_rules:,} ACLs, "
-        f"{moved.profiles:,} profiles, {moved.documents:,} other documents. Revoked: "
-        f"{report.revoked_tokens:,} tokens."
+        f"{'Would move' if dry_run else 'Moved'} {counted(report.pods, 'pod')} and "
+        f"{counted(report.accounts, 'account')} from {report.old} to {report.new}. Rewritten: "
+        f"{counted(moved.access_rules, 'ACL')}, {counted(moved.profiles, 'profile')}, "
+        f"{counted(moved.documents, 'other document')}. Revoked: "
+        f"{counted(report.revoked_tokens, 'token')}."
     )
     if not dry_run:
         click.echo(f"Start the server with --base-url {report.new}.")

@@ -19,7 +19,7 @@ from podstead.app.adapters.root import (
 from podstead.app.operator.moving_base import BaseMoveReport, move_data_root
 from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
-from podstead.core.errors import Conflict, RootInUse
+from podstead.core.errors import Conflict, RootInUse, RootUnusable
 from podstead.resources.base_moving import BaseMove
 from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts
@@ -173,3 +173,8 @@ async def test_a_root_that_is_served_is_not_moved(filled: Settings) -> None:
         await moved(filled)
     assert unfinished_move(filled) is None
     begin_move(filled, NEW)
+
+
+async def test_a_root_that_does_not_exist_is_named(settings: Settings) -> None:
+    with pytest.raises(RootUnusable, match="There is no data in"):
+        await moved(settings)

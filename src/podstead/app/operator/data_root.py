@@ -26,16 +26,21 @@ async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
-    if not has_records(settings):
-        raise RootUnusable(
-            f"There is no data in {settings.root}. Set --root to the data root of the server."
-        )
+    check_has_records(settings)
     store = new_store(settings)
     await store.open()
     try:
         yield store
     finally:
         await store.close()
+
+
+def check_has_records(settings: Settings) -> None:
+    """Raises RootUnusable if no server has been started with these settings, StorageError."""
+    if not has_records(settings):
+        raise RootUnusable(
+            f"There is no data in {settings.root}. Set --root to the data root of the server."
+        )
 
 
 def inspect_copy(records: Path) -> Inspection:

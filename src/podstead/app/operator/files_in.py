@@ -22,6 +22,7 @@ from podstead.core.identifiers import (
     slash_variant,
     storage_root,
 )
+from podstead.other_servers.folders import Unreadable
 from podstead.other_servers.plain_files import PlainFiles
 from podstead.other_servers.values import FoundResource, LeftOut
 from podstead.other_servers.webdav import WebDavFolder
@@ -97,7 +98,11 @@ async def import_files(
 @asynccontextmanager
 async def files_of(folder: Path) -> AsyncIterator[FileSource]:
     """The files of a folder. Raises Unreadable."""
-    yield PlainFiles(folder)
+    try:
+        files = PlainFiles(folder)
+    except Unreadable as error:
+        raise Unreadable(f"{folder} cannot be read: {error}") from error
+    yield files
 
 
 @asynccontextmanager

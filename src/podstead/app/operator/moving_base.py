@@ -21,6 +21,7 @@ from podstead.app.adapters.root import (
     remembered_issuer,
     unfinished_move,
 )
+from podstead.app.operator.data_root import check_has_records
 from podstead.app.operator.importing import opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootUnusable
@@ -62,6 +63,7 @@ async def move_data_root(
 
     Raises Conflict if another move was not finished, RootInUse, RootUnusable, StorageError.
     """
+    check_has_records(settings)
     old, issuer = remembered_base_url(settings), remembered_issuer(settings)
     if old is None or issuer is None:
         raise RootUnusable(f"The data root {settings.root} has no base URL yet.")

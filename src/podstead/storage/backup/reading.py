@@ -45,9 +45,11 @@ class FolderBackup:
         try:
             return read_manifest((self._folder / MANIFEST).read_bytes())
         except OSError as error:
+            newest = max(self._folder.glob(f"[!.]*/{MANIFEST}"), default=None)
+            hint = f" It contains backups, such as {newest.parent}." if newest else ""
             raise BackupUnusable(
                 f"{self._folder} is no complete backup: {MANIFEST} cannot be read "
-                f"({error.strerror})."
+                f"({error.strerror}).{hint}"
             ) from error
 
     def records(self, files_sha256: str) -> Iterator[FileRecord]:
