@@ -61,7 +61,7 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
     visitor = other.new_page()
     assert _status(visitor, private) == 200
     assert page.request.get(private).status == 401, "cookies never open a pod"
-    page.goto(f"{provider.base_url}/idp/account")
+    page.goto(f"{provider.base_url}/idp/account?view=all")
     _check(page, axe)
     page.get_by_role("button", name="Remove Key").click()
     expect(page.get_by_role("status")).to_contain_text("The key has been removed from your profile")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.support.browser_people import SCHEMES, violations
+from tests.support.browser_people import SCHEMES, show_account, violations
 from tests.support.mail import Received
 from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess, running_server
@@ -76,7 +76,7 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     check(page, "account", axe)
     page.goto(f"{server.base_url}/.pages/security")
     check(page, "security", axe)
@@ -107,7 +107,7 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     page.get_by_label("Password", exact=True).fill("other words than before")
     page.get_by_label("Repeat the password").fill("other words than before")
     page.get_by_role("button", name="Set the password and sign in").click()
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     context.close()
 
 

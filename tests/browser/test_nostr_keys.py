@@ -311,7 +311,7 @@ def test_an_old_session_requires_a_new_sign_in_and_returns(
     page.wait_for_url("**/idp/login?again=nostr")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/idp/account#nostr-keys")
+    page.wait_for_url("**/.pages/security#nostr-keys")
 
 
 def test_a_key_is_unlinked_without_scripts(

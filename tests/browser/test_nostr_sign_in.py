@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.nostr_extension import Extension
-from tests.support.browser_people import App, allow, sign_in, violations
+from tests.support.browser_people import App, allow, show_account, sign_in, violations
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
 from tests.support.people import PASSWORD, Account
@@ -115,7 +115,7 @@ def test_the_account_shows_by_a_linked_key(
     """A-126"""
     page.goto(f"{provider.base_url}/idp/login")
     press(page)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     assert linked.web_id in page.inner_text("main")
     [session] = [each for each in page.context.cookies() if "session" in str(each.get("name"))]
     assert session["expires"] == -1
@@ -127,7 +127,7 @@ def test_a_person_who_ticks_the_box_stays_signed_in(
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("Stay signed in on this device").check()
     press(page)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     [session] = [each for each in page.context.cookies() if "session" in str(each.get("name"))]
     assert session["expires"] > 0
 
@@ -135,7 +135,7 @@ def test_a_person_who_ticks_the_box_stays_signed_in(
 def test_a_linked_key_signs_in_again(page: Page, linked: Account, provider: ServerProcess) -> None:
     page.goto(f"{provider.base_url}/idp/login?again=passkeys")
     press(page)
-    page.wait_for_url("**/idp/account#sign-in")
+    page.wait_for_url("**/.pages/security#sign-in")
 
 
 def type_name(page: Page, person: Account) -> None:
@@ -161,13 +161,13 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
     page.goto(f"{provider.base_url}/idp/login")
     type_name(page, stating)
     press(page)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     page.get_by_role("button", name="Link a Nostr key").click()
     page.wait_for_url("**/idp/login?again=nostr")
     press(page)
     assert problem(page).startswith("Only your profile names this key, which is not enough here")
     type_password(page, stating)
-    page.wait_for_url("**/idp/account#nostr-keys")
+    page.wait_for_url("**/.pages/security#nostr-keys")
 
 
 def test_a_key_without_an_account_gets_one(
@@ -232,7 +232,8 @@ def test_an_unsolicited_event_signs_nobody_in(
     press(page)
     if where == "an application":
         allow(page)
-    page.wait_for_url("**/idp/account" if where == "the account" else f"{app.redirect_uri}?code=**")
+    account = "**/.pages/security"
+    page.wait_for_url(account if where == "the account" else f"{app.redirect_uri}?code=**")
 
 
 def test_an_event_signs_in_once(page: Page, linked: Account, app: App) -> None:
@@ -260,7 +261,7 @@ def test_without_an_extension_the_page_says_so_and_stays_of_use(
     assert problem(page).startswith(NO_EXTENSION)
     expect(page.locator("#schnorrBtn")).to_be_focused()
     type_password(page, person)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
 
 
 def test_an_extension_may_come_late(
@@ -302,7 +303,7 @@ def test_keys_alone_are_enough(page: Page, linked: Account, provider: ServerProc
             break
     expect(page.locator("#schnorrBtn")).to_be_focused()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/idp/account")
+    show_account(page)
 
 
 def test_without_scripts_no_key_is_offered(chromium: Browser, provider: ServerProcess) -> None:

@@ -8,7 +8,15 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
 
 from tests.browser.tour import tour
-from tests.support.browser_people import CHECK, SCHEMES, App, allow, sign_in, violations
+from tests.support.browser_people import (
+    CHECK,
+    SCHEMES,
+    App,
+    allow,
+    show_account,
+    sign_in,
+    violations,
+)
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
@@ -148,7 +156,7 @@ def test_a_wrong_password_leaves_the_keys_where_they_are_needed(
     _has_focus(page, "Password")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
-    page.wait_for_url("**/idp/account")
+    show_account(page)
 
 
 def test_registering_with_keys_only(page: Page, provider: ServerProcess, person: Account) -> None:
@@ -174,7 +182,7 @@ def test_registering_with_keys_only(page: Page, provider: ServerProcess, person:
         page.keyboard.type(typed)
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     assert f"{provider.base_url}/{person.name}b/#me" in page.inner_text("main")
 
 
@@ -195,7 +203,7 @@ def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person:
     page.get_by_text("Copy the secret now").wait_for()
     _tab_to(page, "Done")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     _tab_to(page, "Remove")
     page.keyboard.press("Enter")
     page.get_by_text("The client credentials have been removed").wait_for()
@@ -211,7 +219,7 @@ def test_what_a_button_of_a_list_does_is_in_its_name(
     sign_in(page, provider, person)
     page.goto(app.request())
     page.get_by_role("button", name="Allow", exact=True).click()
-    page.goto(f"{provider.base_url}/idp/account")
+    page.goto(f"{provider.base_url}/idp/account?view=all")
     page.get_by_role("button", name="Disconnect Field Notes").wait_for()
     page.get_by_role("button", name="Sign out Chrome on Linux").wait_for()
 

@@ -115,6 +115,6 @@ def test_a_provider_that_moves_is_named_by_a_profile_again_when_its_owner_says_s
         assert server.get("/alice/private/", bearer).status == 401
         sign_in_at(page, provider, "alice")
         page.get_by_role("button", name="Restore").click()
-        page.wait_for_url(f"{provider}/idp/account")
+        page.wait_for_url(f"{provider}/idp/account?view=all")
         bearer = {"Authorization": f"Bearer {token_of(server, 'alice')}"}
         assert server.get("/alice/private/", bearer).status == 200

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.support.browser_people import App, allow, sign_in, violations
+from tests.support.browser_people import App, allow, show_account, sign_in, violations
 from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
 
@@ -81,7 +81,7 @@ def device(context: BrowserContext, page: Page) -> Device:
 
 
 def add(page: Page, provider: ServerProcess, name: str = "my laptop") -> None:
-    page.goto(f"{provider.base_url}/idp/account")
+    page.goto(f"{provider.base_url}/idp/account?view=all")
     page.get_by_label("Name of the new passkey").fill(name)
     page.get_by_role("button", name="Add a passkey").click()
 
@@ -147,7 +147,7 @@ def test_a_passkey_is_of_the_domain_that_the_operator_chose(
         assert [each["rpId"] for each in device.passkeys()] == ["pods.localhost"]
         page.goto(f"{provider.base_url}/idp/login")
         use(page)
-        page.wait_for_url(f"{provider.base_url}/idp/account")
+        page.wait_for_url(f"{provider.base_url}/.pages/security")
         page.goto(f"http://www.pods.localhost:{provider.port}/idp/login")
         with page.expect_response("**/idp/passkey/login/verify") as verified:
             use(page)
@@ -161,7 +161,7 @@ def test_signing_in_without_an_application(
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("E-mail address or pod name").fill("a name that does not matter")
     use(page)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     assert person.web_id in page.inner_text("main")
     assert "last used on" in page.inner_text("main")
 
@@ -179,7 +179,7 @@ def test_the_browser_suggests_the_passkey_by_itself(
     context.clear_cookies()
     # The script may go on to the account before the page counts as loaded.
     page.goto(f"{provider.base_url}/idp/login", wait_until="commit")
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     assert person.web_id in page.inner_text("main")
 
 
@@ -193,7 +193,7 @@ def test_an_unverified_person_is_not_signed_in(
     assert "Nothing was done" in problem(page)
     device.verify(True)
     use(page)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
 
 
 def test_a_copy_is_noticed(
@@ -204,7 +204,7 @@ def test_a_copy_is_noticed(
     [passkey] = device.passkeys()
     page.goto(f"{provider.base_url}/idp/login")
     use(page)
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     page.get_by_role("button", name="Sign out", exact=True).first.click()
     page.get_by_text("You are signed out").wait_for()
     device.set(**{**passkey, "signCount": 0})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ViewportSize, expect
 
-from tests.support.browser_people import SCHEMES, violations
+from tests.support.browser_people import SCHEMES, show_account, violations
 from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess, run_command, running_server
 
@@ -74,7 +74,7 @@ def test_a_guest_follows_the_link_accepts_the_terms_and_is_in(
     expect(page.get_by_role("heading", name="Create an account and a pod")).to_be_visible()
     page.get_by_label("I accept").check()
     page.get_by_role("button", name="Create the account").click()
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     context.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.test_passkeys import device_of
-from tests.support.browser_people import sign_in, violations
+from tests.support.browser_people import show_account, sign_in, violations
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
@@ -79,13 +79,13 @@ def test_a_person_adds_an_app_and_signs_in_with_it(
         check(page, axe)
     page.get_by_label("Code", exact=True).fill(app.at(now_s + 30))
     page.get_by_role("button", name="Sign in").first.click()
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     context.clear_cookies()
     give_password(page, person)
     page.get_by_text("Use a recovery code").click()
     page.get_by_label("Recovery code").fill(code)
     page.get_by_role("button", name="Sign in").last.click()
-    page.wait_for_url("**/idp/account")
+    show_account(page)
     context.close()
 
 
@@ -104,5 +104,5 @@ def test_a_passkey_is_the_second_step(
     context.clear_cookies()
     give_password(page, person)
     page.get_by_role("button", name="Use a passkey").click()
-    page.wait_for_url(re.compile(r"/idp/account$"))
+    page.wait_for_url(re.compile(r"/\.pages/security$"))
     context.close()

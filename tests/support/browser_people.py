@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import pytest
 from playwright.sync_api import Page
 
+from podstead.web.pod_pages.addresses import SECURITY
 from tests.support.oauth import authorization_parameters
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
@@ -21,6 +23,7 @@ CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 AT_BOTH_WIDTHS = pytest.mark.parametrize("page", [360, 1280], indirect=True)
 """On a phone and on a desk: the fixture ``page`` has a window of this width."""
+_ACCOUNT = re.compile(r"/(?:idp/account|\.pages/security)(?:[?#].*)?$")
 ON_THE_WEB = "https://notes.example/back"
 """A redirect URI on the web, where the others of these tests are on this device."""
 
@@ -67,9 +70,17 @@ class App:
 
 
 def sign_in(page: Page, provider: ServerProcess, person: Account) -> None:
-    """Sign in without an application; the account page shows."""
+    """Sign in without an application; the provider's own account page shows."""
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/idp/account")
+    show_account(page)
+
+
+def show_account(page: Page) -> None:
+    """Wait until the account shows, and go on to the provider's own page of it, if a page of pods
+    takes its place."""
+    page.wait_for_url(_ACCOUNT)
+    if urlsplit(page.url).path == SECURITY:
+        page.goto(urljoin(page.url, "/idp/account?view=all"))

@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from podstead.web.pod_pages.addresses import SECURITY
 from tests.support.application import Server, password_of
 from tests.support.browser import FORM, Browser, Page
 from tests.support.oauth import authorization_parameters
@@ -83,11 +84,17 @@ def go_on(page: Page) -> Page:
 
 
 async def sign_in(browser: Browser, name: str = "alice", **typed: str) -> Page:
-    """Sign in on the page for it; the account page."""
+    """Sign in on the page for it; the provider's own account page."""
     page = await browser.get("/idp/login")
-    return await browser.send(
+    page = await browser.send(
         page, "/idp/login", username=name, password=password_of(name), **typed
     )
+    return await whole_account(browser, page)
+
+
+async def whole_account(browser: Browser, page: Page) -> Page:
+    """The provider's own account page, if a page of pods takes its place."""
+    return await browser.get("/idp/account?view=all") if page.path == SECURITY else page
 
 
 def csrf_token(page: Page) -> str:

@@ -94,7 +94,8 @@ class Person:
         """Client credentials for a script, made on the account page: id and secret."""
         page = self.open(f"{self.account.provider.base_url}/idp/login")
         if page.path == "/idp/login":
-            page = self.sign_in(page)
+            self.sign_in(page)
+        page = self.open(f"{self.account.provider.base_url}/idp/account?view=all")
         action = "/idp/account/client-credentials"
         form = next(each for each in page.forms if each.action == action)
         answer = self._ask(

@@ -39,7 +39,7 @@ def _ask(person: Person, path: str, sent: Json) -> Answer:
 
 def _signed_in(person: Person) -> Person:
     page = person.sign_in(person.open(f"{person.account.provider.base_url}/idp/login"))
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     return person
 
 

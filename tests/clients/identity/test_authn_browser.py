@@ -100,7 +100,7 @@ def test_somebody_signs_in_with_a_passkey(application: Application) -> None:
     application.sign_in()
     page = application.page
     with_authenticator(page)
-    page.goto(f"{application.provider}/idp/account")
+    page.goto(f"{application.provider}/idp/account?view=all")
     page.get_by_label("Name of the new passkey").fill("my laptop")
     application.press("Add a passkey")
     expect(page.get_by_role("button", name="Remove my laptop")).to_be_visible()
@@ -195,7 +195,7 @@ def test_somebody_signs_out_of_the_application(application: Application) -> None
     application.knows("nobody")
     assert not any(url.startswith(application.provider) for url in visited)
     application.page.goto(f"{application.provider}/idp/login")
-    assert application.page.url == f"{application.provider}/idp/account"
+    assert application.page.url == f"{application.provider}/.pages/security"
 
 
 def test_somebody_signs_out_of_the_provider(application: Application) -> None:
@@ -290,7 +290,7 @@ def test_an_application_is_disconnected(other_application: Application) -> None:
     """A-56, A-86: on the account page, while it is open; it gets no new tokens."""
     other_application.sign_in()
     account = other_application.page.context.new_page()
-    account.goto(f"{other_application.provider}/idp/account")
+    account.goto(f"{other_application.provider}/idp/account?view=all")
     account.get_by_role("button", name="Disconnect").click()
     expect(account.get_by_role("status")).to_be_visible()
     url = other_application.account.pod_url + "private/"

@@ -190,7 +190,7 @@ def test_somebody_stays_signed_in_when_the_server_dies(
     assert writes_and_reads(authn, person)
     session = authn.run("isFoundAgain", name=person.account.name).value
     assert session == {"isLoggedIn": True, "webId": person.account.web_id}
-    assert person.open(f"{provider.base_url}/idp/login").path == "/idp/account"
+    assert person.open(f"{provider.base_url}/idp/login").path == "/.pages/security"
 
 
 def test_tokens_are_exchanged_for_new_ones(
@@ -241,7 +241,7 @@ def test_an_application_forgets_somebody(authn: ClientProcess, person: Person) -
     session = authn.run("signsOutOfTheApplication", name=person.account.name).value
     assert not session["isLoggedIn"]
     assert not writes_and_reads(authn, person)
-    assert person.open(f"{person.account.provider.base_url}/idp/login").path == "/idp/account"
+    assert person.open(f"{person.account.provider.base_url}/idp/login").path == "/.pages/security"
 
 
 def test_an_application_has_the_provider_forget_somebody(

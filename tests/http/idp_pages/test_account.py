@@ -93,7 +93,7 @@ async def test_the_email_address_is_changed(
             username=login,
             password=password_of("alice"),
         )
-        assert (page.path == "/idp/account") is worked
+        assert (page.path == "/.pages/security") is worked
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ async def test_a_wrong_email_form_changes_nothing(
     page = await browser.send(account, "/idp/account/email", **fields)
     assert page.status == status
     assert f'id="{field}-error"' in page.text
-    assert "alice@example.org" in (await browser.get("/idp/account")).text
+    assert "alice@example.org" in (await browser.get("/idp/account?view=all")).text
 
 
 async def test_a_new_password_ends_everything_but_this_browser(
@@ -128,7 +128,7 @@ async def test_a_new_password_ends_everything_but_this_browser(
     token_of = {"Authorization": f"Bearer {tokens['access_token']}"}
     assert (await app.server.public.get("/idp/me", **token_of)).status == 200
     page = await browser.send(
-        await browser.get("/idp/account"),
+        await browser.get("/idp/account?view=all"),
         "/idp/account/password",
         current=password_of("alice"),
         new=NEW,
@@ -137,17 +137,17 @@ async def test_a_new_password_ends_everything_but_this_browser(
     assert (page.status, page.path) == (200, "/idp/account")
     assert "Your password has been changed" in page.text
     assert browser.cookies["podstead-session"] != before
-    assert (await browser.get("/idp/account")).path == "/idp/account"
-    assert (await other.get("/idp/account")).path == "/idp/login"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await other.get("/idp/account?view=all")).path == "/idp/login"
     old = Browser(browser.application, cookies={"podstead-session": before})
-    assert (await old.get("/idp/account")).path == "/idp/login"
+    assert (await old.get("/idp/account?view=all")).path == "/idp/login"
     assert await app.refresh(tokens["refresh_token"]) == 400
     assert (await app.server.public.get("/idp/me", **token_of)).status == 401
     fresh = new_browser()
     page = await fresh.send(
         await fresh.get("/idp/login"), "/idp/login", username="alice", password=NEW
     )
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 async def test_no_session_from_before_a_new_password_is_valid(
@@ -162,8 +162,8 @@ async def test_no_session_from_before_a_new_password_is_valid(
     await browser.send(account, "/idp/account/password", **typed)
     again = [SESSIONS.replace(kept, kept.value)]
     await RecordStore(store, clock, SystemRandomness()).commit(again)
-    assert (await old.get("/idp/account")).path == "/idp/login"
-    assert (await browser.get("/idp/account")).path == "/idp/account"
+    assert (await old.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ async def test_each_browser_can_be_signed_out(
     other = new_browser()
     other.user_agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Safari/605.1"
     await sign_in(other)
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert "Safari on iPhone" in page.text
     forms = [each for each in page.forms if each.action.startswith("/idp/account/sessions/")]
     assert len(forms) == 2
@@ -221,7 +221,7 @@ async def test_each_browser_can_be_signed_out(
     [others] = [each for each in forms if each.action != own.action]
     page = await browser.send(page, others.action)
     assert "That browser has been signed out" in page.text
-    assert (await other.get("/idp/account")).path == "/idp/login"
+    assert (await other.get("/idp/account?view=all")).path == "/idp/login"
     page = await browser.send(page, own.action)
     assert page.path == "/idp/login"
     assert "You are signed out" in page.text
@@ -235,8 +235,8 @@ async def test_everything_can_be_signed_out_at_once(
     await sign_in(other)
     page = await browser.send(account, "/idp/account/sessions")
     assert page.path == "/idp/login"
-    assert (await browser.get("/idp/account")).path == "/idp/login"
-    assert (await other.get("/idp/account")).path == "/idp/login"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await other.get("/idp/account?view=all")).path == "/idp/login"
 
 
 async def test_programs_list_and_end_sessions(script: Script, new_browser: NewBrowser) -> None:
@@ -284,7 +284,7 @@ async def test_an_application_is_listed_and_disconnected(
     caplog.set_level(logging.INFO, "podstead.audit")
     await sign_in(browser)
     tokens = await _connect(browser, app)
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert "Notes" in page.text
     assert "app.example" in page.text
     page = await browser.send(page, "/idp/account/grants/")
@@ -307,7 +307,7 @@ async def test_an_application_without_a_name_is_headed_by_its_host(
     nameless = await register(server, client_name=None)
     await sign_in(browser)
     await _connect(browser, nameless)
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert re.search(r"<strong[^>]*>app\.example</strong>", page.text)
     assert nameless.client_id not in page.text
 
@@ -323,7 +323,7 @@ async def test_registrations_of_one_origin_are_one_application(
     tokens = [await _connect(browser, each) for each in apps]
     asked = await browser.get(other.request(redirect_uri=other_uri))
     await browser.send(asked, f"{asked.path}/confirm")
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert page.text.count("app.example") == 1
     assert "4 registrations" in page.text
     assert "also calls itself" in page.text
@@ -373,7 +373,7 @@ async def test_client_credentials_are_shown_once_and_work(
     id_, secret = _secrets(page)
     token = await _client_token(server, id_, secret)
     assert token.json()["token_type"] == "Bearer"
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert "backup" in page.text
     assert id_ in page.text
     assert secret not in page.text
@@ -414,10 +414,10 @@ async def test_making_client_credentials_needs_a_recent_sign_in(
     assert (await script.ask("POST", path, {"name": "backup"})).status == 403
     assert await script.get(path) == {"clientCredentials": {}}
     page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     page = await browser.send(page, path, name="backup")
     assert "Copy the secret now" in page.text
-    text = " ".join((await browser.get("/idp/account")).text.split())
+    text = " ".join((await browser.get("/idp/account?view=all")).text.split())
     assert "signed out. Client credentials remain valid" in text
 
 

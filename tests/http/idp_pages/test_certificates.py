@@ -84,7 +84,7 @@ async def test_a_certificate_is_made_and_acts_for_its_owner_until_it_is_removed(
         pkcs12.load_key_and_certificates(key_store, b"")
     assert await shown(server, certificate_in(pem)) == 200
     assert set(before.splitlines()) < set((await profile(server)).splitlines())
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert "PRIVATE KEY" not in page.text
     mark = _marks(page)[0]
     assert mark in page.text
@@ -153,12 +153,12 @@ async def test_keys_that_others_wrote_are_listed_and_removed_as_well(
     assert (await server.alice.put("/alice/", said, media_type)).status == 204
     pem = holder(WEB_ID, now_s=1_800_000_000).pem
     assert await shown(server, pem) == 200
-    marks = _marks(await browser.get("/idp/account"))
+    marks = _marks(await browser.get("/idp/account?view=all"))
     assert len(marks) == 2
     for mark in marks:
         assert (await ask(browser, account, "DELETE", f"{PATH}/{mark}")).status == 204
     assert await shown(server, pem) == 401
-    assert _marks(await browser.get("/idp/account")) == []
+    assert _marks(await browser.get("/idp/account?view=all")) == []
     text = await profile(server)
     assert "Alice" in text
     assert f"<{BASE}/alice/#you> <{CERT}key> <{BASE}/alice/#shared>" in text
@@ -177,15 +177,15 @@ async def test_an_old_session_requires_a_new_sign_in_first(
     for method, path in (("POST", PATH), ("DELETE", f"{PATH}/{made['id']}")):
         answer = await ask(browser, account, method, path)
         assert (answer.status, "Sign in again" in answer.text) == (403, True)
-    account = await browser.get("/idp/account")
+    account = await browser.get("/idp/account?view=all")
     for action in (PATH, f"{PATH}/{made['id']}"):
         page = await browser.send(account, action)
         assert page.path == "/idp/login"
         assert "before you create or remove a certificate" in page.text
     assert await profile(server) == before
     page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
-    assert page.url.endswith("/idp/account#certificates")
-    page = await browser.send(await browser.get("/idp/account"), PATH)
+    assert page.url.endswith("/.pages/security?view=programs")
+    page = await browser.send(await browser.get("/idp/account?view=all"), PATH)
     assert "New client certificate" in page.text
 
 
@@ -227,7 +227,7 @@ async def test_a_profile_that_cannot_be_read_spoils_nothing_else(
 ) -> None:
     many = "".join(f"<#a> <#b> {each}." for each in range(10_001))
     assert (await server.alice.put("/alice/", many, TURTLE)).status == 204
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert page.status == 200
     assert "Your profile cannot be read" in page.text
     for method in ("GET", "POST"):

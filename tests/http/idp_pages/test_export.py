@@ -74,7 +74,7 @@ async def test_it_takes_a_recent_sign_in(browser: Browser, account: Page, clock:
     assert "before you download everything" in page.text
     assert (await archive(browser)).status in (303, 403)
     page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
-    assert page.path.startswith("/idp/account")
+    assert page.url.endswith("/.pages/security?view=account")
     assert (await allowed(browser, page)).status == 200
 
 

@@ -54,7 +54,7 @@ async def try_again(browser: Browser, password: str | None = None) -> Page:
 
 
 async def sign_out(browser: Browser) -> None:
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     await browser.send(page, "/idp/logout")
 
 
@@ -74,14 +74,14 @@ async def test_strangers_do_not_keep_the_owner_out(server: Server, owner: Browse
     for index in range(70):
         await guess(server, f"name{index}", peer=owner.peer)
     assert await guess(server, "bob", peer=owner.peer, password=password_of("bob")) == 429
-    assert (await try_again(owner)).path == "/idp/account"
+    assert (await try_again(owner)).path == "/.pages/security"
 
 
 async def test_an_owner_who_mistypes_can_try_again(server: Server, owner: Browser) -> None:
     await lock(server)
     page = await try_again(owner, "a mistake")
     assert "wrong" in page.text
-    assert (await try_again(owner)).path == "/idp/account"
+    assert (await try_again(owner)).path == "/.pages/security"
 
 
 async def test_a_known_browser_guesses_no_faster_than_others(
@@ -120,7 +120,7 @@ async def test_a_mark_that_the_server_did_not_sign_is_nothing(
         owner.cookies["podstead-known"] = forged
         assert (await try_again(owner)).status == 429, forged
     owner.cookies["podstead-known"] = mark
-    assert (await try_again(owner)).path == "/idp/account"
+    assert (await try_again(owner)).path == "/.pages/security"
 
 
 async def test_a_browser_is_known_for_half_a_year(
@@ -128,7 +128,7 @@ async def test_a_browser_is_known_for_half_a_year(
 ) -> None:
     clock.advance(MARK_S - 1)
     await lock(server)
-    assert (await try_again(owner)).path == "/idp/account"
+    assert (await try_again(owner)).path == "/.pages/security"
     await sign_out(owner)
     clock.advance(MARK_S)
     await lock(server)
@@ -147,7 +147,7 @@ async def test_a_new_password_makes_other_browsers_unknown(
     await sign_out(other)
     await lock(server)
     assert (await try_again(owner, NEW)).status == 429
-    assert (await try_again(other, NEW)).path == "/idp/account"
+    assert (await try_again(other, NEW)).path == "/.pages/security"
 
 
 async def test_a_mark_outlives_a_new_start_and_signs_nobody_in(
@@ -155,16 +155,16 @@ async def test_a_mark_outlives_a_new_start_and_signs_nobody_in(
 ) -> None:
     async with running(replace(settings, idp=True), clock=clock) as application:
         again = Browser(application, cookies=dict(owner.cookies))
-        assert (await again.get("/idp/account")).path == "/idp/login"
+        assert (await again.get("/idp/account?view=all")).path == "/idp/login"
         await lock(server)
-        assert (await try_again(again)).path == "/idp/account"
+        assert (await try_again(again)).path == "/.pages/security"
 
 
 async def test_a_browser_is_known_at_several_accounts(server: Server, owner: Browser) -> None:
     await sign_in(owner, "bob")
     await sign_out(owner)
     await lock(server)
-    assert (await try_again(owner)).path == "/idp/account"
+    assert (await try_again(owner)).path == "/.pages/security"
 
 
 async def test_failures_of_others_do_not_prevent_changing_the_password(

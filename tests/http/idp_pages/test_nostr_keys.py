@@ -173,7 +173,7 @@ async def test_a_key_is_linked_listed_and_published(
     one = await browser.ask("GET", f"{KEYS}/{key.public}", headers=SCRIPT)
     assert one.json()["pubkey"] == key.public
     assert await names(server) == {key.did}
-    assert key.public in (await browser.get("/idp/account")).text
+    assert key.public in (await browser.get("/idp/account?view=all")).text
 
 
 async def test_a_key_can_be_linked_without_being_published(
@@ -445,7 +445,7 @@ async def test_a_key_is_unlinked_by_a_form(
 ) -> None:
     """Without a script."""
     await link(browser, clock, key)
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert "The Nostr key has been linked." in page.text
     page = await browser.send(page, f"{KEYS}/{key.public}")
     assert page.path == "/idp/account"
@@ -461,7 +461,7 @@ async def test_unlinking_needs_the_sessions_own_form_and_a_recent_sign_in(
     await link(browser, clock, key)
     path = f"{KEYS}/{key.public}"
     assert (await browser.ask("DELETE", path, headers=SCRIPT)).status == 403
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     clock.advance(RECENT_S + 1)
     assert error_of(await unlink(browser, account, key)) == (403, "Sign in again")
     shown = await browser.send(page, path)
@@ -497,7 +497,7 @@ async def test_a_key_is_unlinked_also_if_the_profile_cannot_be_changed(
 ) -> None:
     await link(browser, clock, key)
     await fix(server)
-    page = await browser.send(await browser.get("/idp/account"), f"{KEYS}/{key.public}")
+    page = await browser.send(await browser.get("/idp/account?view=all"), f"{KEYS}/{key.public}")
     assert "your profile still names it" in page.text
     assert (await keys(browser), await names(server)) == ([], {key.did})
 

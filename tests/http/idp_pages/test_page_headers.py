@@ -29,7 +29,7 @@ async def _pages(browser: Browser, app: App) -> list[Page]:
         await browser.get("/idp/session/end"),
         await browser.post("/idp/login", {}, Sec_Fetch_Site="cross-site"),
     ]
-    account = await browser.get("/idp/account")
+    account = await browser.get("/idp/account?view=all")
     pages.append(await browser.send(account, "/idp/account/client-credentials"))
     page = await browser.get(app.request(response_mode="form_post", prompt="none"))
     return [*pages, page]

@@ -175,7 +175,7 @@ async def test_a_session_is_of_no_use_at_the_pods(server: Server, browser: Brows
     account = await sign_in(browser)
     assert account.url == f"{PROVIDER}/idp/account"
     at_pods = Browser(server.application, base_url=BASE, cookies=dict(browser.cookies))
-    assert (await at_pods.get("/idp/account")).status == 404
+    assert (await at_pods.get("/idp/account?view=all")).status == 404
     answer = await at_pods.ask("GET", "/alice/private/", headers={"Sec-Fetch-Mode": "cors"})
     assert answer.status == 401
     page = await at_pods.get("/alice/private/")
@@ -203,7 +203,7 @@ async def test_a_page_of_a_pod_sends_no_form_of_the_provider(
         "POST", "/idp/logout", headers=form, body=f"csrf_token={token}".encode()
     )
     assert answer.status == 403
-    assert (await browser.get("/idp/account")).path == "/idp/account"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
 
 
 async def test_no_page_of_a_pod_reads_what_the_provider_answers(provider: Client) -> None:

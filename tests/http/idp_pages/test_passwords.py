@@ -39,7 +39,7 @@ async def registered(browser: Browser, password: str, name: str = "carol") -> Pa
 
 
 async def change(browser: Browser, new: str, current: str | None = None) -> Page:
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     typed = {"current": current or password_of("alice"), "new": new, "confirm": new}
     return await browser.send(page, "/idp/account/password", **typed)
 
@@ -87,9 +87,9 @@ def test_the_list_has_what_may_be_chosen_only() -> None:
 @pytest.mark.parametrize("password", [COMMON, "Password123", "QWERTYUIOP"])
 async def test_a_common_password_is_taken_and_warned_of(browser: Browser, password: str) -> None:
     page = await registered(browser, password)
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     assert WARNING in page.text
-    assert WARNING in (await browser.get("/idp/account")).text
+    assert WARNING in (await browser.get("/idp/account?view=all")).text
 
 
 async def test_who_signs_in_with_a_common_password_is_warned_until_it_is_changed(
@@ -132,8 +132,8 @@ async def test_what_a_new_password_does_not_end_is_listed_with_a_way_to_end_each
     await register(browser, passkey)
     assert (await link(browser, clock, key, sent={"publish": False})).status == 201
     await state(server, stated)
-    await browser.send(await browser.get("/idp/account"), "/idp/account/certificates")
-    page = await browser.get("/idp/account")
+    await browser.send(await browser.get("/idp/account?view=all"), "/idp/account/certificates")
+    page = await browser.get("/idp/account?view=all")
     await browser.send(page, "/idp/account/client-credentials", name="backup")
     token_id = await token_of_the_operator(settings, clock)
 

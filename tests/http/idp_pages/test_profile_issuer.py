@@ -81,7 +81,7 @@ async def test_the_account_page_says_so_and_restores_the_statement(
     assert WARNING not in page.text
     application = server.public.with_token(await app_token(browser, app))
     await rename(server.alice, "https://idp.example/")
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert WARNING in page.text
     state = await browser.ask("GET", "/idp/account/issuer", headers={"Accept": "application/json"})
     assert state.json() == {"issuer": BASE, "named": False}
@@ -123,7 +123,7 @@ async def test_an_application_cannot_restore_the_statement_itself(
     application = server.public.with_token(token)
     assert (await application.post("/idp/account/issuer", "", FORM)).status == 403
     assert_refused(await application.get(PRIVATE))
-    assert WARNING in (await browser.get("/idp/account")).text
+    assert WARNING in (await browser.get("/idp/account?view=all")).text
 
 
 async def test_an_owner_without_write_access_to_the_profile_gets_an_error(
@@ -138,7 +138,7 @@ async def test_an_owner_without_write_access_to_the_profile_gets_an_error(
     )
     await rename(server.alice, "https://idp.example/", BASE)
     assert (await server.alice.put(f"{PROFILE}.acl", rules, TURTLE)).status == 204
-    token = csrf_token(await browser.get("/idp/account"))
+    token = csrf_token(await browser.get("/idp/account?view=all"))
     page = await browser.post("/idp/account/issuer", {"csrf_token": token})
     assert page.status == 403
     assert "Access denied" in page.text
@@ -163,7 +163,7 @@ async def test_a_token_that_is_refused_for_the_profile_can_still_be_revoked(
     await rename(server.alice)
     form = urlencode({"token": token, "client_id": app.client_id})
     assert (await server.public.post("/idp/token/revocation", form, FORM)).status == 200
-    page = await browser.send(await browser.get("/idp/account"), "/idp/account/issuer")
+    page = await browser.send(await browser.get("/idp/account?view=all"), "/idp/account/issuer")
     assert page.status == 200
     refused = await server.public.with_token(token).get(PRIVATE)
     assert refused.json()["message"] == "The token is revoked"

@@ -28,7 +28,7 @@ GOOD = {
 
 async def test_an_account_and_a_pod_are_made_and_the_person_is_signed_in(browser: Browser) -> None:
     page = await _register(browser)
-    assert (page.status, page.path) == (200, "/idp/account")
+    assert (page.status, page.path) == (200, "/.pages/security")
     assert f"{BASE}/carol/#me" in page.text
     answer = await browser.ask("GET", "/carol/", headers={"Accept": "text/turtle"})
     assert answer.status == 200
@@ -37,7 +37,7 @@ async def test_an_account_and_a_pod_are_made_and_the_person_is_signed_in(browser
 
 async def test_an_email_address_is_optional(browser: Browser) -> None:
     page = await _register(browser, email="")
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     assert "Add an e-mail address" in page.text
 
 
@@ -91,14 +91,14 @@ async def test_what_is_wrong_is_said_at_its_field(
     }
     assert "podstead-session" not in browser.cookies
     page = await _register(browser)
-    assert page.path == "/idp/account", page.text
+    assert page.path == "/.pages/security", page.text
 
 
 @pytest.mark.parametrize("name", ["c", "Carol", "carol_2", "-", "x" * 64])
 async def test_the_page_takes_every_name_that_a_pod_may_have(browser: Browser, name: str) -> None:
     """One rule for the page, programs and commands."""
     page = await _register(browser, username=name)
-    assert page.path == "/idp/account", page.text
+    assert page.path == "/.pages/security", page.text
     assert f"{BASE}/{name}/" in page.text
 
 
@@ -169,7 +169,7 @@ async def test_registering_is_limited_by_address(start: Start, clock: FakeClock)
     base = "https://pods.example"
     server = await start(clock=clock, idp=True, base_url=base, pod_creations_per_hour=3)
     browser = Browser(server.application, base_url=base)
-    assert (await _register(browser)).path == "/idp/account"
+    assert (await _register(browser)).path == "/.pages/security"
     page = await browser.post("/idp/register", {**GOOD, "username": "dave", "email": ""})
     assert page.status == 429
     assert "Too many attempts" in page.text

@@ -124,5 +124,5 @@ async def test_an_application_in_a_pod_does_not_pass_for_the_server(
     assert "You will continue to <strong>localhost:3000/bob</strong>" in page.text
     page = await browser.send(page, page.path, username="alice", password=password_of("alice"))
     await browser.send(page, f"{page.path}/confirm")  # the test server is on this device
-    account = await browser.get("/idp/account")
+    account = await browser.get("/idp/account?view=all")
     assert '<p class="quiet">localhost:3000/bob, allowed on' in account.text

@@ -39,7 +39,7 @@ async def test_the_name_of_the_pod_and_the_email_address_sign_in(
 ) -> None:
     page = await browser.get("/idp/login")
     page = await browser.send(page, "/idp/login", username=login, password=password_of("alice"))
-    assert (page.status, page.path) == (200, "/idp/account")
+    assert (page.status, page.path) == (200, "/.pages/security")
     assert f"{BASE}/alice/#me" in page.text
 
 
@@ -131,10 +131,12 @@ async def test_over_https_the_cookies_are_bound_to_the_host(start: Start, clock:
     assert line.endswith(f"{PLAIN}; Secure")
     assert known.startswith("__Host-podstead-known=")
     assert known.endswith(f"{PLAIN}; Secure; Max-Age={MARK_S}")
-    assert (await browser.get("/idp/account")).status == 200
+    assert (await browser.get("/idp/account?view=all")).status == 200
     plain = {name.removeprefix("__Host-"): value for name, value in browser.cookies.items()}
     other = Browser(server.application, "https://pods.example", cookies=plain)
-    assert (await other.get("/idp/account")).path == "/idp/login", "the plain name means nothing"
+    assert (await other.get("/idp/account?view=all")).path == "/idp/login", (
+        "the plain name means nothing"
+    )
 
 
 async def test_signing_in_makes_a_new_session_and_ends_the_one_before(browser: Browser) -> None:
@@ -145,13 +147,13 @@ async def test_signing_in_makes_a_new_session_and_ends_the_one_before(browser: B
     await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
     assert browser.cookies["podstead-session"] != before
     old = Browser(browser.application, cookies={"podstead-session": before})
-    assert (await old.get("/idp/account")).path == "/idp/login"
+    assert (await old.get("/idp/account?view=all")).path == "/idp/login"
 
 
 async def test_a_secret_that_a_browser_invents_is_not_a_session(browser: Browser) -> None:
     for invented in ("0" * 64, "x", "", "../", "a" * 5000):
         browser.cookies["podstead-session"] = invented
-        assert (await browser.get("/idp/account")).path == "/idp/login"
+        assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ async def test_a_session_ends_by_itself(
     page = None
     for pause_s in pauses_s:
         clock.advance(pause_s)
-        page = await browser.get("/idp/account")
+        page = await browser.get("/idp/account?view=all")
     assert page is not None
     assert (page.path == "/idp/account") is still_in
 
@@ -200,17 +202,17 @@ async def test_signing_in_again_does_not_shorten_a_session(
     page = await browser.get("/idp/login?again=delete")
     await browser.send(page, "/idp/login", username=name, password=password_of(name))
     clock.advance(13 * 3600)
-    assert ((await browser.get("/idp/account")).path == "/idp/account") is still_in
+    assert ((await browser.get("/idp/account?view=all")).path == "/idp/account") is still_in
 
 
 async def test_a_signed_in_person_is_sent_to_the_account(browser: Browser) -> None:
     await sign_in(browser)
-    assert (await browser.get("/idp/login")).path == "/idp/account"
-    assert (await browser.get("/idp/auth")).path == "/idp/account"
+    assert (await browser.get("/idp/login")).path == "/.pages/security"
+    assert (await browser.get("/idp/auth")).path == "/.pages/security"
 
 
 async def test_a_person_who_is_not_signed_in_is_sent_to_the_sign_in_page(browser: Browser) -> None:
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     assert (page.status, page.path) == (200, "/idp/login")
     assert "Sign in to see this page" in page.text
     answer = await browser.ask("GET", "/idp/account", headers={"Accept": JSON})
@@ -225,7 +227,7 @@ async def test_signing_out_ends_the_session_and_its_cookie(browser: Browser) -> 
     assert "You are signed out" in page.text
     assert "podstead-session" not in browser.cookies
     again = Browser(browser.application, cookies={"podstead-session": secret})
-    assert (await again.get("/idp/account")).path == "/idp/login"
+    assert (await again.get("/idp/account?view=all")).path == "/idp/login"
     page = await browser.post("/idp/logout", {})
     assert page.path == "/idp/login", "signing out twice is no error"
 
@@ -240,7 +242,7 @@ async def test_the_oldest_sessions_make_room(
         browsers.append(Browser(server.application))
         await sign_in(browsers[-1])
         clock.advance(1)
-    paths = [(await browser.get("/idp/account")).path for browser in browsers]
+    paths = [(await browser.get("/idp/account?view=all")).path for browser in browsers]
     assert paths == ["/idp/login"] * 2 + ["/idp/account"] * 3
 
 
@@ -254,7 +256,7 @@ async def test_a_disabled_account_has_no_sessions(
     found = await services.accounts.find("alice")
     assert found is not None
     await services.accounts.disable(found.value.account_id)
-    assert (await browser.get("/idp/account")).path == "/idp/login"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
     page = await browser.send(
         await browser.get("/idp/login"),
         "/idp/login",
@@ -263,7 +265,9 @@ async def test_a_disabled_account_has_no_sessions(
     )
     assert "This account is disabled" in page.text
     await services.accounts.enable(found.value.account_id)
-    assert (await browser.get("/idp/account")).path == "/idp/login", "the session is gone for good"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/login", (
+        "the session is gone for good"
+    )
     await store.close()
 
 

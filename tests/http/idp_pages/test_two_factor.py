@@ -90,7 +90,7 @@ def stranger(server: Server, secret: str) -> Browser:
 
 
 async def is_signed_in(browser: Browser) -> bool:
-    return (await browser.get("/idp/account")).path == "/idp/account"
+    return (await browser.get("/idp/account?view=all")).path == "/idp/account"
 
 
 # --- signing in -------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ async def test_after_the_password_a_code_is_asked_for(
     page = await give_password(stranger)
     assert not await is_signed_in(stranger)
     page = await stranger.send(page, STEP, code=code_of(secret, clock))
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 async def test_the_sign_in_continues_where_it_led_to(
@@ -172,7 +172,7 @@ async def test_a_code_is_accepted_once(
     assert "The code is wrong or was used already" in page.text
     clock.advance(60)
     page = await other.send(page, STEP, code=code_of(secret, clock))
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 @pytest.mark.parametrize(("ahead", "accepted"), [(-2, False), (-1, True), (1, True), (2, False)])
@@ -212,7 +212,7 @@ async def test_the_second_step_expires_and_ends_with_the_password(
     await stranger.post(STEP, {"code": code_of(secret, clock)})
     assert not await is_signed_in(stranger)
     await give_password(stranger)
-    page = await owner.get("/idp/account")
+    page = await owner.get("/idp/account?view=all")
     fields = {"current": password_of("alice"), "new": NEW, "confirm": NEW}
     await owner.send(page, "/idp/account/password", **fields)
     clock.advance(60)
@@ -243,10 +243,10 @@ async def test_guessing_codes_waits_and_does_not_lock_the_owner_out(
             page = await stranger.post(STEP, {"code": "000000"})
         statuses.append(page.status)
     assert 429 in statuses
-    page = await owner.get("/idp/account")
+    page = await owner.get("/idp/account?view=all")
     await owner.send(page, "/idp/logout")
     page = await owner.send(await give_password(owner), STEP, code=code_of(secret, clock))
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 async def test_a_password_alone_gets_no_token(server: Server, secret: str) -> None:
@@ -308,7 +308,7 @@ async def test_a_recovery_code_signs_in_once(
     typed = codes[3].upper().replace("-", " ")
     await give_password(lost)
     page = await lost.post(STEP, {"recovery": typed})
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     again = Browser(server.application)
     await give_password(again)
     page = await again.post(STEP, {"recovery": codes[3]})
@@ -350,7 +350,7 @@ async def test_a_lost_password_is_replaced_by_a_recovery_code_and_the_second_fac
     await lost.post(STEP, {"recovery": codes[1]})
     assert not await is_signed_in(lost), "codes of one sheet of paper are one factor"
     page = await lost.post(STEP, {"code": code_of(secret, clock)})
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     assert not await is_signed_in(owner), "a new password ends sessions"
 
 
@@ -370,12 +370,12 @@ async def test_nor_is_another_recovery_code_the_second_factor_of_a_later_sign_in
     await later.post(STEP, {"recovery": codes[1]})
     assert not await is_signed_in(later)
     page = await later.post(STEP, {"code": code_of(secret, clock)})
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
     again = Browser(server.application)
     page = await again.get("/idp/login")
     await again.send(page, "/idp/login", username="alice", password=NEW)
     page = await again.post(STEP, {"recovery": codes[1]})
-    assert page.path == "/idp/account", "whoever has the app as well is the owner"
+    assert page.path == "/.pages/security", "whoever has the app as well is the owner"
 
 
 async def test_a_stranger_does_not_keep_the_owner_from_using_a_recovery_code(
@@ -401,7 +401,7 @@ async def test_a_recovery_code_without_a_second_factor_is_for_a_lost_password(
     lost = Browser(server.application)
     typed = {"username": "alice", "code": codes[0], "password": NEW, "confirm": NEW}
     page = await lost.send(await lost.get(RECOVER), RECOVER, **typed)
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 async def test_recovery_tells_nothing_about_accounts(server: Server, owner: Browser) -> None:
@@ -427,12 +427,12 @@ async def test_the_account_page_of_the_provider_has_it_as_well(
 ) -> None:
     """A provider with an origin of its own has no other page for it."""
     secret, codes = await set_up(owner, clock)
-    page = await owner.get("/idp/account")
+    page = await owner.get("/idp/account?view=all")
     assert "10 left" in page.text
     renewed = codes_in(await owner.send(page, f"{FACTOR}/recovery-codes"))
     assert len(renewed) == 10
     assert not set(codes) & set(renewed)
-    page = await owner.send(await owner.get("/idp/account"), f"{FACTOR}/remove")
+    page = await owner.send(await owner.get("/idp/account?view=all"), f"{FACTOR}/remove")
     assert page.path == "/idp/account"
     assert "The authenticator app has been removed." in page.text
     assert secret not in page.text
@@ -525,7 +525,7 @@ async def test_who_has_no_second_factor_sets_one_up_at_the_next_sign_in(
     clock.advance(60)
     other = Browser(demanding.application)
     page = await other.send(await give_password(other), STEP, code=code_of(secret, clock))
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 async def test_the_password_alone_adds_no_app_where_there_is_a_second_factor(

@@ -49,6 +49,7 @@ async def confirmed(server: Server, office: PostOffice) -> Browser:
     page = await browser.send(
         page, "/idp/login", username="alice", password="the password of alice"
     )
+    page = await browser.get("/idp/account?view=all")
     page = await browser.send(page, "/idp/account/email/confirm")
     assert "is on its way" in page.text
     [message] = await office.deliver()

@@ -37,7 +37,7 @@ async def ask(server: Server, login: str, *, peer: str = "127.0.0.1", **headers:
 
 
 async def change_password(browser: Browser) -> None:
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     typed = {"current": password_of("alice"), "new": NEW_PASSWORD, "confirm": NEW_PASSWORD}
     page = await browser.send(page, "/idp/account/password", **typed)
     assert "has been changed" in page.text
@@ -49,7 +49,7 @@ async def sign_in(server: Server, name: str = "alice", password: str = "") -> Br
     page = await browser.send(
         page, "/idp/login", username=name, password=password or password_of(name)
     )
-    assert page.path == "/idp/account", page.text
+    assert page.path == "/.pages/security", page.text
     return browser
 
 
@@ -81,10 +81,10 @@ async def test_a_link_confirms_only_the_address_that_it_was_sent_to(
     server: Server, office: PostOffice
 ) -> None:
     browser = await sign_in(server)
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     await browser.send(page, "/idp/account/email/confirm")
     [first] = await office.deliver()
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     typed = {"email": "new@example.org", "current": password_of("alice")}
     await browser.send(page, "/idp/account/email", **typed)
     [second] = await office.deliver()
@@ -99,7 +99,7 @@ async def test_another_address_has_to_be_confirmed_again(
     confirmed: Browser, office: PostOffice
 ) -> None:
     assert (await account(office)).email_verified_s > 0
-    page = await confirmed.get("/idp/account")
+    page = await confirmed.get("/idp/account?view=all")
     typed = {"email": "new@example.org", "current": password_of("alice")}
     await confirmed.send(page, "/idp/account/email", **typed)
     assert (await account(office)).email_verified_s == 0
@@ -112,7 +112,7 @@ async def test_a_link_that_expired_confirms_nothing(
     browser: Browser, server: Server, office: PostOffice, clock: FakeClock
 ) -> None:
     person = await sign_in(server)
-    await person.send(await person.get("/idp/account"), "/idp/account/email/confirm")
+    await person.send(await person.get("/idp/account?view=all"), "/idp/account/email/confirm")
     [message] = await office.deliver()
     clock.advance(3 * 24 * 3600 + 1)
     assert (await browser.get(message.link)).status == 404
@@ -124,10 +124,10 @@ async def test_nobody_is_flooded_with_questions(server: Server, office: PostOffi
     for _ in range(4):
         for name in ("alice", "bob"):
             browser = await sign_in(server, name)
-            page = await browser.get("/idp/account")
+            page = await browser.get("/idp/account?view=all")
             typed = {"email": "victim@example.org", "current": password_of(name)}
             await browser.send(page, "/idp/account/email", **typed)
-            page = await browser.get("/idp/account")
+            page = await browser.get("/idp/account?view=all")
             typed["email"] = f"{name}@example.org"
             await browser.send(page, "/idp/account/email", **typed)
             sent += sum(each.recipient == "victim@example.org" for each in await office.deliver())
@@ -146,8 +146,10 @@ async def test_a_link_lets_a_person_choose_a_new_password(
     stranger = Browser(server.application)
     page = await stranger.get(message.link)
     page = await stranger.send(page, message.link, password=NEW_PASSWORD, confirm=NEW_PASSWORD)
-    assert page.path == "/idp/account"
-    assert (await confirmed.get("/idp/account")).path == "/idp/login", "signed out elsewhere"
+    assert page.path == "/.pages/security"
+    assert (await confirmed.get("/idp/account?view=all")).path == "/idp/login", (
+        "signed out elsewhere"
+    )
     assert (await stranger.get(message.link)).status == 404, "it works once"
     [notice] = await office.deliver()
     assert "Password changed" in notice.subject
@@ -194,7 +196,7 @@ async def test_a_stranger_neither_floods_a_person_nor_ends_their_links(
     browser = Browser(server.application)
     page = await browser.get(links[0].link)
     page = await browser.send(page, links[0].link, password=NEW_PASSWORD, confirm=NEW_PASSWORD)
-    assert page.path == "/idp/account", "the first one still works"
+    assert page.path == "/.pages/security", "the first one still works"
     for each in links:
         assert (await browser.get(each.link)).status == 404, "a new password ends all of them"
 
@@ -240,7 +242,7 @@ async def test_a_person_is_told_of_changes(confirmed: Browser, office: PostOffic
     assert message.subject == "Password changed: your account alice"
     assert "127.0.0.1" in message.text
     assert "Firefox on Linux" in message.text
-    page = await confirmed.get("/idp/account")
+    page = await confirmed.get("/idp/account?view=all")
     await confirmed.send(page, "/idp/account/client-credentials", name='"><b>backup</b>')
     [message] = await office.deliver()
     assert "Client credentials created" in message.subject
@@ -251,7 +253,7 @@ async def test_a_person_is_told_of_changes(confirmed: Browser, office: PostOffic
 async def test_a_person_is_told_of_a_browser_that_is_new(
     server: Server, confirmed: Browser, office: PostOffice
 ) -> None:
-    page = await confirmed.get("/idp/account")
+    page = await confirmed.get("/idp/account?view=all")
     page = await confirmed.send(page, "/idp/logout")
     page = await confirmed.get("/idp/login")
     await confirmed.send(page, "/idp/login", username="alice", password=password_of("alice"))
@@ -368,7 +370,7 @@ async def test_a_strange_address_gets_one_message_or_none(
     server: Server, office: PostOffice, address: str
 ) -> None:
     browser = await sign_in(server)
-    page = await browser.get("/idp/account")
+    page = await browser.get("/idp/account?view=all")
     typed = {"email": address, "current": password_of("alice")}
     await browser.send(page, "/idp/account/email", **typed)
     messages = await office.deliver()

@@ -109,6 +109,20 @@ async def test_a_change_that_needs_a_new_sign_in_comes_back(start: Start, clock:
     assert page.url.endswith(programs)
 
 
+async def test_the_address_of_the_account_at_the_provider_leads_here(account: Browser) -> None:
+    """To the part that it names; programs get JSON, and the whole account has an address."""
+    for address, part in (
+        ("/idp/account", ""),
+        ("/idp/account?view=programs", "?view=programs"),
+        ("/idp/account?view=unknown", "?view=sign-in"),
+    ):
+        answer = await account.ask("GET", address)
+        assert (answer.status, answer.header("location")) == (303, SECURITY + part)
+    answer = await account.ask("GET", "/idp/account", headers={"Accept": "application/json"})
+    assert answer.json()["email"] == "alice@example.org"
+    assert (await account.get("/idp/account?view=all")).path == "/idp/account"
+
+
 async def test_an_action_leads_back_to_pages_of_this_server_only(account: Browser) -> None:
     page = await account.get(f"{SECURITY}?view=programs")
     token = page.form("/idp/account/client-credentials").fields["csrf_token"]

@@ -154,7 +154,8 @@ async def test_a_person_chooses_a_new_password_once(server: Server, settings: Se
     path = await bobs_link(server, settings)
     browser = Browser(server.application)
     page = await choose(browser, path)
-    assert (page.status, page.path) == (200, "/idp/account")
+    assert (page.status, page.path) == (200, "/.pages/security")
+    page = await browser.get("/.pages/security?view=events")
     assert "One-time sign-in link created" in page.text
     assert (await bob.get("/.pages/files/")).path == "/.pages/sign-in"
     assert (await choose(Browser(server.application), path, "third words in a row")).status == 404
@@ -162,14 +163,14 @@ async def test_a_person_chooses_a_new_password_once(server: Server, settings: Se
     other = Browser(server.application)
     page = await other.get("/idp/login")
     page = await other.send(page, "/idp/login", username="bob", password=NEW)
-    assert page.path == "/idp/account"
+    assert page.path == "/.pages/security"
 
 
 async def test_opening_the_page_does_not_use_it_up(server: Server, settings: Settings) -> None:
     path = await bobs_link(server, settings)
     for _ in range(3):
         assert (await Browser(server.application).get(path)).status == 200
-    assert (await choose(Browser(server.application), path)).path == "/idp/account"
+    assert (await choose(Browser(server.application), path)).path == "/.pages/security"
 
 
 async def test_it_expires_after_an_hour(

@@ -153,7 +153,7 @@ async def test_a_session_of_the_provider_is_valid_for_the_pages(start: Start) ->
     assert (page.status, page.path) == (200, PAGE)
     page = await browser.send(page, "/.pages/sign-out")
     assert "You are signed out" in page.text
-    assert (await browser.get("/idp/account")).path == "/idp/login"
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
 
 
 async def test_the_provider_at_another_origin_has_other_sessions(start: Start) -> None:

@@ -1,8 +1,9 @@
 """``/idp/account``: a person views and changes their account (A-86).
 
-One page shows everything, and each of its forms changes one thing. Programs that are signed in send
-JSON to the same URLs. To change how they sign in, people must prove again that they can, with the
-current password or by signing in again.
+One page shows everything, and each of its forms changes one thing. Where the pages of pods have the
+same origin, ``/.pages/security`` takes its place. Programs that are signed in send JSON to the same
+URLs. To change how they sign in, people must prove again that they can, with the current password
+or by signing in again.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
+from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.display import browser_name, format_day, machine_time, shown_time
@@ -48,11 +50,15 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
+from podstead.web.pod_pages.account.security_views import view_of
+from podstead.web.pod_pages.addresses import SECURITY
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 LOGOUT_PATH: Final = "/idp/logout"
+
+_WHOLE: Final = "all"
 
 
 class WrongCurrentPassword(SignInFailed):
@@ -108,8 +114,11 @@ class AccountPages:
         audit: Audit,
         verification: EmailVerification | None,
         base_url: str,
+        has_pages: bool,
     ) -> None:
-        """``verification`` is ``None`` if the server sends no mail."""
+        """``verification`` is ``None`` if the server sends no mail; ``has_pages`` if the pages of
+        pods have the provider's origin."""
+        self._has_pages = has_pages
         self._verification = verification
         self._accounts = accounts
         self._sessions = sessions
@@ -131,9 +140,12 @@ class AccountPages:
         self._base_url = base_url
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """The page or, for programs, JSON. Raises NotAuthenticated."""
+        """The page, or the one that takes its place; JSON for programs. Raises NotAuthenticated."""
         owner = browser_request.owner()
         if browser_request.wants_page:
+            view = only(read_query(browser_request.request), "view")
+            if self._has_pages and view != _WHOLE:
+                return see_other(_page_of_pods(view))
             return await self._page(browser_request)
         account = owner.account
         body = {
@@ -396,3 +408,7 @@ class AccountPages:
 
     def _pod_uri(self, owner: OpenSession) -> str:
         return f"{self._base_url}/{owner.account.pod}/"
+
+
+def _page_of_pods(view: str | None) -> str:
+    return SECURITY if view is None else f"{SECURITY}?view={view_of(view).value}"

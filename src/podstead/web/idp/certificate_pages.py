@@ -137,7 +137,7 @@ class CertificatePages:
             ),
             password=password,
             base_url=self._pods_url,
-            back=browser_request.back or f"{ACCOUNT_PATH}#certificates",
+            back=browser_request.back or f"{ACCOUNT_PATH}?view=programs#certificates",
             machine_time=machine_time,
             format_day=format_day,
         )

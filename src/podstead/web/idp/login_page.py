@@ -19,12 +19,12 @@ TWO_FACTOR_PATH: Final = f"{ACCOUNT_PATH}/two-factor"
 
 AGAIN: Final = {
     "delete": f"{ACCOUNT_PATH}/delete",
-    "credentials": f"{ACCOUNT_PATH}#scripts",
+    "credentials": f"{ACCOUNT_PATH}?view=programs#scripts",
     "passkeys": f"{ACCOUNT_PATH}#sign-in",
     "nostr": f"{ACCOUNT_PATH}#nostr-keys",
-    "certificates": f"{ACCOUNT_PATH}#certificates",
-    "export": f"{ACCOUNT_PATH}#export",
-    "issuer": f"{ACCOUNT_PATH}#you",
+    "certificates": f"{ACCOUNT_PATH}?view=programs#certificates",
+    "export": f"{ACCOUNT_PATH}?view=account#export",
+    "issuer": f"{ACCOUNT_PATH}?view=account#you",
     "console": CONSOLE,
     "two-factor": TWO_FACTOR_PATH,
 }

@@ -40,6 +40,8 @@ from podstead.web.submissions import FormSubmission, read_submission
 
 LOGIN_PATH: Final = "/idp/login"
 ACCOUNT_PATH: Final = "/idp/account"
+WHOLE_ACCOUNT: Final = f"{ACCOUNT_PATH}?view=all"
+"""The provider's own page of an account, also where the pages of pods take its place."""
 
 _SECRET_BYTES: Final = 32
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -89,7 +91,7 @@ class BrowserRequest:
     @property
     def account_address(self) -> str:
         """The page that shows the account after an action. Raises BadRequest."""
-        return self.back or ACCOUNT_PATH
+        return self.back or WHOLE_ACCOUNT
 
     def owner(self) -> OpenSession:
         """The session. Raises NotAuthenticated."""

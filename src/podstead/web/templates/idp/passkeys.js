@@ -68,7 +68,7 @@
       credential: { ...common(credential), response },
       name: part?.querySelector("input")?.value,
     });
-    location.assign(back || "/idp/account");
+    location.assign(back || "/idp/account?view=all");
   }
 
   /** @param {CredentialRequestOptions} how */
