@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.app.resources import Owners
+from podstead.core.identifiers import ResourcePath
 from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.asgi import Answer
@@ -223,6 +225,45 @@ async def test_a_writer_cannot_delete_identity_with_the_document_that_it_describ
     assert (await server.alice.put(path, "x", "image/jpeg")).status == 201
     assert (await put(server.alice, description, at(description, HARMLESS["name"]))).status == 201
     assert (await server.bob.delete(path)).status == 204
+
+
+async def test_the_owner_is_looked_up_once_for_documents_and_never_for_pictures(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only RDF can state who somebody is."""
+    looked_up: list[str] = []
+    owner_of = Owners.owner_of
+
+    async def noting(owners: Owners, storage: ResourcePath) -> str | None:
+        looked_up.append(storage)
+        return await owner_of(owners, storage)
+
+    monkeypatch.setattr(Owners, "owner_of", noting)
+
+    async def lookups(method: str, path: str, content_type: str = "", content: str = "") -> int:
+        looked_up.clear()
+        if method == "PUT":
+            answer = await server.alice.put(path, content, content_type)
+        else:
+            answer = await server.alice.delete(path)
+        assert answer.status in (201, 204)
+        return len(looked_up)
+
+    picture, document = "/alice/shared/photo.jpg", DOC
+    assert await lookups("PUT", picture, "image/jpeg", "x") == 0
+    assert await lookups("PUT", picture, "image/jpeg", "y") == 0
+    assert await lookups("DELETE", picture) == 0
+    assert await lookups("PUT", document, TURTLE, "<#a> <#b> <#c>.") == 1
+    assert await lookups("PUT", document, TURTLE, "<#a> <#b> <#d>.") == 1
+    assert await lookups("DELETE", document) == 1
+    # Becoming a picture, or RDF, may take away or add statements.
+    assert await lookups("PUT", document, TURTLE, "<#a> <#b> <#c>.") == 1
+    assert await lookups("PUT", document, "image/jpeg", "x") == 1
+    assert await lookups("PUT", document, TURTLE, "<#a> <#b> <#c>.") == 1
+    # So may the deletion of a picture that is described.
+    assert await lookups("PUT", picture, "image/jpeg", "x") == 0
+    assert await lookups("PUT", f"{picture}.meta", TURTLE, "<#a> <#b> <#c>.") == 1
+    assert await lookups("DELETE", picture) == 1
 
 
 # --- patches -----------------------------------------------------------------------------------

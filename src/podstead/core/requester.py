@@ -9,33 +9,33 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-_requester: ContextVar[str] = ContextVar("requester", default="")
-_address: ContextVar[str | None] = ContextVar("requester_address", default=None)
-_agent: ContextVar[str | None] = ContextVar("requester_agent", default=None)
+_current: ContextVar[tuple[str, str | None, str | None]] = ContextVar(
+    "requester", default=("", None, None)
+)
+"""The key for limits, the address and the agent: one variable, which is set in each request."""
 
 
 def requester() -> str:
     """The key for limits: for a request, the network that it came from."""
-    return _requester.get()
+    return _current.get()[0]
 
 
 def requester_address() -> str | None:
     """The address of the client, as seen through trusted proxies; ``None`` outside requests."""
-    return _address.get()
+    return _current.get()[1]
 
 
 def requester_agent() -> str | None:
     """The WebID of whoever made the request, where something has noted it."""
-    return _agent.get()
+    return _current.get()[2]
 
 
 def note_agent(web_id: str) -> None:
     """Note who made the request, for the rest of the current context."""
-    _agent.set(web_id)
+    name, address, _ = _current.get()
+    _current.set((name, address, web_id))
 
 
 def set_requester(name: str, address: str | None = None) -> None:
     """Set the requester for the rest of the current context."""
-    _requester.set(name)
-    _address.set(address)
-    _agent.set(None)
+    _current.set((name, address, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from podstead.core.identifiers import Auxiliary, ResourcePath, auxiliary_kind
+from podstead.core.identifiers import ACL_SUFFIX, ResourcePath
 from podstead.core.identity import Identity
 from podstead.storage.records import ResourceKind, Write
 
@@ -25,7 +25,13 @@ class AclListener(Protocol):
 
 def tell_acl_changes(listener: AclListener, agent: Identity | None, write: Write) -> None:
     """Tell the listener of the ACLs in a write that was committed, if there are any."""
-    stored = [put.path for put in write.puts if put.kind is ResourceKind.ACL]
-    deleted = [path for path in write.deletes if auxiliary_kind(path) is Auxiliary.ACL]
+    stored: list[ResourcePath] = []
+    deleted: list[ResourcePath] = []
+    for put in write.puts:
+        if put.kind is ResourceKind.ACL:
+            stored.append(put.path)  # noqa: PERF401 - as a comprehension, a call in each write
+    for path in write.deletes:
+        if path.endswith(ACL_SUFFIX):
+            deleted.append(path)  # noqa: PERF401 - as above
     if stored or deleted:
         listener(agent, stored=stored, deleted=deleted)

@@ -42,7 +42,7 @@ from podstead.rdf.identity_statements import (
     identity_statements,
     stated_by_profile,
 )
-from podstead.resources.documents import EMPTY_DATASET, Documents
+from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Metadata, Precondition, ResourceKind, Version
@@ -90,6 +90,15 @@ class _Change(msgspec.Struct, frozen=True):
     @property
     def path(self) -> ResourcePath:
         return self.state.stored_path
+
+    @property
+    def has_no_statements(self) -> bool:
+        """Whether there is no RDF on either side, as with images, so that nobody need be asked for
+        the owner."""
+        if self.after is not EMPTY_DATASET or self.before is not None:
+            return False
+        existing = self.state.existing
+        return existing is None or not is_rdf(existing.content_type)
 
 
 class IdentityChanges:
@@ -144,13 +153,15 @@ class IdentityChanges:
         """Check a deletion. Raises as :meth:`check` does.
 
         The description of a document is deleted with it (C-20), and can be the document of a WebID
-        as well.
+        as well. One that is not there must not be created meanwhile: the deletion requires that.
         """
         preconditions = await self._preconditions(request, _Change(state, EMPTY_DATASET))
         existing = state.existing
         if existing is not None and existing.kind is ResourceKind.DOCUMENT:
-            description = TargetState(description_of(existing.path), state.snapshot)
-            preconditions += await self._preconditions(request, _Change(description, EMPTY_DATASET))
+            path = description_of(existing.path)
+            if state.metadata(path) is not None:
+                change = _Change(TargetState(path, state.snapshot), EMPTY_DATASET)
+                preconditions += await self._preconditions(request, change)
         request.identity_preconditions = preconditions
 
     async def _preconditions(
@@ -158,6 +169,8 @@ class IdentityChanges:
     ) -> tuple[Precondition, ...]:
         """The preconditions of allowing the change; empty if it changes no statement of
         identity."""
+        if change.has_no_statements:
+            return ()
         path, agent = change.path, request.agent
         grant = await self._grant(request, change.state)
         if grant.allows(Mode.CONTROL):

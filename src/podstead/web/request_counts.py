@@ -43,6 +43,8 @@ class RequestCounts:
     def __init__(self) -> None:
         self._tallies: dict[tuple[str, str, int], Tally] = {}
         self._durations: dict[tuple[str, str], Histogram] = {}
+        # What a response is counted in, found at once.
+        self._timed: dict[tuple[str, str, int], tuple[Tally, Histogram]] = {}
 
     def count(self, route: str, method: str, status: int) -> Tally:
         """Count one response."""
@@ -54,11 +56,18 @@ class RequestCounts:
 
     def note(self, route: str, method: str, status: int, took_s: float) -> Tally:
         """Count one response, and how long it took until it began."""
-        durations = self._durations.get((route, method))
-        if durations is None:
-            durations = self._durations[route, method] = Histogram(DURATION_BOUNDS_S)
+        timed = self._timed.get((route, method, status))
+        if timed is None:
+            timed = self._timed[route, method, status] = self._begin(route, method, status)
+        tally, durations = timed
+        tally.made += 1
         durations.observe(took_s)
-        return self.count(route, method, status)
+        return tally
+
+    def _begin(self, route: str, method: str, status: int) -> tuple[Tally, Histogram]:
+        tally = self._tallies.setdefault((route, method, status), Tally())
+        durations = self._durations.setdefault((route, method), Histogram(DURATION_BOUNDS_S))
+        return tally, durations
 
     def tallies(self) -> Iterator[tuple[tuple[str, str, int], Tally]]:
         """All counts, by route, method and status."""
