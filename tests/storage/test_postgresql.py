@@ -5,12 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from podstead.core.errors import SchemaTooNew
+from podstead.app.adapters.engine import prepare_engine
+from podstead.app.operator.restore import restore_backup
+from podstead.config import Settings
+from podstead.core.errors import RootUnusable, SchemaTooNew, StorageError
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.postgresql import PostgresFacts, PostgresStore, is_migrated, migrate
 from podstead.storage.protocol import Store
@@ -93,3 +98,28 @@ def test_a_database_of_a_newer_version_is_refused() -> None:
             connection.execute("UPDATE schema_version SET version = version + 1")
         with pytest.raises(SchemaTooNew, match="newer version"):
             migrate(database)
+
+
+def test_without_the_database_no_server_starts_on_its_data_root(
+    tmp_path: Path, database: str
+) -> None:
+    settings, space = Settings(root=tmp_path, database=database), DiskSpace(tmp_path)
+    prepare_engine(settings, space)
+    prepare_engine(settings, space)
+    with pytest.raises(RootUnusable, match="are in a PostgreSQL database"):
+        prepare_engine(replace(settings, database=None), space)
+    assert not RootLayout(tmp_path).database.exists()
+
+
+def test_a_database_that_is_away_is_no_reason_to_give_up(tmp_path: Path) -> None:
+    """With another code than that of RootUnusable, a service manager starts the server again."""
+    away = f"postgresql://podstead@/podstead?host={tmp_path}"
+    with pytest.raises(StorageError, match="connection"):
+        prepare_engine(Settings(root=tmp_path, database=away), DiskSpace(tmp_path))
+
+
+def test_a_backup_with_its_own_records_is_not_restored(tmp_path: Path, database: str) -> None:
+    settings = Settings(root=tmp_path / "root", database=database)
+    with pytest.raises(RootUnusable, match="without --database"):
+        restore_backup(settings, tmp_path, on_step=lambda *_: None)
+    assert not settings.root.exists()

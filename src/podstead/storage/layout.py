@@ -22,6 +22,11 @@ class RootLayout:
         return self.root / "ephemeral.db"
 
     @property
+    def records_elsewhere(self) -> Path:
+        """An empty file that says that the records are not in ``database``."""
+        return self.root / "records-elsewhere"
+
+    @property
     def blobs(self) -> Path:
         """Large bodies."""
         return self.root / "blobs"

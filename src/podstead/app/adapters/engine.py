@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podstead.config import Settings
-from podstead.core.errors import RootUnusable, StorageError
+from podstead.core.errors import RootUnusable
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -81,6 +81,11 @@ def prepare_engine(settings: Settings, space: DiskSpace) -> RootLayout:
     StorageError."""
     if settings.database is not None:
         return _prepare_database(settings.root, settings.database)
+    if RootLayout(settings.root).records_elsewhere.exists():
+        raise RootUnusable(
+            f"The records of the data root {settings.root} are in a PostgreSQL database. Set "
+            "--database, or choose another root with --root."
+        )
     layout = prepare_root(settings.root)
     convert_to_shrinkable(layout.database, free_bytes=space.free_bytes())
     return layout
@@ -99,10 +104,6 @@ def _prepare_database(root: Path, database: str) -> RootLayout:
             f"The data root {root} has a database of its own. Start without --database, or choose "
             "another root with --root."
         )
-    try:
-        migrate(database)
-    except RootUnusable:
-        raise
-    except StorageError as error:
-        raise RootUnusable(str(error)) from error
+    migrate(database)
+    layout.records_elsewhere.touch(mode=0o600)
     return layout

@@ -36,7 +36,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
     """All findings. Raises nothing."""
     layout = RootLayout(settings.root)
-    findings = [*_modes(layout), *_disk(settings, layout), _backup(layout)]
+    findings = [*_modes(layout), *_disk(settings, layout), _backup(settings, layout)]
     findings += await asyncio.to_thread(lambda: [*_certificate_files(settings)])
     try:
         async with opened_records(settings) as records:
@@ -118,7 +118,9 @@ def _disk(settings: Settings, layout: RootLayout) -> Iterator[Diagnosis]:
         yield good("disk", check.detail)
 
 
-def _backup(layout: RootLayout) -> Diagnosis:
+def _backup(settings: Settings, layout: RootLayout) -> Diagnosis:
+    if settings.database is not None:
+        return skipped("backup", "PostgreSQL is backed up with its own tools, such as pg_dump.")
     try:
         last = read_last_backup(layout.last_backup)
     except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import inspect_copy
 from podstead.config import Settings
-from podstead.core.errors import SchemaTooNew
+from podstead.core.errors import RootUnusable, SchemaTooNew
 from podstead.storage.backup.archives import ArchiveBackup
 from podstead.storage.backup.manifest import (
     BackupDamaged,
@@ -51,6 +51,10 @@ def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Mani
 
     Raises BackupUnusable, BackupDamaged, RootUnusable (including SchemaTooNew), OSError.
     """
+    if settings.database is not None:
+        raise RootUnusable(
+            "A backup is restored into a data root with its records. Restore without --database."
+        )
     done_bytes = 0
 
     def on_restored(record: FileRecord) -> None:
