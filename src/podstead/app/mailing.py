@@ -143,6 +143,11 @@ class MailSender:
             logger.warning("Mail could not be sent: %s", error)
             account_id = kept.value.account_id or None
             self._audit.note(AuditEvent.MAIL_UNSENT, account_id=account_id)
+        except Exception:
+            # Otherwise one message would keep all others from being sent.
+            logger.exception("Mail could not be sent, and is not tried again")
+            account_id = kept.value.account_id or None
+            self._audit.note(AuditEvent.MAIL_UNSENT, account_id=account_id)
         await self._queue.done(kept)
         return True
 
@@ -230,7 +235,7 @@ class MailSender:
         try:
             message["From"] = Address(self._site.server_name, addr_spec=self._sender)
             message["To"] = Address(addr_spec=recipient)
-        except (ValueError, IndexError, HeaderParseError) as error:
+        except (ValueError, IndexError, AttributeError, HeaderParseError) as error:
             raise MailRefused("the address cannot be written in a message") from error
         message["Subject"] = text.subject
         now = datetime.fromtimestamp(self._records.now_s(), UTC)

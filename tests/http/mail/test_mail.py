@@ -364,7 +364,7 @@ async def test_what_waits_for_one_account_is_bounded_and_ends_with_it(
 
 
 @pytest.mark.parametrize(
-    "address", ["a,bob@example.org", "<x>bob@example.org", "ä@example.org", '"@x']
+    "address", ["a,bob@example.org", "<x>bob@example.org", "ä@example.org", '"@x', "😀&@["]
 )
 async def test_a_strange_address_gets_one_message_or_none(
     server: Server, office: PostOffice, address: str
