@@ -122,6 +122,7 @@ def test_an_operator_helps_a_person_who_has_lost_the_password(
     page.get_by_label("Password", exact=True).fill("other words than before")
     page.get_by_label("Repeat the password").fill("other words than before")
     page.get_by_role("button", name="Set the password and sign in").click()
+    page.get_by_role("link", name="Recent events").click()
     expect(page.get_by_text("One-time sign-in link created")).to_be_visible()
     page.goto(link)
     expect(page.get_by_text("This link has been used")).to_be_visible()
