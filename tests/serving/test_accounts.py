@@ -139,7 +139,7 @@ def test_removing_requires_confirmation(server: ServerProcess, alice: str) -> No
 def test_client_credentials_get_tokens_of_the_account(server: ServerProcess, alice: str) -> None:
     """A-67"""
     made = json.loads(account(server, "credentials", "alice", "--label", "backup", "--json"))
-    assert made["webId"] == alice.strip()
+    assert made["web_id"] == alice.strip()
     assert made["issuer"] == server.base_url
     form = (
         f"grant_type=client_credentials&client_id={made['id']}&client_secret={made['secret']}"
@@ -149,7 +149,7 @@ def test_client_credentials_get_tokens_of_the_account(server: ServerProcess, ali
     assert answer.status == 200, answer.text
     assert status_with(server, json.loads(answer.body)["access_token"]) == 200
     printed = account(server, "credentials", "alice").splitlines()
-    assert [line.split()[0] for line in printed] == ["id", "secret", "webId", "issuer"]
+    assert [line.split()[0] for line in printed] == ["id", "secret", "web_id", "issuer"]
 
 
 def test_a_password_is_typed_twice_at_a_terminal(server: ServerProcess) -> None:
@@ -212,9 +212,9 @@ def test_what_is_not_there_is_said_and_ends_with_1(
 @pytest.mark.parametrize(
     ("arguments", "typed", "exit_code", "part"),
     [
-        (("create", "bob"), "1234567\n", 1, "at least 8 characters"),
-        (("create", "idp"), f"{PASSWORD}\n", 1, "reserves this name"),
-        (("create", "bob", "--email", "bob"), f"{PASSWORD}\n", 1, "must contain one @"),
+        (("create", "bob"), "1234567\n", 2, "at least 8 characters"),
+        (("create", "idp"), f"{PASSWORD}\n", 2, "reserves this name"),
+        (("create", "bob", "--email", "bob"), f"{PASSWORD}\n", 2, "must contain one @"),
         (("create", "bob"), "", 2, "the password, but is empty"),
         (("create", "bob", PASSWORD), "", 2, "unexpected extra argument"),
         (("create", "bob", "--existing-pod"), f"{PASSWORD}\n", 1, "There is no pod 'bob'."),

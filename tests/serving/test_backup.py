@@ -256,7 +256,7 @@ def test_a_missing_body_is_noticed(backup: Path, tmp_path: Path) -> None:
 
 def test_an_unfinished_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
     (backup / "manifest.json").unlink()
-    assert_refused(backup, tmp_path / "again", "no complete backup")
+    assert_refused(backup, tmp_path / "again", "not a complete backup")
 
 
 def test_a_folder_of_backups_names_one_of_them(kept_backup: Path, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_a_root_that_is_not_empty_is_not_overwritten(backup: Path, tmp_path: Pat
     (tmp_path / "again").mkdir()
     (tmp_path / "again/mine").write_text("x")
     ended = run_command("restore", str(backup), "--root", str(tmp_path / "again"))
-    assert ended.returncode == 2
+    assert ended.returncode == 1
     assert "not empty" in ended.stderr
     assert (tmp_path / "again/mine").read_text() == "x"
 
@@ -392,7 +392,7 @@ def test_a_damaged_archive_is_not_restored(kept_archive: Path, tmp_path: Path) -
 def test_a_shortened_archive_is_not_restored(kept_archive: Path, tmp_path: Path) -> None:
     content = kept_archive.read_bytes()
     (tmp_path / "short.tar.zst").write_bytes(content[: len(content) * 2 // 3])
-    assert_refused(tmp_path / "short.tar.zst", tmp_path / "again", "no complete backup")
+    assert_refused(tmp_path / "short.tar.zst", tmp_path / "again", "not a complete backup")
 
 
 def test_an_archive_without_a_body_is_not_restored(kept_archive: Path, tmp_path: Path) -> None:

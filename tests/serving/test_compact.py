@@ -57,7 +57,7 @@ def compact(server: ServerProcess) -> dict[str, Any]:
 
 def freed(result: dict[str, Any], part: str) -> int:
     sizes: dict[str, int] = result[part]
-    return sizes["before"] - sizes["after"]
+    return sizes["before_bytes"] - sizes["after_bytes"]
 
 
 def assert_whole(server: ServerProcess, pod: Pod) -> None:
@@ -107,7 +107,7 @@ def test_beside_a_running_server_space_is_given_back_while_clients_write(
         return bool(compact(server)["packed_repositories"] == 1)
 
     wait_until(is_packed, "the repository is not in use")
-    assert compact(server)["repositories"]["after"] < 30_000
+    assert compact(server)["repositories"]["after_bytes"] < 30_000
     assert_whole(server, pod)
     clone = git.cloned(url_of(pod, "private/notes"), "clone")
     assert clone.tip() == work.tip()

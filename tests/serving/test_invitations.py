@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,11 @@ def register(server: ServerProcess, code: str, name: str) -> int:
 def test_an_invitation_is_created_used_listed_and_revoked(server: ServerProcess) -> None:
     made = answered(server.root, "create", "--uses", "2", "--days", "3")
     assert made["link"] == f"{server.base_url}/idp/register?invitation={made['code']}"
-    assert made["ends"] - made["created"] == 3 * 24 * 3600
+    created, ends = (datetime.fromisoformat(made[name]) for name in ("created", "expires"))
+    assert ends - created == timedelta(days=3)
     assert register(server, made["code"], "carol") == 201
     [listed] = [each for each in answered(server.root, "list") if each["id"] == made["id"]]
-    assert (listed["uses"], listed["usesLeft"]) == (2, 1)
+    assert (listed["uses"], listed["uses_left"]) == (2, 1)
     assert "code" not in listed
     assert made["id"] in run(server.root, "list").stdout
     assert answered(server.root, "revoke", made["id"]) == {"id": made["id"], "revoked": True}

@@ -89,7 +89,7 @@ def test_a_command_says_of_a_name_what_the_server_says(server: ServerProcess, na
     body, typed = json.dumps({"name": name}), {"Content-Type": "application/json"}
     message = json.loads(server.request("POST", "/.pods", body, typed).body)["message"]
     result = run(server, "account", "create", name, typed=f"{PASSWORD}\n")
-    assert (result.exit_code, result.stderr) == (1, f"Error: {message}\n")
+    assert (result.exit_code, result.stderr) == (2, f"Error: {message}\n")
 
 
 def test_a_pod_that_is_not_there_is_not_deleted(server: ServerProcess) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +10,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options
-from podstead.cli.tables import print_table, time_text
+from podstead.cli.tables import json_option, print_json, print_table, time_text
 from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -37,8 +36,16 @@ def account() -> None:
     "--email", metavar="ADDRESS", help="An e-mail address, which also works for signing in."
 )
 @click.option("--existing-pod", is_flag=True, help="Use an existing pod that has no account.")
+@json_option
 @root_options
-def create_account(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def create_account(
+    pod: str,
+    email: str | None,
+    *,
+    existing_pod: bool,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - one for each setting
+) -> None:
     """Create an account and its POD, and print its WebID.
 
     The command prompts for the password. If standard input is not a terminal, its first line is the
@@ -46,12 +53,15 @@ def create_account(pod: str, email: str | None, *, existing_pod: bool, **options
     """
     password = _password()
 
-    async def act(administration: AccountAdministration) -> tuple[str, str]:
+    async def act(administration: AccountAdministration) -> tuple[Account, str]:
         make = administration.create_for_pod if existing_pod else administration.create
-        return (await make(pod, email=email, password=password)).web_id, administration.issuer
+        return await make(pod, email=email, password=password), administration.issuer
 
-    web_id, issuer = _administered(options, act)
-    click.echo(web_id)
+    created, issuer = _administered(options, act)
+    if as_json:
+        print_json(_as_json(created))
+    else:
+        click.echo(created.web_id)
     if existing_pod:
         click.echo(
             "Tokens of the account are valid once the profile states this identity provider: "
@@ -62,16 +72,22 @@ def create_account(pod: str, email: str | None, *, existing_pod: bool, **options
 
 
 @account.command("list", short_help="List accounts and their states.")
+@json_option
 @root_options
-def list_accounts(**options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_accounts(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
-    _print_table(_administered(options, lambda administration: administration.list()))
+    accounts = _administered(options, lambda administration: administration.list())
+    if as_json:
+        print_json([_as_json(each) for each in accounts])
+    else:
+        _print_table(accounts)
 
 
 @account.command(short_help="Set a new password.")
 @click.argument("name")
+@json_option
 @root_options
-def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def password(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Set a new password for the account NAME, and sign it out everywhere.
 
     The command prompts for the password. If standard input is not a terminal, its first line is the
@@ -81,89 +97,134 @@ def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each 
         options, lambda administration: administration.find(name)
     )  # before anything is typed
     chosen = _password()
-    _administered(options, lambda administration: administration.set_password(name, chosen))
-    click.echo(f"Changed the password of the account {name} and signed it out everywhere.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.set_password(name, chosen),
+        f"Changed the password of the account {name} and signed it out everywhere.",
+        as_json=as_json,
+    )
 
 
 @account.command(short_help="Disable an account.")
 @click.argument("name")
+@json_option
 @root_options
-def disable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def disable(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Disable the account NAME, and sign it out everywhere. Its pod does not change."""
-    _administered(options, lambda administration: administration.disable(name))
-    click.echo(f"Disabled the account {name}.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.disable(name),
+        f"Disabled the account {name}.",
+        as_json=as_json,
+    )
 
 
 @account.command(short_help="Enable a disabled account.")
 @click.argument("name")
+@json_option
 @root_options
-def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def enable(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Enable the disabled account NAME. Its owner must sign in again."""
-    _administered(options, lambda administration: administration.enable(name))
-    click.echo(f"Enabled the account {name}.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.enable(name),
+        f"Enabled the account {name}.",
+        as_json=as_json,
+    )
 
 
 @account.command(short_help="Let an account use the operator's console.")
 @click.argument("name")
+@json_option
 @root_options
-def promote(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def promote(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Make the account NAME an operator's: it may use the console at /.pages/console/, where it can
     change and delete all accounts."""
-    _administered(options, lambda administration: administration.promote(name))
-    click.echo(f"The account {name} is an operator's now.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.promote(name),
+        f"The account {name} is an operator's now.",
+        as_json=as_json,
+    )
 
 
 @account.command(short_help="Let an account use the operator's console no longer.")
 @click.argument("name")
+@json_option
 @root_options
-def demote(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def demote(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Make the account NAME, which is an operator's, an ordinary one."""
-    _administered(options, lambda administration: administration.demote(name))
-    click.echo(f"The account {name} is no longer an operator's.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.demote(name),
+        f"The account {name} is no longer an operator's.",
+        as_json=as_json,
+    )
 
 
 @account.command("sign-out", short_help="Sign an account out everywhere.")
 @click.argument("name")
+@json_option
 @root_options
-def sign_out(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def sign_out(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Sign the account NAME out in every browser. Its applications stay connected."""
-    _administered(options, lambda administration: administration.sign_out_everywhere(name))
-    click.echo(f"Signed the account {name} out everywhere.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.sign_out_everywhere(name),
+        f"Signed the account {name} out everywhere.",
+        as_json=as_json,
+    )
 
 
 @account.command("sign-in-link", short_help="Create a one-time link for a lost password.")
 @click.argument("name")
+@json_option
 @root_options
-def sign_in_link(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def sign_in_link(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Print a link with which the owner of the account NAME chooses a new password and signs in.
 
     The link works once, within an hour, and replaces an earlier one. Whoever has it can take over
     the account, so send it to nobody else.
     """
-    click.echo(
-        _administered(options, lambda administration: administration.create_sign_in_link(name))
-    )
+    link = _administered(options, lambda administration: administration.create_sign_in_link(name))
+    if as_json:
+        print_json({"link": link})
+    else:
+        click.echo(link)
 
 
 @account.command("reset-two-factor", short_help="Remove a lost second factor.")
 @click.argument("name")
+@json_option
 @root_options
-def reset_two_factor(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def reset_two_factor(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Remove the authenticator app and the recovery codes of the account NAME.
 
     This is for people who have lost both: make sure who asks. The account is signed out in every
     browser, and its password alone signs in again. If the server requires a second factor, the
     next sign-in sets one up. Passkeys remain.
     """
-    _administered(options, lambda administration: administration.reset_second_factor(name))
-    click.echo(f"The second factor of the account {name} has been reset.")
+    _change(
+        options,
+        name,
+        lambda administration: administration.reset_second_factor(name),
+        f"The second factor of the account {name} has been reset.",
+        as_json=as_json,
+    )
 
 
 @account.command("delete", short_help="Delete an account and its pod.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@json_option
 @root_options
-def delete_account(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def delete_account(name: str, *, yes: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Delete the account NAME, its pod, and everything in the pod. This cannot be undone.
 
     The name of the pod remains reserved, because a new owner would have access wherever the old one
@@ -176,26 +237,33 @@ def delete_account(name: str, *, yes: bool, **options: Any) -> None:  # noqa: AN
             abort=True,
         )
     _administered(options, lambda administration: administration.delete(name))
-    click.echo(f"Deleted the account {name} and its pod '{found.pod}'.")
+    if as_json:
+        print_json({"pod": found.pod, "web_id": found.web_id, "deleted": True})
+    else:
+        click.echo(f"Deleted the account {name} and its pod '{found.pod}'.")
 
 
 @account.command(name="free-name", short_help="Release the name of a deleted pod.")
 @click.argument("pod")
+@json_option
 @root_options
-def free_name(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def free_name(pod: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Release the name POD of a deleted pod, so that a new pod can have it.
 
     The new owner will have the WebID of the previous owner, and so access to everything that
     others, here and elsewhere, have shared with that WebID. Use this only for the same person.
     """
     _administered(options, lambda administration: administration.free_name(pod))
-    click.echo(f"A new pod can be named '{pod}'.")
+    if as_json:
+        print_json({"name": pod, "released": True})
+    else:
+        click.echo(f"A new pod can be named '{pod}'.")
 
 
 @account.command(short_help="Create client credentials for a script.")
 @click.argument("name")
 @click.option("--label", metavar="TEXT", default="", help="A description to show to the owner.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@json_option
 @root_options
 def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create an id and a secret with which a script obtains tokens for the account NAME.
@@ -209,13 +277,13 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
         return {
             "id": made.credential.credential_id,
             "secret": made.secret,
-            "webId": made.credential.web_id,
+            "web_id": made.credential.web_id,
             "issuer": administration.issuer,
         }
 
     made = _administered(options, act)
     if as_json:
-        click.echo(json.dumps(made))
+        print_json(made)
     else:
         for key, value in made.items():
             click.echo(f"{key:<6}  {value}")
@@ -223,8 +291,9 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
 
 @account.command(name="change-issuer", short_help="Change the URL of the provider.")
 @click.argument("url")
+@json_option
 @root_options
-def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def change_issuer(url: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Move the accounts to the identity provider at URL when the server next starts.
 
     Run this command before you start the server with a different --idp-base-url, or without one
@@ -242,7 +311,10 @@ def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for e
         return administration.issuer
 
     before = _administered(options, act)
-    click.echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
+    if as_json:
+        print_json({"former_issuer": before, "issuer": issuer})
+    else:
+        click.echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
 
 
 def _password() -> str:
@@ -265,6 +337,39 @@ def _administered(
     from podstead.app.operator.account_administration import open_account_administration
 
     return administered(open_account_administration, options, act)
+
+
+def _change(
+    options: dict[str, Any],
+    name: str,
+    act: Callable[[AccountAdministration], Awaitable[object]],
+    done: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Change an account; print what was done, or as JSON the account as it is now."""
+
+    async def change(administration: AccountAdministration) -> Account:
+        await act(administration)
+        return await administration.find(name)
+
+    changed = _administered(options, change)
+    if as_json:
+        print_json(_as_json(changed))
+    else:
+        click.echo(done)
+
+
+def _as_json(account: Account) -> dict[str, object]:
+    return {
+        "id": account.account_id,
+        "pod": account.pod,
+        "web_id": account.web_id,
+        "email": account.email or None,
+        "created": time_text(account.created_s),
+        "disabled": account.disabled,
+        "operator": account.operator,
+    }
 
 
 def _print_table(accounts: Sequence[Account]) -> None:

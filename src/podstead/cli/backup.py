@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import bytes_text
+from podstead.cli.tables import bytes_text, json_option, print_json, print_json_line
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.backup_series import BackupSeries, SeriesResult
@@ -47,7 +46,7 @@ _ARCHIVE = ".tar.zst"
     help="Make dated backups in FOLDER, each incremental to the one before, and remove those that "
     "are not the newest of one of these days, weeks or months: 7d,4w,6m.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
+@json_option
 @root_options
 def backup(
     target: Path,
@@ -96,7 +95,7 @@ def backup(
 @click.option(
     "--verify-only", is_flag=True, help="Read and verify the whole backup, and restore nothing."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
+@json_option
 @root_options
 def restore(source: Path, *, verify_only: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Restore BACKUP, a folder or a file, into the data root, which must be empty or not exist yet.
@@ -171,10 +170,8 @@ def _interval_s(every: str) -> int:
 
 def _print(manifest: Manifest, done: str, *, as_json: bool) -> None:
     """Print what was done. A backup of a damaged root ends the command with exit code 1."""
-    from podstead.storage.backup.manifest import manifest_text
-
     if as_json:
-        click.echo(manifest_text(manifest), nl=False)
+        print_json(manifest)
     else:
         counts = manifest.counts
         click.echo(
@@ -202,7 +199,7 @@ def _print_result(result: SeriesResult, *, as_json: bool) -> None:
             "removed": [path.name for path in result.removed],
             "faults": list(manifest.faults),
         }
-        click.echo(json.dumps(fields))
+        print_json_line(fields)
     else:
         removed = f"; removed {', '.join(path.name for path in result.removed)}"
         click.echo(

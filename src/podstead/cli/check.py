@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,27 +10,25 @@ import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
+from podstead.cli.tables import print_json_line
 from podstead.core.counting import counted
-from podstead.core.errors import PodsteadError
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.checking.findings import Finding
-
-_CANNOT_CHECK = 2
 
 
 @click.command("check", short_help="Find damage in the data root, and repair it.")
 @click.option("--quick", is_flag=True, help="Look at the sizes of bodies and not at their content.")
 @click.option("--repair", is_flag=True, help="Set right what can be, and set aside the rest.")
-@click.option("--json", "as_json", is_flag=True, help="Print each finding as one line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print each finding as a line of JSON.")
 @root_options
 def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Check the data root, also while the server runs.
 
     The command compares the database with itself and with its files: bodies with their hashes,
     containers with their members, figures with what they count, access rules, git repositories,
-    keys and modes. It exits with code 0 if all is well, 1 if there are findings that were not
-    repaired, and 2 if it could not check.
+    keys and modes. It exits with code 0 if all is well, and with code 1 if there are findings that
+    were not repaired, or if it could not check everything.
 
     With --repair, nothing is deleted: what cannot stay in use is moved to a dated folder below
     set-aside/ in the data root, with a list.
@@ -45,20 +42,13 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
 
         from podstead.app.operator.check import check_root
 
+        checking = check_root(
+            settings, is_quick=quick, repair=repair, on_step=progress, on_finding=on_finding
+        )
         try:
-            findings = asyncio.run(
-                check_root(
-                    settings,
-                    is_quick=quick,
-                    repair=repair,
-                    on_step=progress,
-                    on_finding=on_finding,
-                )
-            )
-        except (PodsteadError, OSError) as error:
-            progress.end()
-            click.echo(f"Error: {error}", err=True)
-            sys.exit(_CANNOT_CHECK)
+            findings = asyncio.run(checking)
+        except OSError as error:
+            raise click.ClickException(f"The data could not be checked: {error}") from error
     left = sum(not finding.is_repaired for finding in findings)
     if not as_json:
         repaired = f", {len(findings) - left} of them repaired" if repair and findings else ""
@@ -75,7 +65,7 @@ def _print(finding: Finding, *, as_json: bool) -> None:
             "remedy": finding.remedy,
             "repaired": finding.is_repaired,
         }
-        click.echo(json.dumps(fields))
+        print_json_line(fields)
         return
     done = "repaired" if finding.is_repaired else finding.remedy
     click.echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")

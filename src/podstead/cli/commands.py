@@ -1,5 +1,5 @@
-"""Which commands are there, and what are their exit codes? 0 for success, 2 if the operator must
-change something first (a setting, the port, the data root), 1 for any other error.
+"""Which commands are there, and what are their exit codes? 0 for success; 2 if the command line, a
+setting, the port or the data root cannot be used as given; 1 for a finding, a refusal or a failure.
 
 A command is imported when it is asked for: a server must not keep in memory what the others need.
 """
@@ -13,7 +13,7 @@ import click
 
 from podstead import __version__
 from podstead.config import StartRefused
-from podstead.core.errors import PodsteadError, RootUnusable
+from podstead.core.errors import BadRequest, PodsteadError, RootUnusable
 
 _COMMANDS: Final = {
     "account": ("podstead.cli.account", "account"),
@@ -36,8 +36,8 @@ _COMMANDS: Final = {
 """The module and the name of each command."""
 
 
-class _Refusal(click.ClickException):
-    """An error that the operator can correct by changing something."""
+class _WrongUsage(click.ClickException):
+    """What was given to the command cannot be used, so nothing was tried."""
 
     exit_code = 2
 
@@ -48,8 +48,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         try:
             return super().invoke(ctx)
-        except (StartRefused, RootUnusable) as error:
-            raise _Refusal(str(error)) from error
+        except (StartRefused, RootUnusable, BadRequest) as error:
+            raise _WrongUsage(str(error)) from error
         except PodsteadError as error:
             raise click.ClickException(str(error)) from error
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import bytes_text, print_table
+from podstead.cli.tables import bytes_text, json_option, print_json, print_table
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.compact import CompactResult
@@ -27,7 +26,7 @@ _MESSAGES = {
 
 
 @click.command("compact", short_help="Give space back to the disk.")
-@click.option("--json", "as_json", is_flag=True, help="Print the sizes as a JSON object.")
+@json_option
 @root_options
 def compact_data(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Remove what is not in use any longer, pack git repositories, and make the database smaller.
@@ -50,11 +49,12 @@ def _print(result: CompactResult, *, as_json: bool) -> None:
     sizes = {part: (getattr(result.before, part), getattr(result.after, part)) for part in _PARTS}
     if as_json:
         fields = {
-            part: {"before": before, "after": after} for part, (before, after) in sizes.items()
+            part: {"before_bytes": before, "after_bytes": after}
+            for part, (before, after) in sizes.items()
         }
         outcome = {"database_outcome": result.database.value}
         counts = {"packed_repositories": result.packed, "busy_repositories": result.busy}
-        click.echo(json.dumps({**fields, **outcome, **counts}))
+        print_json({**fields, **outcome, **counts})
         return
     rows = [
         (part, bytes_text(before), bytes_text(after), bytes_text(max(before - after, 0)))

@@ -7,17 +7,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.cli.start import COMMON_SETTINGS
+from podstead.cli.tables import json_option, print_json
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.diagnosis import Diagnosis
 
 
 @click.command(cls=GroupedCommand, common=COMMON_SETTINGS, short_help="Find what is wrong.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@json_option
 @settings_options()
 def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Find what is wrong with a server, and say what to do about it.
@@ -33,7 +33,7 @@ def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for 
 
     findings = asyncio.run(diagnose(settings_from(options)))
     if as_json:
-        click.echo(msgspec.json.encode({"findings": findings}).decode())
+        print_json({"findings": findings})
     else:
         for finding in findings:
             _print(finding)

@@ -11,6 +11,7 @@ import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
+from podstead.cli.tables import json_option, print_json
 from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -51,7 +52,7 @@ def _server_command(name: str, title: str, folder: str) -> click.Command:
     @click.option("--from-url", metavar="URL", help=_FROM_URL)
     @click.option("--as", "renamed", metavar="[OLD=]NEW", multiple=True, help=_AS)
     @click.option("--dry-run", is_flag=True, help="Read everything and report, but store nothing.")
-    @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+    @json_option
     @root_options
     def command(
         folder: Path,
@@ -112,7 +113,7 @@ def _into_options(command: C) -> C:
     """The options of the commands that import files."""
     for option in (
         root_options,
-        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON."),
+        json_option,
         click.option("--dry-run", is_flag=True, help="Read everything, but store nothing."),
         click.option("--into", required=True, metavar="POD/PATH/", help=_INTO),
     ):
@@ -182,7 +183,7 @@ def _import_files(
     finally:
         progress.end()
     if as_json:
-        _print_json(report)
+        print_json(report)
     else:
         done = "Would import" if report.dry_run else "Imported"
         click.echo(
@@ -216,7 +217,7 @@ def _names(renamed: tuple[str, ...]) -> dict[str, str]:
 def _print(report: MoveReport, *, as_json: bool) -> None:
     """Print what came of an import. Raises Exit if anything was left out."""
     if as_json:
-        _print_json(report)
+        print_json(report)
     else:
         done = "Would import" if report.dry_run else "Imported"
         for pod in report.pods:
@@ -234,12 +235,6 @@ def _print(report: MoveReport, *, as_json: bool) -> None:
         _print_left_out(report.left_out)
     if report.left_out:
         sys.exit(_INCOMPLETE)
-
-
-def _print_json(report: object) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
 
 
 def _print_left_out(left_out: Sequence[LeftOut]) -> None:

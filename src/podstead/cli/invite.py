@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +9,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options
-from podstead.cli.tables import print_table, time_text
+from podstead.cli.tables import json_option, print_json, print_table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.invitation_administration import (
@@ -47,7 +46,7 @@ def invite() -> None:
     show_default=True,
     help="For how many days it is valid.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@json_option
 @root_options
 def create_invitation(uses: int, days: int, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Print the code of a new invitation, and the link that leads to the registration with it.
@@ -57,37 +56,50 @@ def create_invitation(uses: int, days: int, *, as_json: bool, **options: Any) ->
     """
     made = _administered(options, lambda administration: administration.create(uses, days))
     if as_json:
-        click.echo(json.dumps(made.as_json()))
+        print_json(_as_json(made))
         return
     click.echo(made.link or made.code)
     click.echo(f"The code of the invitation {made.invitation_id} is {made.code}", err=True)
 
 
 @invite.command("list", short_help="List invitations with the uses left.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 @root_options
 def list_invitations(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List the invitations that have not ended, newest first: id, uses left, uses in all, time of
     creation, end."""
     listed = _administered(options, lambda administration: administration.list())
     if as_json:
-        click.echo(json.dumps([each.as_json() for each in listed]))
+        print_json([_as_json(each) for each in listed])
         return
     print_table(("ID", "LEFT", "USES", "CREATED", "ENDS"), [_row(each) for each in listed])
 
 
 @invite.command("revoke", short_help="End an invitation.")
 @click.argument("invitation_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@json_option
 @root_options
 def revoke_invitation(invitation_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """End the invitation ID (see 'podstead invite list'). Accounts that were created with it
     remain."""
     _administered(options, lambda administration: administration.revoke(invitation_id))
     if as_json:
-        click.echo(json.dumps({"id": invitation_id, "revoked": True}))
+        print_json({"id": invitation_id, "revoked": True})
     else:
         click.echo(f"Revoked the invitation {invitation_id}.")
+
+
+def _as_json(each: ListedInvitation) -> dict[str, object]:
+    """The code and the link are known only of a new one."""
+    secret = {"code": each.code, "link": each.link or None} if each.code else {}
+    return {
+        "id": each.invitation_id,
+        **secret,
+        "uses": each.uses,
+        "uses_left": each.uses_left,
+        "created": time_text(each.created_s),
+        "expires": time_text(each.expires_s),
+    }
 
 
 def _row(each: ListedInvitation) -> tuple[str, ...]:

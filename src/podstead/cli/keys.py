@@ -8,7 +8,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options, settings_from
-from podstead.cli.tables import now_s, print_table, time_text
+from podstead.cli.tables import json_option, now_s, print_json, print_table, time_text
 
 
 @click.group()
@@ -21,8 +21,9 @@ def keys() -> None:
 
 
 @keys.command("list", short_help="List the keys and their states.")
+@json_option
 @root_options
-def list_keys(**options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_keys(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List the keys, newest first: id, algorithm, time of creation, time of first use, and state.
 
     A key in state "next" is published but does not sign yet. A replaced key is published until the
@@ -31,6 +32,20 @@ def list_keys(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     from podstead.app.operator.key_administration import KeyAdministration
 
     rows = KeyAdministration(settings_from(options)).list()
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": row.key_id,
+                    "algorithm": row.algorithm,
+                    "created": time_text(row.made_s),
+                    "signs_from": time_text(row.signs_from_s),
+                    "state": row.state,
+                }
+                for row in rows
+            ]
+        )
+        return
     lines = [
         (row.key_id, row.algorithm, time_text(row.made_s), time_text(row.signs_from_s), row.state)
         for row in rows
@@ -45,8 +60,9 @@ def list_keys(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     help="The current keys may have been stolen: delete them, and sign with the new ones "
     "immediately. All existing tokens become invalid, and applications must sign in again.",
 )
+@json_option
 @root_options
-def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def rotate(*, compromised: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create a new key for each algorithm.
 
     The server publishes it immediately and begins to sign with it a day later, when every server
@@ -61,7 +77,9 @@ def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one 
         return administration.rotate(compromised=compromised)
 
     signs_from_s = administered(open_key_administration, options, act)
-    if signs_from_s <= now_s():
+    if as_json:
+        print_json({"signs_from": time_text(signs_from_s)})
+    elif signs_from_s <= now_s():
         click.echo("The new keys are in use.")
     else:
         click.echo(f"The new keys will be in use from {time_text(signs_from_s)}.")

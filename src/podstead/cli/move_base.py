@@ -9,7 +9,7 @@ import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import print_json
+from podstead.cli.tables import json_option, print_json
 from podstead.config import value_types
 from podstead.core.counting import counted
 
@@ -22,7 +22,7 @@ from podstead.core.counting import counted
     help="Rewrite URLs in all RDF documents, not only in access rules and profiles.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @root_options
 def move_base(
     new: str,

@@ -14,7 +14,7 @@ import msgspec
 from podstead.cli.administration import administered
 from podstead.cli.options import options_named, root_options, settings_from
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import print_json, print_table, time_text
+from podstead.cli.tables import json_option, print_json, print_table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.pod_administration import ListedPod, PodAdministration
@@ -25,7 +25,6 @@ T = TypeVar("T")
 MAX_QUOTA_BYTES = 1 << 50
 
 _token_options = options_named("simple-tokens", "token-lifetime-s", "token-secret-file")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -39,7 +38,7 @@ def pod() -> None:
 
 @pod.command("list", short_help="List pods and whether they have accounts.")
 @click.option("--without-account", is_flag=True, help="List only pods that have no account.")
-@_json
+@json_option
 @root_options
 def list_pods(*, without_account: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
@@ -66,7 +65,7 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
 
 @pod.command("create", short_help="Create a pod without an account.")
 @click.argument("name")
-@_json
+@json_option
 @root_options
 @_token_options
 def create(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
@@ -85,7 +84,7 @@ def create(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 
 @pod.command("size", short_help="Count what is in a pod.")
 @click.argument("name")
-@_json
+@json_option
 @root_options
 def size(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Count what is in the pod NAME, and what its quota is charged for it."""
@@ -111,7 +110,7 @@ def size(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 -
 @click.argument("name")
 @click.argument("new_name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@_json
+@json_option
 @root_options
 def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Give the pod NAME the name NEW_NAME, in one step: its URLs, the WebID of its owner, the URLs
@@ -151,8 +150,16 @@ def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any
 @click.argument("name")
 @click.option("--with-account", is_flag=True, help="Delete its account, too.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@json_option
 @root_options
-def delete_pod(name: str, *, with_account: bool, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def delete_pod(
+    name: str,
+    *,
+    with_account: bool,
+    yes: bool,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - one for each setting
+) -> None:
     """Delete the pod NAME and everything in it. This cannot be undone.
 
     A pod that has an account is deleted only --with-account. The name of the pod remains reserved,
@@ -169,25 +176,32 @@ def delete_pod(name: str, *, with_account: bool, yes: bool, **options: Any) -> N
         administered(open_account_administration, options, lambda accounts: accounts.delete(name))
     else:
         _administered(options, lambda administration: administration.delete(name))
-    click.echo(f"Deleted the pod '{name}'.")
+    if as_json:
+        print_json({"name": name, "deleted": True})
+    else:
+        click.echo(f"Deleted the pod '{name}'.")
 
 
 @pod.command("quota", short_help="Set the quota of a pod.")
 @click.argument("name")
 @click.argument("size", metavar="BYTES|none|default")
+@json_option
 @root_options
-def set_quota(name: str, size: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def set_quota(name: str, size: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Set the quota of the pod NAME: a number of bytes, 'none', or 'default' for that of the
     setting quota-bytes. It applies to the next write; a pod above its quota can still shrink."""
     quota_bytes = _quota(size)
     _administered(options, lambda administration: administration.set_quota(name, quota_bytes))
-    click.echo(f"Set the quota of the pod '{name}' to {size}.")
+    if as_json:
+        print_json({"name": name, "quota_bytes": quota_bytes})
+    else:
+        click.echo(f"Set the quota of the pod '{name}' to {size}.")
 
 
 @pod.command("export", short_help="Write a pod to an archive.")
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@_json
+@json_option
 @root_options
 def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Write everything in the pod NAME to FILE, a ZIP archive that any program unpacks: documents
@@ -224,7 +238,7 @@ def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # 
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--as", "name", metavar="NAME", help="Give the pod another name than it had.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
-@_json
+@json_option
 @root_options
 def import_archive(
     file: Path,

@@ -11,6 +11,10 @@ import msgspec
 
 _KIB: Final = 1024
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""The option of every command that prints something about the server's data; docs/reference says
+what the objects have in common."""
+
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose columns are as wide as their widest cells."""
@@ -25,6 +29,11 @@ def print_json(value: object) -> None:
     """Print a value as JSON, for programs."""
     text = msgspec.json.encode(value, enc_hook=str)
     click.echo(msgspec.json.format(text, indent=2).decode())
+
+
+def print_json_line(value: object) -> None:
+    """Print a value as one line of JSON, at once."""
+    click.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
 
 def now_s() -> int:

@@ -9,7 +9,8 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import options_named, root_options
-from podstead.cli.tables import now_s, print_table, time_text
+from podstead.cli.tables import json_option, now_s, print_json, print_table, time_text
+from podstead.core.counting import counted
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -32,42 +33,68 @@ def token() -> None:
 @click.argument("pod")
 @root_options
 @_create_options
-def create_token(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@json_option
+def create_token(pod: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create another token for the owner of POD and print it on a line of its own."""
     issued = _administered(options, lambda administration: administration.create(pod))
-    click.echo(issued.token)
+    if as_json:
+        print_json({"token": issued.token, **_as_json(issued.record, now_s())})
+    else:
+        click.echo(issued.token)
 
 
 @token.command("list", short_help="List tokens with their ids and states.")
 @click.argument("pod", required=False)
+@json_option
 @root_options
-def list_tokens(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_tokens(pod: str | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all tokens, or those of POD, newest first: id, pod, times of issue and expiry, state."""
-    _print_table(_administered(options, lambda administration: administration.list(pod)), now_s())
+    listed = _administered(options, lambda administration: administration.list(pod))
+    if as_json:
+        print_json([_as_json(each, now_s()) for each in listed])
+    else:
+        _print_table(listed, now_s())
 
 
 @token.command(short_help="Revoke one token, or all tokens of a pod.")
 @click.argument("token_id", required=False)
 @click.option("--pod", metavar="POD", help="Revoke all tokens of this pod.")
+@json_option
 @root_options
-def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # noqa: ANN401
+def revoke(token_id: str | None, pod: str | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Revoke the token with the id TOKEN_ID (see 'podstead token list'), or all tokens of a pod."""
     if (token_id is None) == (pod is None):
         raise click.UsageError("Specify either the id of a token or --pod.")
     if token_id is not None:
         wanted = token_id
         _administered(options, lambda administration: administration.revoke(wanted))
-        click.echo(f"Revoked {token_id}.")
+        result, done = {"id": token_id, "revoked_tokens": 1}, f"Revoked {token_id}."
     else:
         name = pod or ""
         count = _administered(options, lambda administration: administration.revoke_all(name))
-        click.echo(f"Revoked {count} {'token' if count == 1 else 'tokens'} of {pod}.")
+        result = {"pod": name, "revoked_tokens": count}
+        done = f"Revoked {counted(count, 'token')} of {pod}."
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(done)
 
 
 def _administered(options: dict[str, Any], act: Callable[[TokenAdministration], Awaitable[T]]) -> T:
     from podstead.app.operator.token_administration import open_token_administration
 
     return administered(open_token_administration, options, act)
+
+
+def _as_json(record: TokenRecord, now_s: int) -> dict[str, object]:
+    return {
+        "id": record.token_id,
+        "pod": record.pod,
+        "issued": time_text(record.issued_s),
+        "expires": None if record.expires_s is None else time_text(record.expires_s),
+        "revoked": None if record.revoked_s is None else time_text(record.revoked_s),
+        "is_valid": _state(record, now_s) == "valid",
+    }
 
 
 def _print_table(records: Sequence[TokenRecord], now_s: int) -> None:

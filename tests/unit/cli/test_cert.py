@@ -128,7 +128,7 @@ def test_a_missing_folder_is_reported_in_a_sentence(made: Made) -> None:
 )
 def test_an_iri_that_cannot_be_a_webid_is_refused(made: Made, web_id: str) -> None:
     result = made.run(web_id=web_id)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "cannot be used as a WebID" in result.stderr
     assert made.files == set()
 

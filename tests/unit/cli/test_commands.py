@@ -18,7 +18,7 @@ from podstead.cli.start import COMMON_SETTINGS, summary
 from podstead.config import Settings, StartRefused
 from podstead.config.settings import TABLE
 from podstead.config.table import Sources
-from podstead.core.errors import NotFound, PodsteadError, RootInUse, StorageError
+from podstead.core.errors import BadRequest, NotFound, PodsteadError, RootInUse, StorageError
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +87,7 @@ def test_a_bad_setting_ends_with_2_and_one_sentence() -> None:
     [
         (StartRefused("Change it."), 2),
         (RootInUse("Another server runs there."), 2),
+        (BadRequest("A value is malformed."), 2),
         (StorageError("The disk is gone."), 1),
         (NotFound("There is no pod 'x'."), 1),
     ],

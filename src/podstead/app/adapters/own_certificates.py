@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from podstead.authn.addresses import is_usable_address
-from podstead.core.errors import BadRequest, Conflict, PodsteadError
+from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
 from podstead.rdf.rsa_key_text import NewKey
 from podstead.storage.private_files import write_private
 from podstead.x509.issuing import IssuedCertificate, issue_certificate
@@ -74,7 +74,7 @@ async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> IssuedCertifi
 
 def write_files(made: IssuedCertificate, *, certificate: Path, key: Path) -> None:
     """Write both files, readable by the current user only. Raises Conflict if one exists, and
-    BadRequest if one cannot be written; neither exists then."""
+    StorageError if one cannot be written; neither exists then."""
     _write(key, made.key_pem)
     try:
         _write(certificate, made.certificate_pem)
@@ -89,7 +89,7 @@ def _write(path: Path, content: bytes) -> None:
     except FileExistsError as error:
         raise already_there(path) from error
     except OSError as error:
-        raise BadRequest(f"Cannot write {path}: {error.strerror}.") from error
+        raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def already_there(path: Path) -> Conflict:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
@@ -29,19 +28,6 @@ class ListedInvitation:
     expires_s: int
     code: str = ""
     link: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """The members of the JSON object, without those that are empty."""
-        members = {
-            "id": self.invitation_id,
-            "code": self.code,
-            "link": self.link,
-            "uses": self.uses,
-            "usesLeft": self.uses_left,
-            "created": self.created_s,
-            "ends": self.expires_s,
-        }
-        return {name: value for name, value in members.items() if value != ""}
 
 
 @dataclass(frozen=True, slots=True)

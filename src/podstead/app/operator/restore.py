@@ -49,7 +49,7 @@ def verify_backup(backup: Path, *, on_step: OnStep) -> Manifest:
 def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Manifest:
     """Restore a backup into the data root, which must be empty or missing.
 
-    Raises BackupUnusable, BackupDamaged, RootUnusable (including SchemaTooNew), OSError.
+    Raises Conflict, BackupUnusable, BackupDamaged, RootUnusable (including SchemaTooNew), OSError.
     """
     if settings.database is not None:
         raise RootUnusable(

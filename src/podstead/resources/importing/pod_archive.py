@@ -20,7 +20,13 @@ from urllib.parse import unquote
 
 import msgspec
 
-from podstead.core.errors import BadRequest, BodyTooLarge, ChecksumMismatch, NotFound
+from podstead.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    ChecksumMismatch,
+    NotFound,
+    RequestRefused,
+)
 from podstead.core.identifiers import (
     DESCRIPTION_SUFFIX,
     ResourcePath,
@@ -37,7 +43,7 @@ _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED: Final = 1
 
 
-class NotAPodArchive(BadRequest):
+class NotAPodArchive(RequestRefused):
     """The file is not the archive of a pod, or must not be read."""
 
 

@@ -18,7 +18,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from podstead.storage.backup.compression import compressed_into, decompressed_from
+from podstead.storage.backup.compression import compressed_into, decompressed_from, is_compressed
 from podstead.storage.backup.manifest import (
     DATABASE,
     FILES,
@@ -153,12 +153,20 @@ class ArchiveBackup:
         self._archive = archive
 
     def read_all(self, on_file: OnFile) -> Manifest:
-        with self._archive.open("rb", buffering=0) as file, decompressed_from(file) as stream:
-            try:
-                with tarfile.open(fileobj=stream, mode="r|") as tar:
-                    return self._read(tar, on_file)
-            except tarfile.TarError as error:
-                raise BackupUnusable(f"{self._archive} is no complete backup: {error}") from error
+        with self._archive.open("rb", buffering=0) as file:
+            if not is_compressed(file):
+                raise BackupUnusable(
+                    f"{self._archive} is not a backup: 'podstead backup' writes folders and "
+                    "archives compressed with Zstandard."
+                )
+            with decompressed_from(file) as stream:
+                try:
+                    with tarfile.open(fileobj=stream, mode="r|") as tar:
+                        return self._read(tar, on_file)
+                except tarfile.TarError as error:
+                    raise BackupUnusable(
+                        f"{self._archive} is not a complete backup: {error}"
+                    ) from error
 
     def _read(self, tar: tarfile.TarFile, on_file: OnFile) -> Manifest:
         """The hash of what is read, listed as it was when it was written, is that of the list."""
@@ -178,7 +186,7 @@ class ArchiveBackup:
                 return manifest
             else:
                 found.update(record_line(_read_entry(tar, entry, name, on_file)))
-        raise BackupUnusable(f"{self._archive} is no complete backup: it has no {MANIFEST}.")
+        raise BackupUnusable(f"{self._archive} is not a complete backup: it has no {MANIFEST}.")
 
     def _hash_of(self, tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
         hashed = hashlib.sha256()

@@ -34,3 +34,11 @@ def decompressed_from(file: BinaryIO) -> Iterator[BinaryIO]:
             yield cast("BinaryIO", stream)
     except zstandard.ZstdError as error:
         raise BackupDamaged(f"The archive is damaged: {error}") from error
+
+
+def is_compressed(file: BinaryIO) -> bool:
+    """Whether a file, which is open at its beginning and stays there, begins as one that was
+    compressed (RFC 8878, section 3.1.1)."""
+    begins = file.read(len(zstandard.FRAME_HEADER))
+    file.seek(0)
+    return begins == zstandard.FRAME_HEADER

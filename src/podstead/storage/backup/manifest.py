@@ -22,7 +22,7 @@ DATABASE: Final = "podstead.db"
 
 
 class BackupUnusable(PodsteadError):
-    """A backup cannot be written there, or what is to be read is no complete backup."""
+    """A backup cannot be written there, or what is to be read is not a complete backup."""
 
 
 class BackupDamaged(PodsteadError):
@@ -123,6 +123,8 @@ def read_manifest(text: bytes) -> Manifest:
                 f"The backup has format {written_in}; this version of Podstead knows {FORMAT}. "
                 "Restore it with a newer version."
             )
+        if written_in is None:
+            raise BackupUnusable(f"This is not a backup: {MANIFEST} does not state its format.")
         return msgspec.convert(known, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise BackupDamaged(f"{MANIFEST} is damaged") from error

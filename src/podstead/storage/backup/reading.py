@@ -48,7 +48,7 @@ class FolderBackup:
             newest = max(self._folder.glob(f"[!.]*/{MANIFEST}"), default=None)
             hint = f" It contains backups, such as {newest.parent}." if newest else ""
             raise BackupUnusable(
-                f"{self._folder} is no complete backup: {MANIFEST} cannot be read "
+                f"{self._folder} is not a complete backup: {MANIFEST} cannot be read "
                 f"({error.strerror}).{hint}"
             ) from error
 

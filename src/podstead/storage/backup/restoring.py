@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from podstead.core.errors import RootUnusable
+from podstead.core.errors import Conflict, RootUnusable
 from podstead.storage.backup.manifest import DATABASE, BackupDamaged, FileRecord, Manifest
 from podstead.storage.backup.reading import BackupReader
 from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
@@ -32,8 +32,8 @@ def restore_into(
 ) -> Manifest:
     """Restore a backup into ``root``, which must be empty or missing.
 
-    If it fails, the root is as empty as before. Raises RootUnusable, BackupUnusable, BackupDamaged,
-    OSError, and what ``on_database`` raises.
+    If it fails, the root is as empty as before. Raises Conflict if it is not empty, RootUnusable,
+    BackupUnusable, BackupDamaged, OSError, and what ``on_database`` raises.
     """
     layout = RootLayout(root)
     _check_empty(layout)
@@ -58,8 +58,8 @@ def restore_into(
 
 
 def _check_empty(layout: RootLayout) -> None:
-    """Raises RootUnusable. What an interrupted restore left behind is in the way only if it had
-    begun to move files to their places."""
+    """Raises Conflict if it is not, RootUnusable. What an interrupted restore left behind is in the
+    way only if it had begun to move files to their places."""
     if not layout.root.exists():
         return
     try:
@@ -68,7 +68,7 @@ def _check_empty(layout: RootLayout) -> None:
         raise RootUnusable(f"{layout.root} cannot be read: {error.strerror}.") from error
     ours = {layout.restoring.name, layout.lock.name} if layout.restoring.exists() else set()
     if found - _IGNORED - ours:
-        raise RootUnusable(
+        raise Conflict(
             f"{layout.root} is not empty. Restore into a new folder, so that nothing is "
             "overwritten."
         )
