@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.blobs.bodies import FileBody
@@ -43,7 +45,8 @@ _NAME_BYTES = 16
 
 
 class LocalBlobs:
-    """The blobs below one directory, which must exist with its ``drafts`` directory."""
+    """The blobs below one directory, which must exist with ``drafts`` and ``uploads`` in it
+    (:class:`~podstead.storage.blobs.body_store.BodyStore`)."""
 
     def __init__(self, directory: Path, space: DiskSpace) -> None:
         self._directory = directory
@@ -68,20 +71,15 @@ class LocalBlobs:
             space=self._space,
         )
 
-    async def name_upload(self, draft: str) -> BlobId:
-        """The ID of a new blob with the content of the draft of an upload. Raises StorageError."""
-        digest = await hash_file(self._executor, self.uploads.body_of(draft))
-        if digest is None:
-            raise StorageError("An upload could not be read")
-        return named_by_content(secrets.token_hex(_NAME_BYTES), digest)
-
-    async def publish_upload(self, draft: str, blob: BlobId) -> None:
-        """Give the file of a draft the name of a blob as well, durably. Raises StorageError."""
-        source, path = self.uploads.body_of(draft), self.path_of(blob)
-        try:
-            await run_to_end(self._executor, partial(_copy_all, [(source, path)]))
-        except OSError as error:
-            raise StorageError("An upload could not be stored") from error
+    def draft_of_upload(self, upload: str, size_bytes: int) -> UploadedDraft:
+        """A draft of a new blob, which becomes another name of the file of an upload."""
+        return UploadedDraft(
+            secrets.token_hex(_NAME_BYTES),
+            upload_path=self.uploads.body_of(upload),
+            size_bytes=size_bytes,
+            path_of=self.path_of,
+            executor=self._executor,
+        )
 
     async def open(self, blob: BlobId, size_bytes: int) -> FileBody:
         """Open a blob. Raises StorageError, also if it is missing or damaged."""
@@ -127,6 +125,60 @@ class LocalBlobs:
             await run_to_end(self._executor, removal)
         except OSError as error:
             raise StorageError("Large bodies could not be removed") from error
+
+
+class UploadedDraft:
+    """The file of an upload of which everything has arrived
+    (:class:`~podstead.storage.blobs.body_store.BodyDraft`); it remains."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        upload_path: Path,
+        size_bytes: int,
+        path_of: Callable[[BlobId], Path],
+        executor: ThreadPoolExecutor,
+    ) -> None:
+        self.size_bytes = size_bytes
+        self._name = name
+        self._upload_path = upload_path
+        self._path_of = path_of
+        self._executor = executor
+        self._digest = b""
+
+    @property
+    def blob(self) -> BlobId:
+        return named_by_content(self._name, self._digest)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """There is nothing to remove."""
+
+    async def append(self, piece: bytes) -> None:  # noqa: ARG002
+        raise StorageError("An upload that is complete does not grow")
+
+    async def sync(self) -> None:
+        """Hash the content, which is on disk. Raises StorageError."""
+        digest = await hash_file(self._executor, self._upload_path)
+        if digest is None:
+            raise StorageError("An upload could not be read")
+        self._digest = digest
+
+    async def publish(self) -> None:
+        """Give the file the name of the blob as well, durably. Raises StorageError."""
+        paths = [(self._upload_path, self._path_of(self.blob))]
+        try:
+            await run_to_end(self._executor, partial(_copy_all, paths))
+        except OSError as error:
+            raise StorageError("An upload could not be stored") from error
 
 
 def _copy_all(paths: Iterable[tuple[Path, Path]]) -> None:

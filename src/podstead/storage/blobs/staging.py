@@ -1,19 +1,24 @@
-"""Staging bodies: small ones stay in memory, large ones become blobs that are recorded before their
-files exist.
+"""Staging bodies: small ones stay in memory, large ones become blobs that are recorded before they
+exist.
 
 The engine records blobs (:class:`BlobLedger`), so that none is ever forgotten; the bytes are kept
-elsewhere (``local.py``). A blob belongs to one resource, so the copy of a resource needs a blob of
-its own.
+elsewhere (``body_store.py``). A blob belongs to one resource, so the copy of a resource needs a
+blob of its own. While a blob is being stored, its record is renewed, so that no sweep of another
+process removes it however long that takes.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
+from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.local import LocalBlobs
+from podstead.storage.blobs.body_store import BodyDraft, BodyStore
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -26,11 +31,16 @@ from podstead.storage.records import (
 from podstead.storage.removal_hold import removal_turn
 from podstead.storage.uploads import UPLOADS
 
+logger = logging.getLogger("podstead.storage")
+
 GARBAGE_GRACE_MS: Final = 10 * 60 * 1000
 """How long a replaced blob is kept for responses that are still being sent."""
 
 STAGED_GRACE_MS: Final = 60 * 60 * 1000
 """How long a draft may stop growing, or a staged blob wait for its write."""
+
+RENEWAL_S: Final = 5 * 60
+"""How often the record of a blob that is being stored is renewed."""
 
 DEFAULT_INLINE_BODY_BYTES: Final = 64 * 1024
 
@@ -40,6 +50,9 @@ class BlobLedger(Protocol):
 
     async def record(self, blobs: Sequence[BlobId]) -> None:
         """Record blobs that a write may use."""
+
+    async def renew(self, blobs: Sequence[BlobId]) -> None:
+        """Record anew when the blobs were recorded that no write has used."""
 
     async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
         """Make garbage of those of the blobs that no write has used, and return them."""
@@ -58,7 +71,7 @@ class BodyStaging:
     """Receives bodies for writes, and removes what no write needs any more."""
 
     def __init__(
-        self, blobs: LocalBlobs, ledger: BlobLedger, *, inline_body_bytes: int, removal_hold: Path
+        self, blobs: BodyStore, ledger: BlobLedger, *, inline_body_bytes: int, removal_hold: Path
     ) -> None:
         """Bodies of at most ``inline_body_bytes`` do not become blobs.
 
@@ -88,29 +101,43 @@ class BodyStaging:
             await draft.append(head)
             async for chunk in rest:
                 await draft.append(chunk)
-            await draft.sync()
-            # Recorded before the file gets its final name, so that a crash cannot leave a file that
-            # is never removed.
-            await self._ledger.record([draft.blob])
-            try:
-                await draft.publish()
-            except BaseException:
-                await self.discard([draft.blob])
-                raise
-        return StagedBlob(draft.blob, draft.size_bytes)
+            return await self._store(draft)
 
     async def stage_upload(self, draft: str, size_bytes: int) -> Body:
         """Stage the content of the draft of an upload. Raises StorageError."""
         if size_bytes <= self._inline_body_bytes:
             return InlineBody(await self._blobs.uploads.read(draft, size_bytes))
-        blob = await self._blobs.name_upload(draft)
-        await self._ledger.record([blob])
+        async with self._blobs.draft_of_upload(draft, size_bytes) as body:
+            return await self._store(body)
+
+    async def _store(self, draft: BodyDraft) -> StagedBlob:
+        await draft.sync()
+        # Recorded before the blob exists under its name, so that a crash cannot leave one that is
+        # never removed.
+        async with self._recorded([draft.blob]):
+            await draft.publish()
+        return StagedBlob(draft.blob, draft.size_bytes)
+
+    @asynccontextmanager
+    async def _recorded(self, blobs: Sequence[BlobId]) -> AsyncIterator[None]:
+        """Record blobs that are stored in the context, and discard them if that fails."""
+        await self._ledger.record(blobs)
+        renewing = asyncio.create_task(self._renew(blobs))
         try:
-            await self._blobs.publish_upload(draft, blob)
+            yield
         except BaseException:
-            await self.discard([blob])
+            await self.discard(blobs)
             raise
-        return StagedBlob(blob, size_bytes)
+        finally:
+            renewing.cancel()
+
+    async def _renew(self, blobs: Sequence[BlobId]) -> None:
+        while True:
+            await asyncio.sleep(RENEWAL_S)
+            try:
+                await self._ledger.renew(blobs)
+            except (StorageError, Overloaded):
+                logger.warning("The record of a body could not be renewed", exc_info=True)
 
     async def stage_copies(
         self, resources: Sequence[Metadata]
@@ -122,12 +149,8 @@ class BodyStaging:
             return {}
         names = {path: (blob, self._blobs.name_copy(blob)) for path, (blob, _) in originals.items()}
         copies = [copy for _, copy in names.values()]
-        await self._ledger.record(copies)
-        try:
+        async with self._recorded(copies):
             await self._blobs.copy(names.values())
-        except BaseException:
-            await self.discard(copies)
-            raise
         return {path: StagedBlob(names[path][1], size) for path, (_, size) in originals.items()}
 
     async def discard(self, blobs: Sequence[BlobId]) -> None:

@@ -30,6 +30,14 @@ async def stage_blobs(connection: Connection, blobs: Sequence[BlobId]) -> None:
     )
 
 
+async def renew_blobs(connection: Connection, blobs: Sequence[BlobId]) -> None:
+    """Stage those of the blobs anew that are staged. Raises psycopg.Error."""
+    await connection.execute(
+        "UPDATE staged SET staged_ms = %s WHERE blob = ANY(%s)",
+        (time.time_ns() // 1_000_000, list(blobs)),
+    )
+
+
 async def discard_blobs(connection: Connection, blobs: Sequence[BlobId]) -> list[BlobId]:
     """Make garbage of those of the blobs that are staged, and return them. Raises psycopg.Error."""
     cursor = await connection.execute(

@@ -16,9 +16,9 @@ from psycopg_pool import AsyncConnectionPool
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
-from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.compaction import Compaction
@@ -32,7 +32,7 @@ from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.removal import begin_removal, continue_removal
 from podstead.storage.postgresql.writer import Writer
-from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
+from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -90,22 +90,24 @@ class PostgresStore:
         change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
         max_waiting: int = DEFAULT_MAX_WAITING,
         space: DiskSpace | None = None,
+        bodies: BodyStoreFactory | None = None,
     ) -> None:
         """Does no I/O; the database must have been migrated before :meth:`open`.
 
         ``conninfo`` is a connection string or URI of libpq; ``layout`` is that of a root on a disk
         that all nodes share. Bodies of at most ``inline_body_bytes``
         are stored in the database. While ``max_waiting`` writes wait for their commit, further ones
-        are refused.
+        are refused. ``bodies`` makes the store of large bodies, if they are not kept in files
+        of ``layout``.
         """
         self._conninfo = conninfo
-        self._blobs = layout.blobs
         self._removal_hold = layout.removal_hold
         self._inline_body_bytes = inline_body_bytes
         self._change_log_ms = change_log_days * _MS_PER_DAY
         self._max_waiting = max_waiting
         self._space = space or DiskSpace(layout.root)
         self._registries_version = 0
+        self._new_bodies = bodies or (lambda _: LocalBlobs(layout.blobs, self._space))
         self._opened: _Opened | None = None
 
     # --- life cycle ---------------------------------------------------------------------------
@@ -124,7 +126,7 @@ class PostgresStore:
             raise StorageError("The database could not be opened") from error
         listening = ChangeListening(self._conninfo)
         writer = Writer(writes, max_waiting=self._max_waiting, on_changes=listening.wake)
-        blobs = LocalBlobs(self._blobs, self._space)
+        blobs = self._new_bodies(self)
         self._opened = _Opened(
             reads,
             writes,
@@ -153,7 +155,7 @@ class PostgresStore:
         opened.blobs.close()
 
     @property
-    def uploads(self) -> DraftDirectory:
+    def uploads(self) -> UploadDrafts:
         return self._use().blobs.uploads
 
     async def recount(self) -> None:
@@ -381,7 +383,7 @@ class _Opened:
     reader: Reader
     ephemeral: Ephemeral
     writer: Writer
-    blobs: LocalBlobs
+    blobs: BodyStore
     staging: BodyStaging
     listening: ChangeListening
 
@@ -394,6 +396,9 @@ class _Ledger:
 
     async def record(self, blobs: Sequence[BlobId]) -> None:
         await self._writer.run(partial(maintenance.stage_blobs, blobs=blobs))
+
+    async def renew(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.renew_blobs, blobs=blobs))
 
     async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
         return await self._writer.run(partial(maintenance.discard_blobs, blobs=blobs))

@@ -19,6 +19,9 @@ class Ledger:
     async def record(self, blobs: Sequence[BlobId]) -> None:
         await self._writer.run(partial(maintenance.stage_blobs, blobs=blobs))
 
+    async def renew(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.renew_blobs, blobs=blobs))
+
     async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
         return await self._writer.run(partial(maintenance.discard_blobs, blobs=blobs))
 

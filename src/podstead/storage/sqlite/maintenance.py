@@ -31,6 +31,14 @@ def stage_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
     )
 
 
+def renew_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
+    """Stage those of the blobs anew that are staged. Raises apsw.Error."""
+    now_ms = time.time_ns() // 1_000_000
+    connection.executemany(
+        "UPDATE staged SET staged_ms = ? WHERE blob = ?", [(now_ms, blob) for blob in blobs]
+    )
+
+
 def discard_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> list[BlobId]:
     """Make garbage of those of the blobs that are staged, and return them. Raises apsw.Error."""
     return [blob for blob in blobs if _discard_blob(connection, blob)]

@@ -16,14 +16,14 @@ import apsw
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
-from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
+from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -86,13 +86,15 @@ class SqliteStore:
         change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
         max_waiting: int = DEFAULT_MAX_WAITING,
         space: DiskSpace | None = None,
+        bodies: BodyStoreFactory | None = None,
         vfs: str | None = None,
     ) -> None:
         """Does no I/O; ``root`` must be prepared before :meth:`open`.
 
         Bodies of at most ``inline_body_bytes`` are stored in the database. While ``max_waiting``
         writes wait for their commit, further ones are refused. ``space`` decides whether there is
-        enough space for new content. ``vfs`` is a VFS registered with SQLite, for fault tests.
+        enough space for new content. ``bodies`` makes the store of large bodies, if they are not
+        kept in files below ``root``. ``vfs`` is a VFS registered with SQLite, for fault tests.
         """
         self._space = space or DiskSpace(root)
         self._layout = RootLayout(root)
@@ -100,6 +102,7 @@ class SqliteStore:
         self._change_log_ms = change_log_days * _MS_PER_DAY
         self._max_waiting = max_waiting
         self._vfs = vfs
+        self._new_bodies = bodies or (lambda _: LocalBlobs(self._layout.blobs, self._space))
         self._opened: _Opened | None = None
 
     # --- life cycle ---------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class SqliteStore:
             max_waiting=self._max_waiting,
             on_changes=change_notifier.notify,
         )
-        blobs = LocalBlobs(self._layout.blobs, self._space)
+        blobs = self._new_bodies(self)
         self._opened = _Opened(
             ReadConnection(reader, change_queue),
             ephemeral,
@@ -164,7 +167,7 @@ class SqliteStore:
         return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
 
     @property
-    def uploads(self) -> DraftDirectory:
+    def uploads(self) -> UploadDrafts:
         return self._use().blobs.uploads
 
     def _use(self) -> _Opened:
@@ -400,7 +403,7 @@ class _Opened:
     reader: ReadConnection
     ephemeral: EphemeralStore
     writer: Writer
-    blobs: LocalBlobs
+    blobs: BodyStore
     staging: BodyStaging
     change_notifier: ChangeNotifier
 

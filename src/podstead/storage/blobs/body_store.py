@@ -1,0 +1,106 @@
+"""What keeps large bodies: files (``local.py``), or objects of S3 (``s3``).
+
+A blob never changes and is never overwritten: each version of a body gets a new name. Which blobs
+are in use is recorded in the engine's rows, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Protocol, Self
+
+from podstead.storage.protocol import OpenBody, UploadDrafts
+from podstead.storage.records import BlobId, CommitOutcome, Entry, EntryId, Write
+
+
+class BodyDraft(Protocol):
+    """One large body that is being received; leaving its context removes it unless published.
+
+    Calls must not overlap.
+    """
+
+    size_bytes: int
+
+    @property
+    def blob(self) -> BlobId:
+        """The ID of the blob with the content that was synced."""
+
+    async def __aenter__(self) -> Self:
+        """Begin. Raises StorageError, including DiskFull."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    async def append(self, piece: bytes) -> None:
+        """Append bytes, of which few are held in memory. Raises StorageError."""
+
+    async def sync(self) -> None:
+        """Receive the rest of the bytes, so that the ID is known. Raises StorageError."""
+
+    async def publish(self) -> None:
+        """Store the content durably as the blob. Raises StorageError."""
+
+
+class StoredDrafts(UploadDrafts, Protocol):
+    """The drafts of resumable uploads, as the store of bodies keeps them."""
+
+    async def read(self, name: str, size_bytes: int) -> bytes:
+        """All bytes of a small draft of that size. Raises StorageError."""
+
+    async def list(self, *, before_ms: int) -> list[str]:
+        """The drafts that have not changed since ``before_ms``. Raises StorageError."""
+
+
+class BodyStore(Protocol):
+    """Large bodies, and the drafts of resumable uploads. For one event loop."""
+
+    @property
+    def uploads(self) -> StoredDrafts:
+        """The drafts of resumable uploads."""
+
+    def close(self) -> None:
+        """Release what the store holds. Work in progress may finish."""
+
+    def draft(self) -> BodyDraft:
+        """A draft of a new blob."""
+
+    def draft_of_upload(
+        self, upload: str, size_bytes: int
+    ) -> AbstractAsyncContextManager[BodyDraft]:
+        """A draft of a new blob with the first bytes of the draft of an upload, to which nothing is
+        appended. Raises StorageError."""
+
+    async def open(self, blob: BlobId, size_bytes: int) -> OpenBody:
+        """Open a blob. Raises StorageError, also if it is missing or damaged."""
+
+    def name_copy(self, blob: BlobId) -> BlobId:
+        """A new name for a copy of a blob."""
+
+    async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
+        """Give each first blob a copy with the name of the second, durably. Raises StorageError."""
+
+    async def remove(self, blobs: Iterable[BlobId]) -> None:
+        """Remove those of the blobs that exist. Raises StorageError."""
+
+    async def remove_drafts(self, *, before_ms: int) -> None:
+        """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""
+
+
+class EntryRecords(Protocol):
+    """The part of a storage engine in which a store of bodies records who uses what."""
+
+    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+        """See :class:`~podstead.storage.protocol.EntryRegistry`."""
+
+    async def commit(self, write: Write) -> CommitOutcome:
+        """See :class:`~podstead.storage.protocol.ResourceStore`."""
+
+
+BodyStoreFactory = Callable[[EntryRecords], BodyStore]
+"""Makes the store of bodies for an engine that is being opened."""
