@@ -14,6 +14,7 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.storage.blobs import verification
+from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import BlobId
 from podstead.storage.sqlite import SqliteStore
@@ -132,7 +133,9 @@ async def test_only_so_many_verified_bodies_are_remembered(
         await stored_file(store, layout, name)
         await content_of(store, name)
     assert store._opened is not None
-    assert len(store._opened.blobs._verification._verified) == 2
+    blobs = store._opened.blobs
+    assert isinstance(blobs, LocalBlobs)
+    assert len(blobs._verification._verified) == 2
     assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES
 
 
