@@ -31,6 +31,7 @@ from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
 from podstead.resources.rendering_cache import RenderingCache
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.wac.effective import EffectiveAcls
@@ -241,7 +242,7 @@ async def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     table = {case.name: dict(never) for case in CASES}
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(root=Path(folder) / "root", base_url=_BASE, pod_creations_per_hour=0)
-        ensure_token_key(prepare_root(settings.root).keys)
+        ensure_token_key(KeyFiles(prepare_root(settings.root).keys))
         application = build_application(settings)
         await application.lifespan.start()
         try:

@@ -19,6 +19,7 @@ from podstead.app.adapters.keys import load_token_keys
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.pods.provision import PodProvisioner, TokenPolicy
+from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed, InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
@@ -50,7 +51,7 @@ class Builder:
     def __init__(self, settings: Settings, store: SqliteStore) -> None:
         self._store = store
         self._randomness = SeededRandomness(3)
-        key = load_token_keys(RootLayout(settings.root).keys)[0]
+        key = load_token_keys(KeyFiles(RootLayout(settings.root).keys))[0]
         self._pods = PodProvisioner(
             base_url=BASE,
             store=store,

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.cli import main
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
 from tests.support.processes import REPOSITORY
@@ -35,7 +36,7 @@ def run(line: str, place: Path) -> str:
 def root(place: Path) -> Path:
     """A data root that a server was started on."""
     layout = prepare_root(place / "lib/podstead")
-    ensure_token_key(layout.keys)
+    ensure_token_key(KeyFiles(layout.keys))
     SqliteFacts(layout.database).write_fact("base-url", "http://localhost:3000")
     return layout.root
 

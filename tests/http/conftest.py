@@ -18,6 +18,7 @@ from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.jose.signing import SigningKeyPair
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import (
@@ -60,7 +61,7 @@ def provider_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The keys that a provider creates when a fake clock has not been advanced yet. To create them
     takes longer than most tests."""
     keys = tmp_path_factory.mktemp("keys")
-    KeyFolder(keys, FakeClock()).maintain()
+    KeyFolder(KeyFiles(keys), FakeClock()).maintain()
     return keys / "provider"
 
 
@@ -71,7 +72,7 @@ async def start(settings: Settings, provider_keys: Path) -> AsyncIterator[Start]
         async def start_with(*, clock: Clock | None = None, **changes: Any) -> Server:  # noqa: ANN401
             changed = replace(settings, **changes)
             layout = prepare_root(changed.root)
-            ensure_token_key(layout.keys)
+            ensure_token_key(KeyFiles(layout.keys))
             keys = layout.keys / "provider"
             if changed.idp and clock == FakeClock() and not keys.exists():
                 shutil.copytree(provider_keys, keys)

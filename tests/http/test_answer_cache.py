@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
@@ -190,7 +191,7 @@ class Deployment:
     turn: int = 0
 
     async def start(self) -> None:
-        ensure_token_key(prepare_root(self.settings.root).keys)
+        ensure_token_key(KeyFiles(prepare_root(self.settings.root).keys))
         randomness = Counting()
         for _ in range(self.workers):
             application = await self.stack.enter_async_context(

@@ -17,6 +17,7 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.administration.invitations import InvitationActions
+from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.root import prepare_root
@@ -82,7 +83,7 @@ class hosting(AsyncExitStack):  # noqa: N801 - used like a function
         self._clock = clock
 
     async def __aenter__(self) -> Host:  # type: ignore[override]
-        ensure_token_key(prepare_root(self._settings.root).keys)
+        ensure_token_key(KeyFiles(prepare_root(self._settings.root).keys))
         application = await self.enter_async_context(running(self._settings, clock=self._clock))
         store = SqliteStore(self._settings.root)
         await store.open()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.build import build_application
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.asgi import Client
 from tests.support.notification_channels import TURTLE, channel, path_of
@@ -97,7 +98,7 @@ class Receiver:
 
 async def run(root: Path, asked: Sequence[Step]) -> None:
     chosen = Settings(root=root, base_url=BASE, pod_creations_per_hour=0)
-    ensure_token_key(prepare_root(root).keys)
+    ensure_token_key(KeyFiles(prepare_root(root).keys))
     application = build_application(chosen)
     await application.lifespan.start()
     try:

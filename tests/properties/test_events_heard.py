@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.web.application import Application
 from tests.support.application import BASE, Server, running, with_two_pods
@@ -109,7 +110,7 @@ async def act(step: Step, client: Client, model: Model) -> set[str]:
 
 async def compare(root: Path, drawn: list[Step]) -> None:
     chosen = Settings(root=root / "root", base_url=BASE, pod_creations_per_hour=0)
-    ensure_token_key(prepare_root(chosen.root).keys)
+    ensure_token_key(KeyFiles(prepare_root(chosen.root).keys))
     async with AsyncExitStack() as stack:
         workers = [await stack.enter_async_context(running(chosen)) for _ in range(2)]
         server = await with_two_pods(workers[0])

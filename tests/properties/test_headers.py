@@ -18,6 +18,7 @@ from podstead.authn.credentials import UnverifiedBearer, read_credential
 from podstead.config import Settings
 from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 from podstead.core.media_types import MediaType, parse_media_type
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.web.cors import cors_headers
 from podstead.web.fields import HeaderFields
@@ -159,7 +160,7 @@ class Running:
     def __init__(self, root: Path) -> None:
         settings = Settings(root=root, base_url="http://localhost:3000", pod_creations_per_hour=0,
                             invalid_credentials_per_minute=0)  # fmt: skip
-        ensure_token_key(prepare_root(root).keys)
+        ensure_token_key(KeyFiles(prepare_root(root).keys))
         self._application = build_application(settings)
         self._loop = asyncio.Runner()
         self._loop.run(self._live(self._application.lifespan.start))

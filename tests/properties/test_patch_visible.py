@@ -23,6 +23,7 @@ from rdflib.term import BNode, Node, Variable
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.application import BASE, running, with_two_pods
 from tests.support.asgi import Answer, Client
@@ -241,7 +242,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     """The application, in a loop that runs while a step is taken: what comes next is drawn
     between the steps, which nothing may interrupt."""
     options = Settings(root=tmp_path / "root", base_url=BASE, pod_creations_per_hour=0)
-    ensure_token_key(prepare_root(options.root).keys)
+    ensure_token_key(KeyFiles(prepare_root(options.root).keys))
     starting = running(options)
     with asyncio.Runner() as runner:
         application = runner.run(starting.__aenter__())

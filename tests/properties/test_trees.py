@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, Server, running, with_two_pods
@@ -125,7 +126,7 @@ def test_a_pod_is_the_tree_that_its_operations_make(drawn: list[Step]) -> None:
 async def _compare(drawn: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory) / "root"
-        ensure_token_key(prepare_root(root).keys)
+        ensure_token_key(KeyFiles(prepare_root(root).keys))
         options = Settings(root=root, base_url=BASE, pod_creations_per_hour=0, workers=1)
         store = SqliteStore(root)
         async with running(options) as application:

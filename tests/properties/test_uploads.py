@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.resources import upload_progress
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support import tus
 from tests.support.application import BASE, running, with_two_pods
@@ -160,7 +161,7 @@ def test_an_upload_becomes_what_was_sent(
 
 async def _upload(root: Path, sizes: Sequence[int], acts: Sequence[Act]) -> None:
     changed = Settings(root=root, base_url=BASE, pod_creations_per_hour=0, workers=1)
-    ensure_token_key(prepare_root(root).keys)
+    ensure_token_key(KeyFiles(prepare_root(root).keys))
     async with AsyncExitStack() as stack:
         server = await with_two_pods(await stack.enter_async_context(running(changed)))
         second = await stack.enter_async_context(running(changed))
@@ -184,7 +185,7 @@ def test_simultaneous_requests_never_mix(sizes: list[int], seed: int) -> None:
 
 async def _compete(root: Path, sizes: Sequence[int], chance: random.Random) -> None:
     changed = Settings(root=root, base_url=BASE, pod_creations_per_hour=0, workers=1)
-    ensure_token_key(prepare_root(root).keys)
+    ensure_token_key(KeyFiles(prepare_root(root).keys))
     async with AsyncExitStack() as stack:
         server = await with_two_pods(await stack.enter_async_context(running(changed)))
         second = await stack.enter_async_context(running(changed))

@@ -21,6 +21,7 @@ import pytest
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.checking.findings import REMEDIES, Code
+from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
@@ -111,7 +112,7 @@ def whole(
         work.commit("a", "1")
         work("push", "--quiet", url_of(pod, "private/notes"), "main")
     server.stop()
-    KeyFolder(server.root / "keys", SystemClock()).maintain()
+    KeyFolder(KeyFiles(server.root / "keys"), SystemClock()).maintain()
     return server, pod
 
 

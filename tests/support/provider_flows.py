@@ -26,6 +26,7 @@ from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession,
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
+from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record, Version, Write
@@ -316,7 +317,7 @@ class StartProvider(Protocol):
 async def open_provider(
     public: Client, store: SqliteStore, clock: FakeClock, root: Path
 ) -> Provider:
-    keys = KeyFolder(RootLayout(root).keys, clock)
+    keys = KeyFolder(KeyFiles(RootLayout(root).keys), clock)
     accounts = await ACCOUNTS.page(store, now_ms=clock.now_ms())
     documents = _OwnDocuments(public)
     records = RecordStore(store, clock, SystemRandomness())

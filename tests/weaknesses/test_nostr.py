@@ -16,6 +16,7 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.application import BASE, Server, running, with_two_pods
 from tests.support.browser import Browser
@@ -92,7 +93,7 @@ class Signers:
 @asynccontextmanager
 async def _signers(root: Path) -> AsyncIterator[Signers]:
     settings = Settings(root=root, base_url=BASE, idp=True)
-    ensure_token_key(prepare_root(settings.root).keys)
+    ensure_token_key(KeyFiles(prepare_root(settings.root).keys))
     async with running(settings) as application:
         server = await with_two_pods(application)
         signers = Signers(server, *(NostrKey.new() for _ in range(4)))

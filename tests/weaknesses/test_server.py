@@ -15,6 +15,7 @@ import pytest
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.outbound.addresses import AddressScope, may_be_reached
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.application import running
 from tests.support.asgi import Client as AsgiClient
@@ -120,7 +121,7 @@ async def test_w_11_a_server_for_the_public_connects_to_no_private_address(
 ) -> None:
     """A-187, A-188: as the issuer of a token, and as the document of a client."""
     settings = Settings(root=tmp_path / "root", base_url="https://pods.example", idp=True)
-    ensure_token_key(prepare_root(settings.root).keys)
+    ensure_token_key(KeyFiles(prepare_root(settings.root).keys))
     async with running(settings) as application:
         client = AsgiClient(application, host="pods.example")
         with listening() as (port, connections):

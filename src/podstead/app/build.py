@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from podstead.app.access_log import application_class, ignored_fields
 from podstead.app.adapters.account_emails import AccountEmails
-from podstead.app.adapters.engine import new_store
+from podstead.app.adapters.engine import key_storage, new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.rendering_processes import RenderingProcesses
@@ -97,7 +97,7 @@ def build_application(
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
     store = traced("commit", new_store(settings, space=space), "commit")
     capacity = StorageCapacity(usage=store, space=space, quota_bytes=settings.quota_bytes)
-    keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
+    keys = settings.token_keys or load_token_keys(key_storage(settings))
     foreign = traced("outbound request", ForeignDocuments(settings, clock), "fetch", "post", "ask")
     documents = build_documents(settings, store=store, foreign=foreign)
 

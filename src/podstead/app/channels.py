@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.notification_keys import SenderKeyFolder
 from podstead.config import Settings
@@ -99,7 +100,7 @@ class ChannelParts:
             sockets=sockets,
             messages=self.messages,
         )
-        keys = SenderKeyFolder(settings, clock)
+        keys = SenderKeyFolder(key_storage(settings), clock)
         self._sender = SenderEndpoint(
             web_id=addresses.sender, issuer=settings.issuer, published=keys.published
         )

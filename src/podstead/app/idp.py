@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices
+from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
 from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.profile_patches import AccountProfiles
@@ -45,7 +46,6 @@ from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument
 from podstead.rdf.parser import RdfParser
 from podstead.resources.outcome import Representation, ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.storage.layout import RootLayout
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
 from podstead.web.idp.account_pages import AccountPages
@@ -101,7 +101,7 @@ class Provider:
         )
         self.slow_requests = SlowRequests(accounts.records)
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
-        self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
+        self.keys = KeyFolder(key_storage(settings), clock)
         local = LocalWebIds(settings.base_url, accounts.accounts)
         self.profile_issuer = ProfileIssuer(
             self.issuer, ProfileSources(local, store, foreign, parse, clock)

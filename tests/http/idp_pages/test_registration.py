@@ -11,6 +11,7 @@ import pytest
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.application import BASE, Server, Start, running
 from tests.support.browser import Browser, Page
@@ -151,7 +152,7 @@ async def test_no_other_site_registers_anybody(server: Server, said: dict[str, s
 async def test_a_closed_server_says_so(settings: Settings) -> None:
     """A-96."""
     closed = replace(settings, idp=True, registration="closed")
-    ensure_token_key(prepare_root(closed.root).keys)
+    ensure_token_key(KeyFiles(prepare_root(closed.root).keys))
     async with running(closed) as application:
         browser = Browser(application)
         page = await browser.get("/idp/register")

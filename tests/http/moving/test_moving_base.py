@@ -21,6 +21,7 @@ from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootInUse, RootUnusable
 from podstead.resources.base_moving import BaseMove
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts
 from tests.support.application import BASE, Server, acl_turtle, running, with_two_pods
@@ -33,7 +34,7 @@ NEW = "https://pods.example"
 async def filled(settings: Settings) -> Settings:
     """A data root with two pods, whose server has stopped."""
     layout = prepare_root(settings.root)
-    ensure_token_key(layout.keys)
+    ensure_token_key(KeyFiles(layout.keys))
     SqliteFacts(layout.database).write_fact("base-url", BASE)
     SqliteFacts(layout.database).write_fact("issuer", BASE)
     async with running(settings) as application:

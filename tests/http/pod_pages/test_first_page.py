@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.application import Start, running
 from tests.support.browser import Browser, Page
@@ -61,7 +62,7 @@ async def test_it_is_in_the_language_of_its_reader(browser: Browser) -> None:
 
 async def test_it_leads_nobody_to_a_closed_registration(settings: Settings) -> None:
     layout = prepare_root(settings.root)
-    ensure_token_key(layout.keys)
+    ensure_token_key(KeyFiles(layout.keys))
     for idp in (False, True):
         closed = replace(settings, registration="closed", idp=idp)
         async with running(closed) as application:

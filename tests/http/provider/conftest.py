@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.keys import ensure_token_key
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import running
@@ -35,7 +36,7 @@ from tests.support.provider_flows import (
 def provider_root(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A root with keys and one account, and the id of the account."""
     root = tmp_path_factory.mktemp("provider") / "root"
-    ensure_token_key(prepare_root(root).keys)
+    ensure_token_key(KeyFiles(prepare_root(root).keys))
 
     async def make() -> None:
         clock = FakeClock()

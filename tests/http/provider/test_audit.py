@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.storage.keys import KeyFiles
 from tests.support.clock import FakeClock
 from tests.support.provider_flows import App, Provider
 
@@ -76,7 +77,7 @@ def test_created_and_removed_keys_are_recorded_with_their_actor(
 ) -> None:
     clock = FakeClock()
     (tmp_path / "keys").mkdir(mode=0o700)
-    folder, other = KeyFolder(tmp_path / "keys", clock), KeyFolder(tmp_path / "keys", clock)
+    folder, other = (KeyFolder(KeyFiles(tmp_path / "keys"), clock) for _ in range(2))
     folder.maintain()
     assert events(caplog) == [], "those that a server begins with replace none"
     clock.advance(89 * DAY_S)

@@ -12,6 +12,7 @@ import pytest
 from podstead.app.adapters.provider_keys import LOOK_AGAIN_MS, KeyFolder
 from podstead.core.errors import StorageError
 from podstead.idp.keys import DAY_S
+from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
 from tests.support.application import BASE
 from tests.support.clock import FakeClock
@@ -238,7 +239,7 @@ async def test_a_key_that_another_worker_has_just_made_is_looked_for(
 
 
 def folder_at(root: Path, clock: FakeClock) -> KeyFolder:
-    return KeyFolder(RootLayout(root).keys, clock)
+    return KeyFolder(KeyFiles(RootLayout(root).keys), clock)
 
 
 async def test_keys_are_made_and_removed_by_themselves(

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
 from podstead.cli.commands import main
+from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 
 
@@ -20,7 +21,7 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    KeyFolder(prepare_root(tmp_path).keys, SystemClock()).maintain()
+    KeyFolder(KeyFiles(prepare_root(tmp_path).keys), SystemClock()).maintain()
     return tmp_path
 
 

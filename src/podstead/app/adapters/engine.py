@@ -7,12 +7,14 @@ optional, so it is imported only where the settings ask for it.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.keys import KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_folders, prepare_root
@@ -57,6 +59,15 @@ def stored_facts(settings: Settings) -> PersistentFacts:
     return SqliteFacts(RootLayout(settings.root).database)
 
 
+def key_storage(settings: Settings) -> KeyStorage:
+    """The private keys: with the records, if nodes share those."""
+    if settings.database is not None:
+        from podstead.storage.postgresql import PostgresKeys
+
+        return PostgresKeys(settings.database)
+    return KeyFiles(RootLayout(settings.root).keys)
+
+
 def has_records(settings: Settings) -> bool:
     """Whether a server has been started with these settings. Raises StorageError."""
     if settings.database is not None:
@@ -74,6 +85,15 @@ def refuse_newer_records(settings: Settings) -> None:
         check_database(settings.database)
     else:
         check_not_newer(RootLayout(settings.root).database)
+
+
+def preparation_turn(settings: Settings) -> AbstractContextManager[None]:
+    """While it lasts, no other node prepares the records for its start. Raises StorageError."""
+    if settings.database is not None:
+        from podstead.storage.postgresql import preparing
+
+        return preparing(settings.database)
+    return nullcontext()  # the data root is locked
 
 
 def prepare_engine(settings: Settings, space: DiskSpace) -> RootLayout:

@@ -1,56 +1,56 @@
-"""Where are the signing keys stored? In ``<root>/keys/``, which no URL leads to (A-32, A-43).
+"""The keys that sign pod tokens: ``token.key``, and ``token.previous.key`` after a rotation (A-32,
+A-43).
 
-The first start creates the key, and later starts use it. A rotation renames ``token.key`` to
-``token.previous.key``; tokens signed with that key remain valid until they expire.
+The first start creates the key, and later starts use it. In a data root, a rotation renames the
+file; tokens signed with the previous key remain valid until they expire.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
 
 from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
 from podstead.core.errors import StorageError
-from podstead.storage.private_files import sync_directory, write_private
+from podstead.storage.keys import KeyStorage
+
+PROVIDER = "provider"
+"""The folder of the provider's keys."""
 
 _CURRENT = "token.key"
 _PREVIOUS = "token.previous.key"
 
 
-def ensure_token_key(keys: Path) -> None:
+def ensure_token_key(keys: KeyStorage) -> None:
     """Create the signing key if there is none. Raises StorageError.
 
     Several processes may call this at the same time: all of them use the key that the first one
     creates.
     """
-    target = keys / _CURRENT
-    draft = keys / f".{_CURRENT}.{secrets.token_hex(8)}"
-    try:
-        if target.exists():
-            return
-        write_private(draft, secrets.token_bytes(MIN_KEY_BYTES))
-        try:
-            os.link(draft, target)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-        sync_directory(keys)
-    except OSError as error:
-        raise StorageError(f"The signing key in {keys} could not be made") from error
+    if keys.read(_CURRENT) is None:
+        keys.add(_CURRENT, secrets.token_bytes(MIN_KEY_BYTES))
 
 
-def load_token_keys(keys: Path) -> Sequence[SigningKey]:
+def load_token_keys(keys: KeyStorage) -> Sequence[SigningKey]:
     """The signing key and, after a rotation, the previous one. Raises StorageError."""
-    try:
-        loaded = [SigningKey((keys / _CURRENT).read_bytes())]
-        previous = keys / _PREVIOUS
-        if previous.exists():
-            loaded.append(SigningKey(previous.read_bytes()))
-    except OSError as error:
-        raise StorageError(f"The signing key in {keys} could not be read") from error
+    current, previous = keys.read(_CURRENT), keys.read(_PREVIOUS)
+    if current is None:
+        raise StorageError("The signing key is missing")
+    loaded = [SigningKey(each) for each in (current, previous) if each is not None]
     if any(len(key) < MIN_KEY_BYTES for key in loaded):
-        raise StorageError(f"A signing key in {keys} is shorter than {MIN_KEY_BYTES} bytes")
+        raise StorageError(f"A signing key is shorter than {MIN_KEY_BYTES} bytes")
     return loaded
+
+
+def adopt_keys(keys: KeyStorage, former: KeyStorage) -> None:
+    """Take over the keys of a data root whose servers kept them in files, unless there are keys
+    already. Raises StorageError."""
+    if keys.read(_CURRENT) is not None or keys.has_folder(PROVIDER):
+        return
+    for name in (_CURRENT, _PREVIOUS):
+        content = former.read(name)
+        if content is not None:
+            keys.add(name, content)
+    if former.has_folder(PROVIDER):
+        for name, content in former.read_folder(PROVIDER).items():
+            keys.add(name, content)

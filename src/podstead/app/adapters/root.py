@@ -6,13 +6,21 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from podstead.app.adapters.engine import prepare_engine, refuse_newer_records, stored_facts
-from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.engine import (
+    key_storage,
+    preparation_turn,
+    prepare_engine,
+    refuse_newer_records,
+    stored_facts,
+)
+from podstead.app.adapters.keys import adopt_keys, ensure_token_key
 from podstead.app.adapters.retrying import retry_while_busy
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.keys import KeyFiles
+from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root
 
 BASE_URL_FACT = "base-url"
@@ -47,23 +55,32 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()
         layout = prepare_engine(settings, space)
-        is_new = remembered_base_url(settings) is None
-        _claim_base_url(settings)
-        _complete_profile_keys(settings, is_new=is_new)
-        if not settings.token_keys:
-            ensure_token_key(layout.keys)
-        if settings.idp:
-            from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
-
-            keys = KeyFolder(layout.keys, SystemClock())
-            _claim_issuer(settings, was_provider=keys.exists())
-            keys.maintain()
+        with preparation_turn(settings):
+            _prepare_records(settings, layout)
         space.restore()
         try:
             yield
         finally:
             # The database has freed the space of its log.
             space.restore(even_if_low=True)
+
+
+def _prepare_records(settings: Settings, layout: RootLayout) -> None:
+    """Give the records what they need besides a schema. Raises RootUnusable, StorageError."""
+    is_new = remembered_base_url(settings) is None
+    _claim_base_url(settings)
+    _complete_profile_keys(settings, is_new=is_new)
+    keys = key_storage(settings)
+    if keys.is_remote:
+        adopt_keys(keys, KeyFiles(layout.keys))
+    if not settings.token_keys:
+        ensure_token_key(keys)
+    if settings.idp:
+        from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
+
+        provider_keys = KeyFolder(keys, SystemClock())
+        _claim_issuer(settings, was_provider=provider_keys.exists())
+        provider_keys.maintain()
 
 
 def check_succession(settings: Settings) -> None:

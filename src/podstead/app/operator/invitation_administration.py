@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer
@@ -14,7 +15,6 @@ from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings
 from podstead.idp.administration.invitations import InvitationActions
 from podstead.storage.invitations import invitation_url
-from podstead.storage.layout import RootLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,6 @@ async def open_invitation_administration(
 ) -> AsyncIterator[InvitationAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
-        layout = RootLayout(settings.root)
-        has_provider = KeyFolder(layout.keys, SystemClock()).exists()
+        has_provider = KeyFolder(key_storage(settings), SystemClock()).exists()
         issuer = remembered_issuer(settings) if has_provider else None
         yield InvitationAdministration(issuer, InvitationActions(records, audit))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from podstead.app.adapters.engine import has_records
+from podstead.app.adapters.engine import has_records, key_storage
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
@@ -16,7 +16,6 @@ from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable
 from podstead.idp.audit import Audit
 from podstead.idp.keys import ALGORITHMS, KeyRoster
-from podstead.storage.layout import RootLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class KeyAdministration:
     ) -> None:
         """Raises RootUnusable if the root contains no keys of a provider."""
         self._clock = clock or SystemClock()
-        self._folder = KeyFolder(RootLayout(settings.root).keys, self._clock, audit)
+        self._folder = KeyFolder(key_storage(settings), self._clock, audit)
         if not self._folder.exists():
             raise RootUnusable(
                 f"There are no keys of an identity provider in {settings.root}. Set --root to the "

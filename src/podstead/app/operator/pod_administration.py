@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.profile_index import ProfileIndex
@@ -25,7 +26,6 @@ from podstead.idp.records import USERNAMES
 from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
 from podstead.resources.pod_renaming import Renaming
-from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
 from podstead.wac.sharing.index import MENTIONS, agent_prefix
@@ -181,10 +181,10 @@ async def create_pod(settings: Settings, name: str) -> PodCreation:
 
 
 def _planner(pods: OpenedPods) -> PodProvisioner:
-    settings, layout = pods.settings, RootLayout(pods.settings.root)
+    settings = pods.settings
     tokens = None
     if settings.simple_tokens:
-        keys = settings.token_keys or load_token_keys(layout.keys)
+        keys = settings.token_keys or load_token_keys(key_storage(settings))
         tokens = TokenPolicy(key=keys[0], lifetime_s=settings.token_lifetime_s)
     return PodProvisioner(
         base_url=settings.base_url,

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.operator.data_root import opened_records
@@ -16,7 +17,6 @@ from podstead.config import Settings, StartRefused
 from podstead.core.errors import NotFound, StorageError
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
-from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     PodRecord,
@@ -40,7 +40,7 @@ class TokenAdministration:
             raise StartRefused(
                 "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
             )
-        keys = self.settings.token_keys or load_token_keys(RootLayout(self.settings.root).keys)
+        keys = self.settings.token_keys or load_token_keys(key_storage(self.settings))
         pod = await self._pod(pod_name)
         issued = await issue_and_record(
             TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),

@@ -7,6 +7,8 @@ take turns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import psycopg
@@ -16,6 +18,9 @@ from podstead.storage.migrations import read_migrations
 
 MIGRATION_LOCK: Final = 0x706F_6473_7465_6164
 """The advisory lock of migrations: "podstead" in ASCII."""
+
+PREPARATION_LOCK: Final = 0x706F_6473_7072_6570
+"""The advisory lock of nodes that start: "podsprep" in ASCII."""
 
 _MIGRATIONS: Final = read_migrations("podstead.storage.postgresql.migrations")
 
@@ -28,6 +33,18 @@ def migrate(conninfo: str) -> None:
             _apply_missing(connection)
     except psycopg.Error as error:
         raise StorageError(f"The database could not be brought up to date: {error}") from error
+
+
+@contextmanager
+def preparing(conninfo: str) -> Iterator[None]:
+    """Keep other nodes from preparing the database for their start. Raises StorageError."""
+    try:
+        # A lock of a transaction, which poolers do not hand to another client.
+        with psycopg.connect(conninfo) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (PREPARATION_LOCK,))
+            yield
+    except psycopg.Error as error:
+        raise StorageError(f"The database could not be prepared: {error}") from error
 
 
 def check_not_newer(conninfo: str) -> None:

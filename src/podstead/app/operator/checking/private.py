@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.adapters.keys import load_token_keys
-from podstead.app.adapters.provider_keys import read_key
+from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
 from podstead.core.errors import DiskFull, StorageError
+from podstead.idp.keys import ProviderKey
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.keys import KeyFiles
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -24,10 +26,10 @@ def check_private_files(check: CheckContext) -> Iterator[Finding]:
     layout = check.layout
     provider = layout.keys / "provider"
     for path in sorted(provider.glob("*.json")) if provider.is_dir() else ():
-        yield from _check_key(check, path, partial(read_key, path))
+        yield from _check_key(check, path, partial(_read_key, path))
     token_key = layout.keys / "token.key"
     if token_key.exists():
-        yield from _check_key(check, token_key, lambda: load_token_keys(layout.keys))
+        yield from _check_key(check, token_key, lambda: load_token_keys(KeyFiles(layout.keys)))
     paths = [layout.root, layout.database, layout.blobs, layout.keys, *layout.keys.rglob("*")]
     for path in paths:
         if path.exists() and stat.S_IMODE(path.stat().st_mode) & _OTHERS:
@@ -35,6 +37,10 @@ def check_private_files(check: CheckContext) -> Iterator[Finding]:
             yield Finding(
                 Code.MODE_OPEN, str(path), "Other accounts on this machine have access", repair
             )
+
+
+def _read_key(path: Path) -> ProviderKey:
+    return decode_key(path.read_bytes(), str(path))
 
 
 def _check_key(check: CheckContext, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
