@@ -370,6 +370,7 @@ def build_application(
             provider=provider,
             git=git,
             repositories=repositories,
+            among_nodes=settings.database is not None,
             rules_index=RulesIndexBuilder(
                 index=RulesIndex(RecordStore(store, clock, randomness), base_url=base_url),
                 documents=documents,

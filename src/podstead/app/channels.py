@@ -16,7 +16,6 @@ from podstead.notifications.channel_types import GATEWAY, ChannelType
 from podstead.notifications.channels import ChannelLimits, Channels
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
-from podstead.notifications.lease import Lease
 from podstead.notifications.listening import Listeners
 from podstead.notifications.messages import Messages
 from podstead.notifications.readers import Readers
@@ -24,6 +23,7 @@ from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_lines import Sending
 from podstead.notifications.webhooks import Webhooks
 from podstead.resources.entity_tags import stored_tag
+from podstead.storage.lease import Lease
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata

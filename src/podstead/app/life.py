@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from podstead.app.live_updates import LiveUpdates
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.resources.sharing.rules_index import RulesIndexBuilder
+from podstead.storage.lease import Lease
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.web.application import Lifespan
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("podstead.app")
 
 SWEEP_PERIOD_S = 600
+SWEEP_LEASE_MS = 180_000
+"""How long a worker that has died keeps others from sweeping. A sweep may take longer: then two run
+at once, and skip what the other removes."""
+_LOOK_S = 60
 
 
 @dataclass(slots=True)
@@ -41,6 +47,8 @@ class Life:
     git: Answering | None
     repositories: RepositorySweep
     rules_index: RulesIndexBuilder
+    among_nodes: bool = False
+    """Whether other nodes share the records; then one worker of all nodes sweeps."""
     _sweeping: list[asyncio.Task[None]] = field(default_factory=list)
 
     def span(self) -> Lifespan:
@@ -55,12 +63,13 @@ class Life:
         if self.git is not None:
             await self.git.open()
         _settle_memory()
-        sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock)
+        records = RecordStore(self.store, self.clock, SystemRandomness())
+        lease = Lease("sweep", records, lasts_ms=SWEEP_LEASE_MS) if self.among_nodes else None
+        sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock, lease)
         self._sweeping.append(asyncio.create_task(sweeping))
         if not await _has_step_completed(self.rules_index):
             self._sweeping.append(asyncio.create_task(build_index(self.rules_index)))
-        logging_acts = log_acts_regularly(RecordStore(self.store, self.clock, SystemRandomness()))
-        self._sweeping.append(asyncio.create_task(logging_acts))
+        self._sweeping.append(asyncio.create_task(log_acts_regularly(records)))
         if self.provider is not None:
             provider = self.provider
             storing = store_regularly(provider.audit.store, provider.slow_requests.store)
@@ -81,18 +90,31 @@ class Life:
 
 
 async def sweep_regularly(
-    store: Store, repositories: RepositorySweep, provider: Provider | None, clock: Clock
+    store: Store,
+    repositories: RepositorySweep,
+    provider: Provider | None,
+    clock: Clock,
+    lease: Lease | None = None,
 ) -> None:
-    """Runs forever, also after errors; to be run in its own task."""
-    while True:
-        try:
-            await store.sweep(now_ms=clock.now_ms())
-            await repositories.now()
-            if provider is not None:
-                await asyncio.to_thread(provider.keys.maintain)
-        except ServerTrouble:  # for example, because the store is too busy
-            logger.exception("The store could not be swept; it is tried again")
-        await asyncio.sleep(SWEEP_PERIOD_S)
+    """Runs forever, also after errors; to be run in its own task. With a ``lease``, only its holder
+    sweeps."""
+    next_ms = 0
+    try:
+        while True:
+            try:
+                if lease is None or (await lease.hold() and clock.now_ms() >= next_ms):
+                    next_ms = clock.now_ms() + SWEEP_PERIOD_S * 1000
+                    await store.sweep(now_ms=clock.now_ms())
+                    await repositories.now()
+                    if provider is not None:
+                        await asyncio.to_thread(provider.keys.maintain)
+            except ServerTrouble:  # for example, because the store is too busy
+                logger.exception("The store could not be swept; it is tried again")
+            await asyncio.sleep(SWEEP_PERIOD_S if lease is None else _LOOK_S)
+    finally:
+        if lease is not None:
+            with contextlib.suppress(ServerTrouble):
+                await lease.release()
 
 
 async def build_index(rules_index: RulesIndexBuilder) -> None:

@@ -87,7 +87,6 @@ class MailSender:
         self._transport = transport
         self._sender = sender
         self._site = site
-        self._holder = accounts.records.randomness.token_hex(8)
 
     async def run(self) -> None:
         """Runs forever, also after errors; to be run in its own task."""
@@ -110,7 +109,7 @@ class MailSender:
                 await asyncio.sleep(wait_s)
         finally:
             with contextlib.suppress(ServerTrouble):
-                await self._queue.give_up(self._holder)
+                await self._queue.lease.release()
 
     async def send_due(self) -> bool:
         """Send what is due, if no other worker does; False if the mail server takes nothing now.
@@ -118,7 +117,7 @@ class MailSender:
         failures = 0
         while due := await self._queue.due(limit=_BATCH):
             for kept in due:
-                if not await self._queue.lease(self._holder):
+                if not await self._queue.lease.hold():
                     return True
                 failures = 0 if await self._sent(kept) else failures + 1
                 if failures >= MAX_FAILURES:

@@ -17,8 +17,9 @@ import msgspec
 from podstead.core.errors import ServerTrouble
 from podstead.idp.records import Account
 from podstead.idp.source import RequestSource
+from podstead.storage.lease import Lease
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import Precondition, Record
+from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, Versioned
 
 MAX_WAITING: Final = 10_000
@@ -33,7 +34,6 @@ RETRY_S: Final = (60, 300, 900, 1800, 3600, 7200, 14400)
 LEASE_MS: Final = 120_000
 """How long a worker that has died keeps others from sending."""
 _MARK_BYTES: Final = 8
-_LEASE_KEY: Final = "sender"
 
 
 class MailSubject(Enum):
@@ -62,14 +62,7 @@ class MailJob(msgspec.Struct, frozen=True):
     attempts: int = 0
 
 
-class MailLease(msgspec.Struct, frozen=True):
-    """Which worker sends."""
-
-    holder: str
-
-
 _JOBS: Final = {subject: RecordKind(f"mail-{subject.value}", MailJob) for subject in MailSubject}
-_LEASES: Final = RecordKind("mail-lease", MailLease)
 
 
 class MailQueue:
@@ -77,6 +70,8 @@ class MailQueue:
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
+        self.lease = Lease("mail", records, lasts_ms=LEASE_MS)
+        """That of the worker that sends."""
 
     async def joining(
         self,
@@ -174,24 +169,6 @@ class MailQueue:
         moved = kind.put(key, again, owner=kept.owner, expires_ms=kept.expires_ms)
         # If the account was deleted meanwhile, so was the message.
         await self._records.try_commit([kind.drop(kept.key), moved], [kept.unchanged])
-
-    # --- who sends ----------------------------------------------------------------------------
-
-    async def lease(self, holder: str) -> bool:
-        """Become the one who sends, or remain so; False if another one is."""
-        now_ms = self._records.now_ms()
-        kept = await self._records.read(_LEASES, _LEASE_KEY)
-        if kept is not None and kept.value.holder != holder:
-            return False
-        precondition: Precondition = _LEASES.absent(_LEASE_KEY) if kept is None else kept.unchanged
-        record = _LEASES.put(_LEASE_KEY, MailLease(holder), expires_ms=now_ms + LEASE_MS)
-        return await self._records.try_commit([record], [precondition])
-
-    async def give_up(self, holder: str) -> None:
-        """Let another one send. Raises Overloaded."""
-        kept = await self._records.read(_LEASES, _LEASE_KEY)
-        if kept is not None and kept.value.holder == holder:
-            await self._records.try_commit([_LEASES.drop(_LEASE_KEY)], [kept.unchanged])
 
 
 def due_ms(kept: Versioned[MailJob]) -> int:

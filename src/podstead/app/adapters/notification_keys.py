@@ -45,8 +45,10 @@ class SenderKeyFolder:
     async def _exists(self, folder: KeyFolder) -> bool:
         """Whether there are keys; once there are, they stay."""
         if not self._has_keys:
-            read = asyncio.to_thread(folder.exists)
-            self._has_keys = await read if self._keys.is_remote else folder.exists()
+            if self._keys.is_remote:
+                self._has_keys = await asyncio.to_thread(folder.exists)
+            else:
+                self._has_keys = folder.exists()
         return self._has_keys
 
     def _load(self) -> KeyFolder:
