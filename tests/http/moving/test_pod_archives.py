@@ -26,6 +26,8 @@ from podstead.resources.importing.pod_archive import (
     opened_archive,
 )
 from podstead.resources.importing.values import ImportReport
+from podstead.storage.layout import RootLayout
+from podstead.storage.sqlite import SqliteFacts
 from tests.support.application import BASE, Server
 
 PHOTO = b"\x89PNG" + bytes(range(256)) * 2000
@@ -270,6 +272,7 @@ async def test_urls_that_are_not_of_the_pod_are_not_taken(
         (f"{BASE}/bob/#me", False),
         (f"{BASE.replace('http', 'HTTP')}/b%6Fb/#me", False),
         (f"{BASE}/of-a-deleted-pod/#me", False),
+        ("https://former.example/bob/#me", False),
         ("https://e.example/#me>; a <https://e.example/", False),
         ("urn:somebody", False),
         ("https://e.example/#me", True),
@@ -285,6 +288,8 @@ async def test_nobody_comes_as_another_person_of_this_server(
     assert root["creator"]["@id"] == f"{BASE}/alice/#me"
     root["creator"]["@id"] = owner
     other = rewritten(file, {"ro-crate-metadata.json": json.dumps(manifest).encode()})
+    facts = SqliteFacts(RootLayout(settings.root).database)
+    facts.write_fact("former-base-urls", "https://former.example")
     report = await moved(settings, other)
     pod = await pods.records.store.read_pod("alicia")
     assert pod is not None

@@ -7,18 +7,26 @@ source.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
 
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.app.adapters.root import remembered_base_url, remembered_issuer
+from podstead.app.adapters.root import (
+    former_base_urls,
+    remembered_base_url,
+    remembered_issuer,
+)
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
 from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.core.identifiers import ResourcePath
+from podstead.core.iris import canonical_url
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.pods.names import check_name
 from podstead.pods.provision import web_id_of
@@ -31,6 +39,9 @@ from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.resources.write_hooks import WriteHook
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
+from podstead.web.authority import hosts_of, served_hosts
+
+_NOT_IN_IRIS: Final = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,27 @@ class OpenedPods:
         rules = root_rules(owner).encode()
         return ImportTarget(root=root, source_id=source_id, new_pod=pod, root_rules=rules)
 
+    def may_own(self, web_id: str, *own_urls: str) -> bool:
+        """Whether somebody who comes from elsewhere may have this WebID here: one of another
+        server, or one in the pods with ``own_urls``.
+
+        Every other WebID of this server is that of somebody else, or will be, and an account with
+        it could act as that person. Those under a host alias and under former base URLs are WebIDs
+        of this server, too: documents may still grant access to them, and they lead here.
+        """
+        document = canonical_url(web_id.partition("#")[0])
+        if document is None or _NOT_IN_IRIS.search(web_id):
+            return False
+        if any(document.startswith(url) for url in own_urls):
+            return True
+        settings = self.settings
+        base_url = urlsplit(settings.base_url)
+        port = base_url.port or (443 if base_url.scheme == "https" else 80)
+        hosts = served_hosts(settings.base_url, port=port, aliases=settings.host_aliases)
+        hosts = hosts.union(*map(hosts_of, settings.former_base_urls))
+        # Whatever the scheme: requests over http are redirected or answered, too.
+        return urlsplit(document).netloc not in hosts
+
 
 @asynccontextmanager
 async def opened_pods(
@@ -74,7 +106,12 @@ async def opened_pods(
             raise RootUnusable(
                 f"The data root {settings.root} has no base URL yet. Start the server once first."
             )
-        settings = dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer)
+        settings = dataclasses.replace(
+            settings,
+            base_url=base_url,
+            idp_base_url=issuer,
+            former_base_urls=former_base_urls(settings),
+        )
         clock = SystemClock()
         records = RecordStore(store, clock, SystemRandomness())
         foreign = ForeignDocuments(settings, clock)

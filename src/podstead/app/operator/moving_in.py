@@ -8,7 +8,7 @@ is listed, and nothing is ever replaced.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from podstead.other_servers.values import (
     OtherServer,
 )
 from podstead.pods.names import UnusablePodName
+from podstead.pods.provision import web_id_of
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import Iri
 from podstead.resources.importing.values import (
@@ -103,12 +104,27 @@ class MoveIn:
     async def run(self) -> MoveReport:
         """Import everything. Raises QuotaExceeded, Overloaded, StorageError."""
         report = MoveReport(self.dry_run, left_out=list(self.server.left_out))
-        mapping = self._mapping()
-        for pod in self.server.pods:
+        mapping = await self._mapping()
+        # Pods that belong to the owner of another one come after that one (see `_may_own`).
+        for pod in sorted(self.server.pods, key=_is_owned_from_outside):
             await self._move(pod, mapping, report)
         for unknown in sorted(set(self.names) - {pod.name for pod in self.server.pods}):
             report.left_out.append(LeftOut(unknown, "There is no pod of this name to be renamed"))
         return report
+
+    def _own_urls(
+        self, pod: FoundPod, account: FoundAccount | None, report: MoveReport
+    ) -> list[str]:
+        """The URLs here of a pod, and of those pods of its account that were taken before it. A pod
+        of the same name that was here already may be a stranger's."""
+        others = () if account is None else account.pods
+        return [
+            f"{self.pods.settings.base_url}/{self.name_of(pod)}/",
+            *(each.url for each in report.pods if each.former_url in others),
+        ]
+
+    def _own_web_id(self, name: str) -> str:
+        return web_id_of(self.pods.settings.base_url, name)
 
     def name_of(self, pod: FoundPod) -> str:
         """The name that a pod gets here."""
@@ -116,13 +132,15 @@ class MoveIn:
 
     # --- names --------------------------------------------------------------------------------
 
-    def _mapping(self) -> NameMapping:
+    async def _mapping(self) -> NameMapping:
         """Where pods and the provider have another URL here, names in documents follow."""
         base_url, issuer = self.pods.settings.base_url, self.pods.settings.issuer
         beginnings = tuple(
-            (pod.url, f"{base_url}/{self.name_of(pod)}/")
-            for pod in self.server.pods
-            if self.name_of(pod)
+            [
+                (pod.url, f"{base_url}/{self.name_of(pod)}/")
+                for pod in self.server.pods
+                if self.name_of(pod) and not await self._is_somebody_elses(pod)
+            ]
         )
         former = self.server.base_url.removesuffix("/")
         exactly = [] if former == issuer else [(former, issuer), (f"{former}/", issuer)]
@@ -130,6 +148,18 @@ class MoveIn:
         exactly = [(old, new) for old, new in exactly if old not in dict(beginnings)]
         kept = all(old == new for old, new in beginnings)
         return NameMapping(() if kept else beginnings, tuple(exactly))
+
+    async def _is_somebody_elses(self, pod: FoundPod) -> bool:
+        """Whether the pod with its name here did not come from it. That is not taken, and whoever
+        had access there must not be taken for the owner here."""
+        root = f"/{self.name_of(pod)}/"
+        if await self.pods.records.store.read_pod(self.name_of(pod)) is None:
+            return False
+        completed = await self.pods.records.read(COMPLETED_IMPORTS, root)
+        return completed is None or completed.value.source_id != self._source_id(pod)
+
+    def _source_id(self, pod: FoundPod) -> str:
+        return f"{self.kind}:{pod.url}"
 
     def _adjustment(self, pod: FoundPod, root_url: str) -> Adjustment | None:
         """For a pod at the root, whose URL named the provider, too: profiles name this one."""
@@ -160,15 +190,19 @@ class MoveIn:
             reason = f"Nothing says whose pod {pod.url} is"
             report.left_out.append(LeftOut(place, reason))
             return
-        source_id = f"{self.kind}:{pod.url}"
+        source_id = self._source_id(pod)
+        found = next((each for each in self.server.accounts if pod.url in each.pods), None)
+        own_urls = self._own_urls(pod, found, report)
         owner = mapping.renamed(pod.owner)
+        can_own = self.pods.may_own(owner, *own_urls)
         try:
-            target = self.pods.target(name, source_id=source_id, owner=owner)
+            target = self.pods.target(name, source_id=source_id, owner=owner if can_own else None)
         except UnusablePodName as error:
             reason = f"{error}. Choose another name with --as {pod.name or 'pod'}=NAME"
             report.left_out.append(LeftOut(place, reason))
             return
-        moved = MovedPod(name, f"{self.pods.settings.base_url}{target.root}", pod.url, owner)
+        url, own_web_id = f"{self.pods.settings.base_url}{target.root}", self._own_web_id(name)
+        moved = MovedPod(name, url, pod.url, owner if can_own else own_web_id)
         completed = await self.pods.records.read(COMPLETED_IMPORTS, target.root)
         if completed is not None and completed.value.source_id == source_id:
             moved.already_there = moved.account = True
@@ -180,7 +214,12 @@ class MoveIn:
             adjust=self._adjustment(pod, moved.url),
             dry_run=self.dry_run,
         )
-        target = await self._with_account(target, pod, mapping, moved, report)
+        if not can_own:
+            reason = f"{_of_somebody_else('owner', owner)}: the pod belongs to {own_web_id}"
+            report.left_out.append(LeftOut(place, reason))
+        target = await self._with_account(
+            target, pod, found=found, own_urls=own_urls, moved=moved, report=report
+        )
         source = _PodSource(self.server, pod, target)
         total = sum(1 for each in self.server.resources(pod) if isinstance(each, FoundResource))
         progress = partial(self._count, name, total)
@@ -204,7 +243,9 @@ class MoveIn:
         self,
         target: ImportTarget,
         pod: FoundPod,
-        mapping: NameMapping,
+        *,
+        found: FoundAccount | None,
+        own_urls: Sequence[str],
         moved: MovedPod,
         report: MoveReport,
     ) -> ImportTarget:
@@ -212,19 +253,26 @@ class MoveIn:
         records = self.pods.records
         completed = CompletedImport(target.source_id, records.now_s())
         last = [COMPLETED_IMPORTS.put(target.root, completed, owner=target.root)]
-        found = next((each for each in self.server.accounts if pod.url in each.pods), None)
         if found is None or target.new_pod is None:
             report.notes.append(f"The pod '{moved.name}' has no account.")
             return msgspec.structs.replace(target, last_records=tuple(last))
+        renamed = target.names.renamed
+        stated = _web_ids(found, pod)
+        web_id = next((each for each in stated if self.pods.may_own(renamed(each), *own_urls)), "")
+        if web_id != stated[0]:
+            reason = _of_somebody_else("WebID", renamed(stated[0]))
+            report.left_out.append(
+                LeftOut(f"account of {moved.name}", f"{reason}: it is not taken")
+            )
         made = await ImportedAccounts(records).plan(
             pod=target.new_pod.name,
-            web_id=mapping.renamed(_web_id(found, pod)),
+            web_id=renamed(web_id) if web_id else self._own_web_id(moved.name),
             email=found.email if pod.url == found.pods[0] else None,
             password_hash=found.password_hash,
             secrets=[
                 (each.credential_id, each.secret, each.label)
                 for each in found.secrets
-                if _web_id(found, pod) == each.web_id
+                if web_id == each.web_id
             ],
         )
         moved.account = True
@@ -276,12 +324,20 @@ class _PodSource:
             )
 
 
-def _web_id(account: FoundAccount, pod: FoundPod) -> str:
-    """The WebID of the account of a pod: its owner's, if the account may use that."""
+def _web_ids(account: FoundAccount, pod: FoundPod) -> Sequence[str]:
+    """The WebIDs that the account of a pod may get: first its owner's, if the account may use that,
+    then those in the pod."""
     if pod.owner is not None and (pod.owner in account.web_ids or not account.web_ids):
-        return pod.owner
-    inside = (each for each in account.web_ids if each.startswith(pod.url))
-    return next(inside, account.web_ids[0])
+        return [pod.owner, *account.web_ids]
+    return sorted(account.web_ids, key=lambda each: not each.startswith(pod.url))
+
+
+def _is_owned_from_outside(pod: FoundPod) -> bool:
+    return pod.owner is None or not pod.owner.startswith(pod.url)
+
+
+def _of_somebody_else(what: str, web_id: str) -> str:
+    return f"Its {what}, {web_id}, is that of somebody else on this server"
 
 
 def _left_out_of(done: ImportReport) -> Iterator[LeftOut]:

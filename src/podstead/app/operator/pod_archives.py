@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, DiskFull, NotFound, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.core.iris import canonical_url
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.audit import AuditEvent
 from podstead.rdf.graph import Dataset, Graph
@@ -36,7 +34,6 @@ from podstead.resources.renaming import NameMapping
 from podstead.storage.disk_space import DiskSpace
 
 _PARTIAL: Final = ".partial"
-_NOT_IN_IRIS: Final = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ async def import_pod(
         url = pods.settings.base_url + root
         is_own = old.owner.startswith(old.url)
         owner = url + old.owner[len(old.url) :] if is_own else old.owner
-        can_own = _can_own(owner, url, base_url=pods.settings.base_url)
+        can_own = pods.may_own(owner, url)
         target = pods.target(
             name or old.name,
             source_id=archive.source_id,
@@ -155,15 +152,6 @@ async def import_pod(
         if not dry_run:
             audit.note(AuditEvent.POD_IMPORTED, pod=root.strip("/"))
         return url, report
-
-
-def _can_own(owner: str, url: str, *, base_url: str) -> bool:
-    """Whether the pod with this URL can belong to whom an archive names. With the WebID of another
-    pod of this server, an account for the pod would be able to act as that person."""
-    document = canonical_url(owner.partition("#")[0])
-    if document is None or _NOT_IN_IRIS.search(owner):
-        return False
-    return document.startswith(url) or not f"{document}/".startswith(f"{base_url}/")
 
 
 class _Source:
