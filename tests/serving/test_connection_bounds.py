@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.support import http2
-from tests.support.listeners import LISTENERS, MakeServer, client_tls
+from tests.support.listeners import LISTENERS, MakeServer, client_tls, still_open
 from tests.support.processes import REPOSITORY
 from tests.support.server import (
     DEADLINE_S,
@@ -250,11 +250,3 @@ def test_an_address_holds_its_share_unless_it_is_a_trusted_proxy(
         wait_until(lambda: len(still_open(more)) == 5, "the connection beyond the share ends")
         assert len(still_open(used + unused)) == kept
         assert b" 200 " in get(used[0])
-
-
-def still_open(connections: list[socket.socket]) -> list[socket.socket]:
-    waiting = select.poll()
-    for connection in connections:
-        waiting.register(connection, select.POLLRDHUP)
-    ended = {descriptor for descriptor, _ in waiting.poll(0)}
-    return [each for each in connections if each.fileno() not in ended]

@@ -17,7 +17,7 @@ import pytest
 
 from podstead.app.process.sockets.connection import MAX_MESSAGE_BYTES
 from tests.support.client import Pod, create_pod
-from tests.support.listeners import MakeServer, sockets_port
+from tests.support.listeners import MakeServer, sockets_port, still_open
 from tests.support.server import DEADLINE_S, STUB_START, ServerProcess, running_server
 from tests.support.waiting import wait_until
 
@@ -33,8 +33,10 @@ class Ports:
     server: ServerProcess
     port: int
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), DEADLINE_S)
+    def connect(self, source: str = "") -> socket.socket:
+        return socket.create_connection(
+            ("127.0.0.1", self.port), DEADLINE_S, source_address=(source, 0)
+        )
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[socket.socket]:
@@ -261,6 +263,10 @@ def test_connections_beyond_the_limit_wait(make_server: MakeServer) -> None:
             assert select.select([waiting], [], [], 0.2)[0] == []
             first.close()
             assert read_head(waiting).startswith("HTTP/1.1 101 ")
+    with contextlib.ExitStack() as others:
+        silent = [others.enter_context(ports.connect("127.0.0.2")) for _ in range(8)]
+        wait_until(lambda: len(still_open(silent)) == 2, "an address holds no more than its share")
+        others.enter_context(ports.opened())
 
 
 # --- where clients are sent -------------------------------------------------------------------

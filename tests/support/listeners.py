@@ -1,5 +1,7 @@
 """The listeners of a server: their options, certificates and clients."""
 
+import select
+import socket
 import ssl
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,3 +33,12 @@ def hold(server: ServerProcess, threads: ThreadPoolExecutor) -> Future[Answer]:
     answer = threads.submit(server.get, "/hold?release")
     server.wait_for_line("holding")
     return answer
+
+
+def still_open(connections: list[socket.socket]) -> list[socket.socket]:
+    """Those of which the other side has not closed its end."""
+    waiting = select.poll()
+    for connection in connections:
+        waiting.register(connection, select.POLLRDHUP)
+    ended = {descriptor for descriptor, _ in waiting.poll(0)}
+    return [each for each in connections if each.fileno() not in ended]
