@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.mail_transports import mail_transport
+from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
 from podstead.app.registration import about_operator
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble
@@ -103,7 +104,7 @@ class MailSender:
                             wait_s = AGAIN_S
                         next_ms = await self._queue.next_ms()
                         seen = mark
-                except ServerTrouble:
+                except Exception:
                     logger.exception("Messages could not be read; it is tried again")
                     wait_s = AGAIN_S
                 await asyncio.sleep(wait_s)
@@ -125,8 +126,15 @@ class MailSender:
         return True
 
     async def _sent(self, kept: Versioned[MailJob]) -> bool:
-        """Whether a message is dealt with; otherwise it is tried again later."""
-        prepared = await self._prepared(kept.value)
+        """Whether the mail server had a decision on a message; otherwise it is tried again later.
+        One that cannot be written is tried again, too, and says nothing about the others."""
+        try:
+            prepared = await self._prepared(kept.value)
+        except Exception:
+            logger.exception("Mail could not be written; it is tried again later")
+            MailCounts.note(MailOutcome.DELAYED)
+            await self._queue.later(kept)
+            return True
         if prepared is None:
             await self._queue.done(kept)
             return True
@@ -136,19 +144,24 @@ class MailSender:
             await self._transport.send(message, recipient=recipient)
         except MailDelayed as error:
             logger.warning("Mail could not be sent yet: %s", error)
+            MailCounts.note(MailOutcome.DELAYED)
             await self._queue.later(kept)
             return False
         except MailRefused as error:
             logger.warning("Mail could not be sent: %s", error)
-            account_id = kept.value.account_id or None
-            self._audit.note(AuditEvent.MAIL_UNSENT, account_id=account_id)
+            self._note_given_up(kept.value)
         except Exception:
             # Otherwise one message would keep all others from being sent.
             logger.exception("Mail could not be sent, and is not tried again")
-            account_id = kept.value.account_id or None
-            self._audit.note(AuditEvent.MAIL_UNSENT, account_id=account_id)
+            self._note_given_up(kept.value)
+        else:
+            MailCounts.note(MailOutcome.SENT)
         await self._queue.done(kept)
         return True
+
+    def _note_given_up(self, job: MailJob) -> None:
+        MailCounts.note(MailOutcome.GIVEN_UP)
+        self._audit.note(AuditEvent.MAIL_UNSENT, account_id=job.account_id or None)
 
     # --- what a message says ------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from podstead.core.errors import ServerTrouble
 from podstead.idp.records import Account
 from podstead.idp.source import RequestSource
 from podstead.storage.lease import Lease
+from podstead.storage.protocol import EntryCounts
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, Versioned
@@ -143,10 +144,7 @@ class MailQueue:
 
     async def waiting(self) -> int:
         """How many messages wait."""
-        counts = [
-            await kind.count(self._records.store, at_most=MAX_WAITING) for kind in _JOBS.values()
-        ]
-        return sum(counts)
+        return await waiting_messages(self._records.store)
 
     async def failing(self) -> int:
         """How many messages have failed at least once, up to a thousand."""
@@ -169,6 +167,11 @@ class MailQueue:
         moved = kind.put(key, again, owner=kept.owner, expires_ms=kept.expires_ms)
         # If the account was deleted meanwhile, so was the message.
         await self._records.try_commit([kind.drop(kept.key), moved], [kept.unchanged])
+
+
+async def waiting_messages(store: EntryCounts) -> int:
+    """How many messages wait. Raises StorageError."""
+    return sum([await kind.count(store, at_most=MAX_WAITING) for kind in _JOBS.values()])
 
 
 def due_ms(kept: Versioned[MailJob]) -> int:

@@ -7,11 +7,14 @@ import re
 
 import pytest
 
+from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
 from podstead.config import Settings
+from podstead.core.errors import StorageError
 from podstead.idp.mail_queue import LEASE_MS, MAX_WAITING_FOR_ACCOUNT
 from podstead.idp.records import Account
 from podstead.outbound.mail import MailDelayed, MailRefused
 from podstead.storage.registry import secret_key
+from podstead.web.mail import compose
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
@@ -319,6 +322,31 @@ async def test_what_is_refused_is_given_up_and_logged(
     assert await office.deliver() == []
     assert await office.deliver() == []
     assert "mail given up" in caplog.text
+
+
+@pytest.mark.parametrize("failure", [KeyError("a text"), StorageError("damaged")])
+async def test_a_message_that_cannot_be_written_does_not_stop_others(
+    server: Server,
+    confirmed: Browser,
+    office: PostOffice,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+) -> None:
+    def fail(*_arguments: object, **_facts: object) -> None:
+        raise failure
+
+    before = MailCounts.counts.copy()
+    await change_password(confirmed)
+    clock.advance(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(compose, "security_notice", fail)
+        await sign_in(server, password=NEW_PASSWORD)
+        [message] = await office.deliver()
+        assert "New sign-in" in message.subject
+    assert MailCounts.counts - before == {MailOutcome.DELAYED: 1, MailOutcome.SENT: 1}
+    clock.advance(60)
+    assert len(await office.deliver()) == 1, "it is not lost"
 
 
 @pytest.mark.usefixtures("confirmed")

@@ -89,6 +89,7 @@ SIGN_INS: Final = _counter(
     "sign_ins_total", "Sign-ins at the identity provider of this server.", "outcome"
 )
 AUDIT_EVENTS: Final = _counter("audit_events_total", "Events of the audit log.", "event")
+MAIL: Final = _counter("mail_messages_total", "Attempts to send a message to a person.", "outcome")
 CPU: Final = _counter("worker_cpu_seconds_total", "Processor time of workers.")
 MEMORY: Final = _gauge(
     "worker_resident_memory_bytes", "Resident memory of workers; shared pages count for each."
@@ -109,6 +110,7 @@ WORKER_FAMILIES: Final = (
     DELIVERED,
     SIGN_INS,
     AUDIT_EVENTS,
+    MAIL,
     CPU,
     MEMORY,
 )
@@ -117,6 +119,7 @@ WORKER_FAMILIES: Final = (
 PODS: Final = _gauge("pods", "Pods.")
 ACCOUNTS: Final = _gauge("accounts", "Accounts.")
 CHANNELS: Final = _gauge("notification_channels", "Notification channels.")
+WAITING_MAIL: Final = _gauge("waiting_mail_messages", "Messages to people that wait to be sent.")
 USED_BYTES: Final = _gauge("pods_used_bytes", "Bytes that all pods are charged for.")
 QUOTA_BYTES: Final = _gauge("pods_quota_bytes", "Sum of the quotas of pods that have one.")
 NEARLY_FULL: Final = _gauge(
@@ -138,6 +141,7 @@ STORED_FAMILIES: Final = (
     PODS,
     ACCOUNTS,
     CHANNELS,
+    WAITING_MAIL,
     USED_BYTES,
     QUOTA_BYTES,
     NEARLY_FULL,

@@ -18,6 +18,7 @@ from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring import families
 from podstead.app.monitoring.families import MetricFamily
+from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
 from podstead.core.histogram import Histogram
 from podstead.idp.audit import AuditEvent
 from podstead.storage.protocol import Store
@@ -79,6 +80,9 @@ class WorkerReadings:
             ],
             families.AUDIT_EVENTS.name: [
                 Reading((event.value,), count) for event, count in LogAudit.counts.items()
+            ],
+            families.MAIL.name: [
+                Reading((outcome.value,), MailCounts.counts[outcome]) for outcome in MailOutcome
             ],
             **single(families.CPU, usage.ru_utime + usage.ru_stime),
             **single(families.MEMORY, _resident_bytes(usage.ru_maxrss)),

@@ -9,6 +9,7 @@ from typing import Final
 from podstead.app.monitoring import families
 from podstead.app.monitoring.readings import Readings, single
 from podstead.config import Settings
+from podstead.idp.mail_queue import waiting_messages
 from podstead.idp.records import ACCOUNTS
 from podstead.notifications.channels import CHANNELS
 from podstead.storage.backup.last import LastBackup, read_last_backup
@@ -30,6 +31,7 @@ class StoredFacts:
     pods: PodTotals
     accounts: int
     channels: int
+    waiting_mail: int
     last_backup: LastBackup | None
 
     def readings(self) -> Readings:
@@ -45,6 +47,7 @@ class StoredFacts:
             **single(families.PODS, self.pods.pods),
             **single(families.ACCOUNTS, self.accounts),
             **single(families.CHANNELS, self.channels),
+            **single(families.WAITING_MAIL, self.waiting_mail),
             **single(families.USED_BYTES, self.pods.used_bytes),
             **single(families.QUOTA_BYTES, self.pods.quota_bytes),
             **single(families.NEARLY_FULL, self.pods.nearly_full),
@@ -67,6 +70,7 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
         pods=await store.pod_totals(default_quota_bytes=settings.quota_bytes),
         accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
         channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
+        waiting_mail=await waiting_messages(store),
         last_backup=await asyncio.to_thread(read_last_backup, layout.last_backup),
     )
 
