@@ -6,6 +6,8 @@ Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page if the Accept he
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from podstead.core.conneg import prefers_html
@@ -111,10 +113,11 @@ def refusal(
     to_git: bool = False,
     target: ResourcePath | None = None,
     accept_language: str | None = None,
+    text_of: Callable[[PodsteadError], str] = str,
 ) -> Response:
     """The response to a request that failed with ``error``. ``challenges`` are the schemes that a
     401 lists; ``to_git`` is true if the client is git. A page links to what is near ``target``, in
-    the language that the client accepts."""
+    the language that the client accepts. ``text_of`` gives the message for a script of a page."""
     status, reason = status_of(error)
     headers = [*_error_headers(error, challenges, to_git=to_git), NO_STORE]
     message = INTERNAL_MESSAGE if status == 500 else str(error)
@@ -128,7 +131,7 @@ def refusal(
             language=preferred_language(accept_language),
         )
         return page_response(page, status=status, method=method, headers=headers)
-    body = _ErrorBody(error.known_text or reason, message)
+    body = _ErrorBody(error.known_text or reason, message if status == 500 else text_of(error))
     if isinstance(error, RateLimited):
         body.retry_after_s = error.retry_after_s
     elif isinstance(error, QuotaExceeded):

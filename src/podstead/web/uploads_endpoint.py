@@ -20,6 +20,7 @@ from podstead.web import tus
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.cors import Sharing
 from podstead.web.errors import refusal
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, HeaderField, Response, empty_response
 from podstead.web.routes import Access, Endpoint, Route, is_of_service
@@ -54,6 +55,7 @@ class UploadsEndpoint:
         self._place = place
         self._max_bytes = max_bytes
         self._for_own_pages = for_own_pages
+        self._text_of = refusal_text if for_own_pages else str
 
     def routes(self) -> tuple[Route, ...]:
         """The routes for agents with ordinary credentials."""
@@ -99,6 +101,7 @@ class UploadsEndpoint:
                 method=request.method,
                 accept=request.fields.get(b"accept"),
                 challenges=self._challenges,
+                text_of=self._text_of,
             )
         response.headers.append(tus.VERSION_FIELD)
         if request.fields.get(b"origin") is not None:

@@ -213,6 +213,7 @@ class SessionGuard:
         if isinstance(error, UnusableClient):
             return self._problem(400, error, unusable_client=True)
         if not browser_request.wants_page:
+            error.args = (refusal_text(error),)  # a script of a page shows it
             raise error
         status, _ = status_of(error)
         retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None

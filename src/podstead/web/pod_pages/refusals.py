@@ -1,111 +1,74 @@
 """Why was something refused, in the language of the page?
 
-The services say it in English, as they say it to programs; those of their messages that people meet
-on pages are listed here, so that the catalogues translate them. A test finds out whether a service
-still says what is listed.
+The services say it in English, as they say it to programs. Those of their messages that people meet
+on pages are listed (:mod:`podstead.web.pod_pages.refusal_texts` and
+:mod:`podstead.web.pod_pages.reworded_refusals`), so that the catalogues translate them; here a
+message is recognized, with the values in it.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
-from podstead.web.pod_pages.texts import ENGLISH, N_, current_texts
+from podstead.web.pod_pages.formats import number_text, size_text
+from podstead.web.pod_pages.refusal_texts import REFUSALS
+from podstead.web.pod_pages.reworded_refusals import REWORDED, WITH_VALUES
+from podstead.web.pod_pages.texts import ENGLISH, current_texts
 
-REFUSALS: Final = frozenset(
-    {
-        N_(
-            "A container in it is a git repository, which stays where it is. Clone it, push "
-            "it to another container, and delete this one"
-        ),
-        N_("A date must be written like 2026-11-22"),
-        N_("A document cannot contain other resources"),
-        N_("A passkey must have a name"),
-        N_("A password can have at most 1024 characters; choose a shorter one"),
-        N_(
-            "A password must have at least 8 characters; choose a longer one, such as a few "
-            "words that you can remember"
-        ),
-        N_("A resource exists whose URL differs only in the trailing slash"),
-        N_("Add a passkey first"),
-        N_("An account has this e-mail address already: sign in, or use another"),
-        N_("Another account is signed in now; go back and sign in again"),
-        N_("Another pod already has this name, ignoring case; choose a different one"),
-        N_("Registration is disabled: only the operator of this server creates pods and accounts"),
-        N_("Select one file or folder only"),
-        N_("Somebody else has changed the access rules in the meantime"),
-        N_("Something in it keeps changing, so nothing was done; try again"),
-        N_("The ACL of a storage's root must grant Control to at least one agent"),
-        N_("The access rules cannot be read, so they cannot be edited here"),
-        N_("The account has a second factor already: sign in again"),
-        N_("The account has been deleted"),
-        N_("The container is not empty"),
-        N_("The container of the destination does not exist"),
-        N_("The e-mail address of the account is missing"),
-        N_("The file has no name"),
-        N_("The folder to search in is malformed"),
-        N_("The form is malformed"),
-        N_("The number of uses and of days must be whole numbers"),
-        N_("The owner of the storage keeps full access; this would take it away"),
-        N_("The password of the account is missing"),
-        N_("The picture must be a JPEG, PNG, WebP, GIF or AVIF file"),
-        N_("The quota must be a whole number of megabytes"),
-        N_("The root of a storage inherits from nothing, so it keeps its own rules"),
-        N_("The rules of the folder above decide, and you may not see them"),
-        N_("The server needs this name for itself: rename the file first"),
-        N_("The server reserves this name; choose another"),
-        N_("The two passwords differ: type the same one twice"),
-        N_("There are no such client credentials"),
-        N_("There are too many files with names like this one"),
-        N_("There is a container at the destination, which is not replaced"),
-        N_("There is a resource at the destination"),
-        N_("There is no such account"),
-        N_("There is no such application; it may have been removed"),
-        N_("There is no such passkey; it may have been removed"),
-        N_("There is no such session; it may have ended"),
-        N_("There is no such token; it may have been revoked"),
-        N_("There is no such upload"),
-        N_("There is nothing at this address"),
-        N_("This cannot be done with this account as it is now"),
-        N_(
-            "This changes who can act as the owner of this storage: their identity providers,"
-            " keys, owl:sameAs or storages. Only the owner may do that, even if others have "
-            "Control"
-        ),
-        N_("This is not one of your pods"),
-        N_("This is the only way to sign in to the account: add another one first"),
-        N_("This link has been used meanwhile"),
-        N_("This link has been used, or it has expired: ask for a new one"),
-        N_(
-            "This page is from before you last signed in, so nothing was changed: reload it "
-            "and try again"
-        ),
-        N_(
-            "This request did not come from a page of this server, so nothing was changed: "
-            "open the page here and try again"
-        ),
-        N_("This request is no longer there"),
-        N_("This server requires a second factor besides the password: add another one first"),
-        N_("This sign-in has expired. Go back to the application and start again"),
-        N_("This sign-in is finished. Go back to the application"),
-        N_("This sign-in was started in another browser"),
-        N_("To register on this server, accept its terms"),
-        N_("Too many uploads are in progress. Finish or cancel some of them first."),
-        N_("Type the name of your pod or your e-mail address"),
-        N_("Type your name and password first"),
-        N_("You have no pod on this server"),
-        N_("You would no longer be able to manage this; confirm if you mean it"),
-        N_("Your profile cannot be read, so its keys are not known; repair it first"),
-        N_("Your profile cannot be read; repair it first"),
-    }
-)
-"""The messages that the catalogues translate."""
+_MAX_CHARACTERS: Final = 4000
+"""A longer message contains something long that was sent; it is shown as it is."""
+_VALUE: Final = re.compile(r"%\(([a-z_]+)\)s")
+_DIGITS: Final = "[0-9][0-9,]*"
+_TEXT: Final = ".*?"
+_NUMBERS: Final = frozenset({"number", "length"})
 
 
-def refusal_text(error: Exception) -> str:
-    """The message of an error; in English if it is not among those above."""
-    return current_texts().get(str(error))
+def _pattern(said: str) -> re.Pattern[str]:
+    """What finds the values in a message: numbers are digits, anything else is text."""
+    parts = _VALUE.split(said)
+    written = [re.escape(part) for part in parts[::2]]
+    groups = [f"(?P<{name}>{_DIGITS if _is_number(name) else _TEXT})" for name in parts[1::2]]
+    return re.compile("".join(map("".join, zip(written, [*groups, ""], strict=True))), re.DOTALL)
 
 
-def is_translated(error: Exception) -> bool:
-    """Whether the message is in the language of the page."""
-    return current_texts().language == ENGLISH or str(error) in REFUSALS
+def _is_number(name: str) -> bool:
+    return name in _NUMBERS or name.endswith("_bytes")
+
+
+_PATTERNS: Final = tuple((_pattern(said), shown) for said, shown in WITH_VALUES.items())
+
+
+def refusal_text(error: Exception | str) -> str:
+    """What a page says about an error; the message itself if it is not listed."""
+    return _listed(str(error)) or str(error)
+
+
+def is_translated(error: Exception | str) -> bool:
+    """Whether :func:`refusal_text` is in the language of the page."""
+    return current_texts().language == ENGLISH or _listed(str(error)) is not None
+
+
+def _listed(message: str) -> str | None:
+    if message in REFUSALS:
+        return current_texts().get(message)
+    if message in REWORDED:
+        return current_texts().get(REWORDED[message])
+    if len(message) <= _MAX_CHARACTERS:
+        for pattern, shown in _PATTERNS:
+            found = pattern.fullmatch(message)
+            if found is not None:
+                return current_texts().get(shown) % _shown_values(found.groupdict())
+    return None
+
+
+def _shown_values(values: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: _shown_value(name, value) for name, value in values.items()}
+
+
+def _shown_value(name: str, value: str) -> str:
+    if not _is_number(name):
+        return value
+    number = int(value.replace(",", ""))
+    return size_text(number) if name.endswith("_bytes") else number_text(number)

@@ -19,6 +19,7 @@ from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.problems import problem
+from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.pod_pages.texts import ENGLISH, LANGUAGES, _, texts_in, use_texts
 from podstead.web.response import NO_STORE, HeaderField, Response, content_response
 
@@ -156,8 +157,8 @@ def error_page(
             "actions": frozenset(),
             "status": status,
             "reason": reason,
-            "message": message,
-            "is_translated": False,
+            "message": refusal_text(message),
+            "is_translated": is_translated(message),
             "problem": problem(status, target, signed_in=False),
         },
     )
