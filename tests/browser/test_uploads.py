@@ -31,8 +31,14 @@ def proxy() -> Iterator[BreakingProxy]:
 
 
 @pytest.fixture
-def server(tmp_path: Path, proxy: BreakingProxy) -> Iterator[ProxiedServer]:
-    options = ["--workers", "2", "--base-url", f"http://localhost:{proxy.port}"]
+def bounds() -> list[str]:
+    """Options of the server about how much may be stored."""
+    return []
+
+
+@pytest.fixture
+def server(tmp_path: Path, proxy: BreakingProxy, bounds: list[str]) -> Iterator[ProxiedServer]:
+    options = ["--workers", "2", "--base-url", f"http://localhost:{proxy.port}", *bounds]
     with running_server(ProxiedServer(tmp_path / "root", options, proxy_port=proxy.port)) as server:
         assert isinstance(server, ProxiedServer)
         assert server.port is not None
@@ -244,6 +250,22 @@ def test_what_failed_is_listed_among_many(page: Page, pod: Pod) -> None:
     news(page, "failed: 1")
     expect(page.locator(".upload-list").get_by_text("bad.ttl")).to_be_visible()
     assert page.locator(".upload-list li").count() < 210
+
+
+@pytest.mark.parametrize("bounds", [["--quota-bytes", "1000000"]])
+def test_what_has_no_room_is_said_before_and_after(page: Page, pod: Pod) -> None:
+    open_upload(page, pod)
+    page.locator(CHOOSE).set_input_files(
+        [file("first", b"x" * 750_000), file("second", b"x" * 750_000)]
+    )
+    expect(page.locator(".upload-room")).to_contain_text("These files need 1.5 MB, and your pod")
+    failed = page.locator(".upload-list li[data-state=failed]")
+    expect(failed).to_contain_text("There is no room for this", timeout=DEADLINE_MS)
+    page.goto(page.url)
+    expect(page.locator(".storage-note")).to_be_hidden()
+    page.locator(CHOOSE).set_input_files([file("third", b"x" * 160_000)])
+    page.wait_for_url("**/.pages/files/**", timeout=DEADLINE_MS)
+    expect(page.locator(".storage-note")).to_contain_text("This pod is nearly full")
 
 
 def test_a_name_is_never_html(page: Page, pod: Pod, owner: Client) -> None:

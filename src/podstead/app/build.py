@@ -43,6 +43,7 @@ from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.people import NoAccounts
 from podstead.resources.sharing.rules_index import RulesIndex, RulesIndexBuilder
+from podstead.resources.storage_usage import PodUsage
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
@@ -271,6 +272,7 @@ def build_application(
             reach=MemberReach(store=store, gate=gate),
             authors=ChangeAuthors(store),
             streams=live_updates.streams,
+            usage=PodUsage(store=store, gate=gate, clock=clock, quotas=capacity.quotas),
             data_version=store.data_version,
         ),
         sharing=SharingParts(
@@ -285,7 +287,6 @@ def build_application(
         account=AccountPageParts(
             store=store,
             gate=gate,
-            clock=clock,
             parse=parse_rules,
             own_account=provider.own_account if provider and not parted_hosts else None,
         ),

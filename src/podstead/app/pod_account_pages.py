@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podstead.config import Settings
-from podstead.core.clock import Clock
 from podstead.rdf.parser import RdfParser
 from podstead.resources.activity import PodActivity
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
-from podstead.storage.pod_quotas import PodQuotas
 from podstead.storage.protocol import Store
 from podstead.wac.gate import Gate
 from podstead.web.pod_pages.account.activity_page import ActivityPage
@@ -33,7 +31,6 @@ class AccountPageParts:
 
     store: Store
     gate: Gate
-    clock: Clock
     parse: RdfParser
     own_account: Callable[[PageRenderer], ShownAccount | None] | None
     """Creates what shows an account of the provider, if the provider is at this origin."""
@@ -47,15 +44,10 @@ def build_account_pages(
     guard: PageGuard,
     renderer: PageRenderer,
     shared: SharedLists,
+    usage: PodUsage,
 ) -> tuple[Route, ...]:
     """The routes of these pages."""
     activity = PodActivity(store=parts.store, gate=parts.gate)
-    usage = PodUsage(
-        store=parts.store,
-        gate=parts.gate,
-        clock=parts.clock,
-        quotas=PodQuotas(parts.store, settings.quota_bytes),
-    )
     return account_page_routes(
         guard,
         PersonPages(

@@ -17,6 +17,7 @@ from podstead.resources.archives import Archives
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
+from podstead.resources.storage_usage import PodUsage
 from podstead.resources.uploads import UploadService
 from podstead.storage.record_store import RecordStore
 from podstead.web.challenges import AuthenticateChallenges
@@ -49,6 +50,7 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.routes import PodPages, pod_page_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.pod_pages.storage_notes import StorageNotes
 from podstead.web.pod_pages.terms_page import TermsPage
 from podstead.web.pod_pages.transfers.page_uploads import PageUploads
 from podstead.web.pod_pages.transfers.upload_page import UploadPage
@@ -75,6 +77,7 @@ class FileParts:
     reach: MemberReach
     authors: ChangeAuthors
     streams: ChangeStreams
+    usage: PodUsage
     data_version: Callable[[], int | None]
 
 
@@ -116,11 +119,13 @@ def build_pod_pages(
         renderer=renderer,
         base_url=base_url,
     )
+    storage_notes = StorageNotes(files.usage)
     containers = ContainerPage(
         lists=MemberLists(resources),
         kept=PageCache(files.data_version),
         reach=files.reach,
         authors=files.authors,
+        storage_notes=storage_notes,
         renderer=renderer,
         base_url=base_url,
     )
@@ -143,6 +148,7 @@ def build_pod_pages(
         upload=UploadPage(
             resources=resources,
             uploads=uploads,
+            storage_notes=storage_notes,
             renderer=renderer,
             see_other=guard.see_other,
         ),
@@ -213,6 +219,7 @@ def build_pod_pages(
             guard=guard,
             renderer=renderer,
             shared=shared_lists(sharing, base_url),
+            usage=files.usage,
         ),
     )
     renderer.link_to(route.path for route in routes)

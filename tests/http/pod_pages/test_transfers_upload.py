@@ -14,7 +14,7 @@ import pytest
 from podstead.config import Settings
 from podstead.web.pod_pages.transfers.upload_page import numbered
 from tests.support import tus
-from tests.support.application import Server, Start
+from tests.support.application import Server, Start, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.multipart import File, encode_form
@@ -200,6 +200,34 @@ async def test_files_that_are_held_together_fit_into_the_quota(start: Start) -> 
     page = await upload(alice, [("a.txt", LARGE, TEXT), ("b.txt", LARGE, TEXT)], taken="ask")
     asked = next(form for form in page.forms if "held-1" in form.fields)
     assert "held-2" not in asked.fields
+
+
+async def test_what_has_no_room_is_said_plainly(start: Start) -> None:
+    server = await start(quota_bytes=400_000, max_body_bytes=300_000)
+    alice = await sign_in_by_token(server, server.alice)
+    page = await upload(alice, [("a.bin", LARGE, TEXT), ("b.bin", b"x" * 250_000, TEXT)])
+    assert results(page)[0] == ("a.bin", "Uploaded")
+    said = r"There is no room for this: it needs [\d.]+ kB, and the pod already uses [\d.]+ kB of"
+    assert re.search(f"{said} its 400 kB", results(page)[1][1])
+    assert re.search(r"[\d.]+ kB of 400 kB used \(5\d %\)", page.text)
+    page = await upload(alice, [("c.bin", b"x" * 300_001, TEXT)])
+    assert "larger than 300 kB" in results(page)[0][1]
+    assert "What takes the space" not in page.text
+
+    page = await alice.get(f"/.pages/files{FOLDER}")
+    assert "400 kB used" not in page.text
+    await upload(alice, [("d.bin", b"x" * 160_000, TEXT)])
+    page = await alice.get(f"/.pages/files{FOLDER}")
+    assert "This pod is nearly full" in page.text
+    bob = await sign_in_by_token(server, server.bob)
+    await server.alice.put(
+        f"{FOLDER}.acl",
+        acl_turtle(FOLDER, (f"acl:agent <{server.bob_web_id}>", "Read Write")),
+        TURTLE,
+    )
+    page = await bob.get(f"/.pages/files{FOLDER}")
+    assert page.status == 200
+    assert "nearly full" not in page.text
 
 
 @pytest.mark.parametrize("evil", ["../../bob/private/x", "x.acl", "/etc/passwd", "a\nb"])

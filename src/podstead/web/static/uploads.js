@@ -27,6 +27,7 @@ class Refused extends Error {
     super(/"message": ?("(?:[^"\\]|\\.)*")/.exec(responseText)?.[1] ?? '""');
     this.message = JSON.parse(this.message);
     this.status = status;
+    this.ofPod = responseText.includes('"usedBytes"');
   }
 }
 
@@ -91,7 +92,9 @@ class Upload {
       this.set("done");
     } catch (error) {
       if (error instanceof Cancelled) return;
-      this.message = error instanceof Error ? error.message : "";
+      // A pod that is full is described by the answer; a disk that is full concerns everybody.
+      const isDisk = error instanceof Refused && error.status === 507 && !error.ofPod;
+      this.message = isDisk ? this.all.text("full") : error instanceof Error ? error.message : "";
       this.set("failed");
     }
   }
@@ -309,6 +312,7 @@ class Uploads {
     this.summary = this.find(".upload-summary");
     this.end = this.find(".upload-end");
     this.news = this.find("[aria-live]");
+    this.room = this.find(".upload-room");
     this.dialog = this.find("dialog");
     /** @type {Upload[]} */
     this.uploads = [];
@@ -407,6 +411,12 @@ class Uploads {
       this.uploads.push(upload);
       if (this.list.childElementCount < SHOWN_ROWS) this.list.append(upload.row.element);
     }
+    const size = chosen.reduce((sum, { file }) => sum + file.size, 0);
+    const left = this.place.dataset.left;
+    this.room.hidden = left === undefined || size <= Number(left);
+    this.room.textContent = this.room.hidden
+      ? ""
+      : this.text("room", { size: this.size(size), left: this.size(Number(left)) });
     this.panel.hidden = false;
     this.news.textContent = this.text("begun", { count: this.number(chosen.length) });
     this.next();

@@ -9,11 +9,11 @@ from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
 from podstead.wac.modes import Mode
 from podstead.web.pod_pages.account.activity_page import shown_change
-from podstead.web.pod_pages.account.storage_page import percent_used
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.storage_notes import percent_used
 from podstead.web.response import Response
 
 RECENT_CHANGES: Final = 6

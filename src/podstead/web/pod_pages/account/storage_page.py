@@ -15,6 +15,7 @@ from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.storage_notes import percent_used
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 
@@ -77,11 +78,6 @@ class StoragePage:
                 for each in breakdown.largest
             ],
         )
-
-
-def percent_used(used_bytes: int, quota_bytes: int) -> int | None:
-    """The used part of a quota in percent; ``None`` without a quota."""
-    return None if not quota_bytes else min(100, 100 * used_bytes // quota_bytes)
 
 
 def _folders(root: ResourcePath, usage: StorageUsage) -> list[Bar]:

@@ -23,6 +23,7 @@ from podstead.web.pod_pages.files.words import shown_agent
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.storage_notes import StorageNotes
 from podstead.web.response import Response
 
 ROWS: Final = 200
@@ -84,6 +85,7 @@ class ContainerPage:
         lists: MemberLists,
         reach: MemberReach,
         authors: ChangeAuthors,
+        storage_notes: StorageNotes,
         renderer: PageRenderer,
         kept: PageCache,
         base_url: str,
@@ -92,6 +94,7 @@ class ContainerPage:
         self._lists = lists
         self._reach = reach
         self._authors = authors
+        self._storage_notes = storage_notes
         self._renderer = renderer
         self._base_url = base_url
 
@@ -114,6 +117,7 @@ class ContainerPage:
         part = sorted_members[shown.start : shown.start + ROWS]
         following = shown.start + ROWS
         more = shown.query(start=following) if following < len(sorted_members) else None
+        may = _may(request, members)
         only_rows = page.query_text("part") == "rows"
         response = self._renderer.page(
             page,
@@ -128,7 +132,10 @@ class ContainerPage:
             total=len(sorted_members),
             is_complete=members.is_complete,
             columns=_columns(shown),
-            **_may(request, members),
+            storage=None
+            if only_rows or not may["may_append"]
+            else await self._storage_notes.of(page, target),
+            **may,
         )
         if request.lasting:
             self._kept.put(page, response, begun=begun)

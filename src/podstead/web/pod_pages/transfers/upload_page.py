@@ -23,6 +23,7 @@ from podstead.core.errors import (
     NotAuthenticated,
     NotFound,
     PreconditionFailed,
+    QuotaExceeded,
     RequestRefused,
 )
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
@@ -38,6 +39,7 @@ from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.storage_notes import StorageNotes
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import is_of_service
@@ -88,6 +90,8 @@ class UploadedFile:
     ending: Ending
     message: str = ""
     held: str = ""
+    no_room: bool = False
+    """Whether it failed because the pod is full."""
 
     @property
     def field(self) -> str:
@@ -103,11 +107,13 @@ class UploadPage:
         *,
         resources: ResourceService,
         uploads: UploadService,
+        storage_notes: StorageNotes,
         renderer: PageRenderer,
         see_other: Callable[[str, Notice], Response],
     ) -> None:
         self._resources = resources
         self._uploads = uploads
+        self._storage_notes = storage_notes
         self._renderer = renderer
         self._see_other = see_other
 
@@ -115,14 +121,14 @@ class UploadPage:
         """The form by itself. Raises NotAuthenticated, AccessDenied, NotFound."""
         target = _container(page)
         await self._resources.handle(page.operation("HEAD", target))
-        return self._page(page, target, [])
+        return await self._page(page, target, [])
 
     async def post(self, page: PageRequest) -> Response:
         """Store the files, or what the person chose for those that are held. Raises
         NotAuthenticated, WrongFormToken, and what reading a form raises."""
         target = _container(page)
         if not is_multipart(page.request):
-            return self._finished(page, target, await self._place_all(page, target))
+            return await self._finished(page, target, await self._place_all(page, target))
         taken = TakenNames.ASK
         files: list[UploadedFile] = []
         has_token = False
@@ -140,18 +146,20 @@ class UploadPage:
                 has_token = True
             if part.filename:
                 files.append(await self._store(page, target, part, part.filename, taken))
-        return self._finished(page, target, files)
+        return await self._finished(page, target, files)
 
-    def _finished(
+    async def _finished(
         self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
     ) -> Response:
         if not files:
             return self._see_other(files_url(target), Notice("nothing-uploaded"))
         if all(each.ending in (Ending.STORED, Ending.REPLACED) for each in files):
             return self._see_other(files_url(target), Notice("uploaded", str(len(files))))
-        return self._page(page, target, files)
+        return await self._page(page, target, files)
 
-    def _page(self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]) -> Response:
+    async def _page(
+        self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
+    ) -> Response:
         return self._renderer.page(
             page,
             "transfers/upload_page.html",
@@ -159,6 +167,8 @@ class UploadPage:
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
             files=files,
+            no_room=any(each.no_room for each in files),
+            storage=await self._storage_notes.of(page, target),
         )
 
     async def _store(
@@ -190,7 +200,7 @@ class UploadPage:
         except NotAuthenticated:
             raise
         except RequestRefused as error:
-            return UploadedFile(sent_name, name, Ending.FAILED, refusal_text(error))
+            return _failed(sent_name, name, error)
 
     async def _hold(
         self, page: PageRequest, container: ResourcePath, part: FormPart, sent_name: str
@@ -242,7 +252,7 @@ class UploadPage:
                     return UploadedFile(sent_name, name, Ending.RENAMED)
             raise Conflict("There are too many files with names like this one")
         except RequestRefused as error:
-            return UploadedFile(sent_name, name, Ending.FAILED, refusal_text(error))
+            return _failed(sent_name, name, error)
 
     async def _put(
         self,
@@ -301,6 +311,16 @@ def _taken(text: str) -> TakenNames:
         return TakenNames(text)
     except ValueError as error:
         raise BadRequest("There is no such choice") from error
+
+
+def _failed(sent_name: str, name: str, error: RequestRefused) -> UploadedFile:
+    return UploadedFile(
+        sent_name,
+        name,
+        Ending.FAILED,
+        refusal_text(error),
+        no_room=isinstance(error, QuotaExceeded),
+    )
 
 
 def _ending(result: Result, has_its_name: bool) -> Ending:  # noqa: FBT001 - of one caller
