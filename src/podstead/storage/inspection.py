@@ -11,6 +11,7 @@ from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
+from podstead.storage.copying.tables import RecordRow, RecordTable
 from podstead.storage.records import BlobId, Entry, Version
 
 OnProgress = Callable[[int, int], None]
@@ -89,6 +90,13 @@ class Inspection(Protocol):
 
         The file contains secrets' hashes and small bodies: it is readable by this account only.
         """
+
+    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+        """The rows of a table in the engine's order of keys, after that key, without those that a
+        copy leaves out. No other method may be called before the last row is read."""
+
+    def row_count(self, table: RecordTable) -> int:
+        """About how many rows there are, for progress."""
 
     def integrity_faults(self, *, is_quick: bool = False) -> Sequence[str]:
         """What is wrong with the file or files that the records are in; nothing if all is well.

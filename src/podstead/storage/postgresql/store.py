@@ -159,7 +159,9 @@ class PostgresStore:
         return self._use().blobs.uploads
 
     async def recount(self) -> None:
-        await self._use().writer.run(figures.recount)
+        writer = self._use().writer
+        for root in await writer.run(figures.storage_roots):
+            await writer.run(partial(figures.recount_storage, root=root))
 
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
         return await self._use().writer.run(partial(figures.take_orphan_body, path=path))
@@ -169,9 +171,12 @@ class PostgresStore:
         return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
 
     def inspect(self) -> Inspection:
-        raise StorageError(
-            "A PostgreSQL database is backed up and checked with its own tools, such as pg_dump."
+        self._use()
+        from podstead.storage.postgresql.inspection import (  # noqa: PLC0415 - for commands
+            PostgresInspection,
         )
+
+        return PostgresInspection(self._conninfo)
 
     def _use(self) -> _Opened:
         if self._opened is None or self._opened.reads.closed:

@@ -19,6 +19,7 @@ import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.copying.tables import RecordRow, RecordTable
 from podstead.storage.inspection import (
     DamagedBody,
     LargeBody,
@@ -29,7 +30,7 @@ from podstead.storage.inspection import (
 )
 from podstead.storage.private_files import sync_directory
 from podstead.storage.records import BlobId, Entry, EntryId, Version
-from podstead.storage.sqlite import figures
+from podstead.storage.sqlite import copying, figures
 from podstead.storage.sqlite.connection import BusyHandler, open_reader
 from podstead.storage.sqlite.migrate import read_schema_version
 
@@ -149,6 +150,14 @@ class SqliteInspection:
     def wrong_usage(self) -> Iterator[WrongFigure]:
         for root, recorded, actual in self._rows(figures.WRONG_USAGE):
             yield WrongFigure(root, recorded, actual)
+
+    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+        with _trouble(self._database):
+            yield from copying.select_rows(self._connection, table, after)
+
+    def row_count(self, table: RecordTable) -> int:
+        with _trouble(self._database):
+            return copying.count_rows(self._connection, table)
 
     def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         with _trouble(self._database):

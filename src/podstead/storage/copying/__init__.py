@@ -1,0 +1,1 @@
+"""Copying all records of a store, row by row, into another engine."""

@@ -1,0 +1,172 @@
+"""How are the rows of one store copied into another?
+
+In the order of their keys, in batches of limited size. Each batch is one transaction of the target,
+which also records how far the copy is; so a copy that was killed continues after the last batch
+that is there. In the end everything is read again from both sides and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from podstead.core.errors import PodsteadError
+from podstead.storage.copying.tables import BODIES, RECORD_TABLES, RecordRow, RecordTable
+
+_BATCH_ROWS: Final = 5000
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+_ROW_BYTES: Final = 100
+"""About what a row takes besides large values."""
+
+
+class CopyRefused(PodsteadError):
+    """Records cannot be copied from there, or to there."""
+
+
+class CopyFailed(PodsteadError):
+    """The target does not have what the source has."""
+
+
+class RowSource(Protocol):
+    """The rows of a store as of one moment. Methods raise StorageError."""
+
+    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+        """The rows of a table in the engine's order of keys, after that key.
+
+        Leaves out what a copy does not take along (:mod:`podstead.storage.copying.tables`).
+        """
+
+    def row_count(self, table: RecordTable) -> int:
+        """About how many rows there are, for progress."""
+
+
+class CopyState(msgspec.Struct, frozen=True):
+    """How far a copy is. ``source`` says which records are copied, and in which state."""
+
+    source: str
+    table: str | None = None
+    after: tuple[Any, ...] | None = None
+    is_complete: bool = False
+
+
+class RowTarget(Protocol):
+    """An empty store of the current schema, or one that a copy has begun to fill."""
+
+    def state(self) -> CopyState | None:
+        """How far a copy into this store is; ``None`` if none has begun. Raises StorageError."""
+
+    def is_empty(self) -> bool:
+        """Whether nothing is stored. Raises StorageError."""
+
+    def begin(self, state: CopyState) -> None:
+        """Note that a copy begins. Raises StorageError."""
+
+    def put(
+        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
+    ) -> None:
+        """Add rows, and replace the note, in one transaction. Raises StorageError, and CopyRefused
+        if the note is not ``before``: somebody else is copying to this store."""
+
+    def finish(self, before: CopyState) -> None:
+        """Remove the note: servers may use the store. Raises as :meth:`put` does."""
+
+    def clear(self) -> None:
+        """Remove everything that an unfinished copy has brought. Raises StorageError."""
+
+
+def copy_rows(source: RowSource, target: RowTarget, begun: CopyState, on_step: OnRows) -> CopyState:
+    """Copy what ``begun`` says is missing; the state after that. Raises StorageError,
+    CopyRefused, CopyFailed."""
+    names = [table.name for table in RECORD_TABLES]
+    if begun.is_complete:
+        return begun
+    first = 0 if begun.table is None else names.index(begun.table)
+    state = begun
+    for table in RECORD_TABLES[first:]:
+        after = state.after if table.name == begun.table and state is begun else None
+        total, done = source.row_count(table), 0
+        step = f"Copying {table.name}"
+        on_step(step, 0, total)
+        for batch in _batches(checked_rows(table, source.rows(table, after=after))):
+            following = CopyState(begun.source, table.name, table.key_of(batch[-1]))
+            target.put(table, batch, state, following)
+            state, done = following, done + len(batch)
+            on_step(step, done, total)
+    complete = CopyState(begun.source, is_complete=True)
+    target.put(RECORD_TABLES[-1], (), state, complete)
+    return complete
+
+
+OnRows = Callable[[str, int, int], None]
+"""Called with a step, and the rows that are done and that there are."""
+
+
+def compare_rows(source: RowSource, target: RowSource, on_step: OnRows) -> None:
+    """Read all rows of both, and compare them. Raises StorageError, CopyFailed."""
+    for table in RECORD_TABLES:
+        step = f"Verifying {table.name}"
+        total = source.row_count(table)
+        shown = partial(_show, on_step, step, total)
+        expected = digest_of_rows(table, source.rows(table), shown)
+        found = digest_of_rows(table, target.rows(table), shown)
+        if found != expected:
+            raise CopyFailed(
+                f"The copy is not the same as the source: {found.rows} rows of {table.name} instead"
+                f" of {expected.rows}, or other rows. Copy again with --start-over."
+            )
+
+
+def _show(on_step: OnRows, step: str, total: int, done: int) -> None:
+    on_step(step, done, total)
+
+
+class RowsDigest(msgspec.Struct, frozen=True):
+    """What is equal for equal rows in whatever order, as the engines order keys differently."""
+
+    rows: int
+    total: int
+
+
+def digest_of_rows(
+    table: RecordTable, rows: Iterable[RecordRow], on_done: Callable[[int], None]
+) -> RowsDigest:
+    """The number of the rows, and the sum of their hashes. Raises CopyFailed for a body that is not
+    the one that was stored."""
+    count = total = 0
+    for row in checked_rows(table, rows):
+        total += int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(row)).digest())
+        count += 1
+        if count % _BATCH_ROWS == 0:
+            on_done(count)
+    return RowsDigest(count, total % 2**256)
+
+
+def checked_rows(table: RecordTable, rows: Iterable[RecordRow]) -> Iterator[RecordRow]:
+    """The rows; those of small bodies with their hash, which early versions did not store. Raises
+    CopyFailed for a body that is not the one that was stored."""
+    if table is not BODIES:
+        yield from rows
+        return
+    for path, content, sha256 in rows:
+        found = hashlib.sha256(content).digest()
+        if sha256 not in {None, found}:
+            raise CopyFailed(f"The body of {path} is damaged. Find out more with 'podstead check'.")
+        yield path, content, found
+
+
+def _batches(rows: Iterable[RecordRow]) -> Iterator[list[RecordRow]]:
+    batch: list[RecordRow] = []
+    size_bytes = 0
+    for row in rows:
+        batch.append(row)
+        size_bytes += _ROW_BYTES
+        size_bytes += sum(len(value) for value in row if isinstance(value, bytes))
+        if len(batch) >= _BATCH_ROWS or size_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
+        yield batch
