@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
 _PARTS = ("database", "bodies", "repositories", "total")
 _MESSAGES = {
     "shrunk": ("A server is running, so the database was not rewritten; that can give back more."),
+    "vacuumed": (
+        "PostgreSQL uses what is free for new content. VACUUM FULL or pg_repack makes its files "
+        "smaller."
+    ),
     "needs-to-be-alone": (
         "This database can only be made smaller while no server runs: stop it and run the command "
         "again."
@@ -32,7 +36,8 @@ def compact_data(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - on
     """Remove what is not in use any longer, pack git repositories, and make the database smaller.
 
     The server does a part of this every ten minutes. The command may run beside it, and does more
-    while it is stopped: then it rewrites the database.
+    while it is stopped: then it rewrites the database. A PostgreSQL database is vacuumed, and not
+    rewritten.
     """
     from podstead.app.operator.compact import compact_root
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
 
-__all__ = ["sync_directory", "write_private"]
+__all__ = ["make_private_directory", "sync_directory", "write_private"]
 
 _PRIVATE_FILE = 0o600
+_PRIVATE_DIRECTORY = 0o700
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -26,3 +27,10 @@ def write_private(path: Path, content: bytes) -> None:
         raise
     finally:
         os.close(descriptor)
+
+
+def make_private_directory(directory: Path) -> None:
+    """Create a directory and its missing parents, all for this account only. Raises OSError."""
+    if not directory.is_dir():
+        make_private_directory(directory.parent)  # mkdir would create it with the usual mode
+        directory.mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)

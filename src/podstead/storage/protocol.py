@@ -379,6 +379,9 @@ class Store(
         Raises StorageError.
         """
 
+    async def database_bytes(self) -> int:
+        """What the records take on disk, with small bodies. Raises StorageError."""
+
     def commit_figures(self) -> CommitFigures:
         """What this process has committed so far. Raises StorageError."""
 

@@ -66,16 +66,10 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
     return StoredFacts(
         disk=disk,
         floor_bytes=space.floor_bytes(disk),
-        database_bytes=await asyncio.to_thread(_database_bytes, layout),
+        database_bytes=await store.database_bytes(),
         pods=await store.pod_totals(default_quota_bytes=settings.quota_bytes),
         accounts=await ACCOUNTS.count(store, at_most=_MAX_COUNTED),
         channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
         waiting_mail=await waiting_messages(store),
         last_backup=await asyncio.to_thread(read_last_backup, layout.last_backup),
     )
-
-
-def _database_bytes(layout: RootLayout) -> int:
-    """The size of the database with its log."""
-    files = (layout.database, layout.database.with_name(layout.database.name + "-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())

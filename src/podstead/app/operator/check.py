@@ -83,9 +83,11 @@ async def check_root(
 
 async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
     check.on_step("Checking the database", 0, 0)
+    is_elsewhere = check.settings.database is not None
+    place = "PostgreSQL" if is_elsewhere else str(check.layout.database)
     damage = check.records.integrity_faults(is_quick=check.is_quick)
     for fault in damage:
-        yield Finding(Code.DATABASE_DAMAGED, str(check.layout.database), fault)
+        yield Finding(Code.DATABASE_DAMAGED, place, fault)
     if damage:
         return  # nothing that it says can be relied on
     for each in _CHECKS:

@@ -61,11 +61,12 @@ async def compact_root(settings: Settings, *, on_step: OnStep) -> CompactResult:
             with suppress(RootInUse):
                 stack.enter_context(lock_root(layout.root))
                 is_alone = True
-            before = _sizes(layout)
+            before = await _sizes(layout, store)
             packed, busy = await _pack_repositories(layout, store, on_step)
             on_step("Removing what is not in use, and compacting the database", 0, 0)
             outcome = await store.compact(now_ms=time.time_ns() // 1_000_000, is_alone=is_alone)
-        return CompactResult(before, _sizes(layout), outcome, packed, busy)
+            after = await _sizes(layout, store)
+        return CompactResult(before, after, outcome, packed, busy)
 
 
 async def _pack_repositories(layout: RootLayout, store: Store, on_step: OnStep) -> tuple[int, int]:
@@ -119,13 +120,9 @@ def _processes() -> GitProcesses | None:
         return None
 
 
-def _sizes(layout: RootLayout) -> RootSizes:
-    database = sum(
-        path.stat().st_size
-        for path in layout.root.glob(f"{layout.database.name}*")
-        if not path.name.endswith("-shm")
-    )
-    return RootSizes(database, _bytes_below(layout.blobs), _bytes_below(layout.git))
+async def _sizes(layout: RootLayout, store: Store) -> RootSizes:
+    database_bytes = await store.database_bytes()
+    return RootSizes(database_bytes, _bytes_below(layout.blobs), _bytes_below(layout.git))
 
 
 def _bytes_below(directory: Path) -> int:

@@ -119,8 +119,6 @@ def _disk(settings: Settings, layout: RootLayout) -> Iterator[Diagnosis]:
 
 
 def _backup(settings: Settings, layout: RootLayout) -> Diagnosis:
-    if settings.database is not None:
-        return skipped("backup", "PostgreSQL is backed up with its own tools, such as pg_dump.")
     try:
         last = read_last_backup(layout.last_backup)
     except OSError as error:
@@ -128,6 +126,9 @@ def _backup(settings: Settings, layout: RootLayout) -> Diagnosis:
             "backup", f"The last backup is not known: {error.strerror}.", "Check --root."
         )
     remedy = "Run 'podstead backup' regularly, with a timer."
+    if last is None and settings.database is not None:
+        detail = "There is no backup by 'podstead backup'; PostgreSQL's own tools may make some."
+        return skipped("backup", detail)
     if last is None:
         return warning("backup", "There is no backup by 'podstead backup'.", remedy)
     age_days = int((time.time() - last.finished_s) / _DAY_S)

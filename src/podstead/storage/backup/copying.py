@@ -155,7 +155,7 @@ def _not_copied(layout: RootLayout) -> frozenset[str]:
         layout.ephemeral_database.with_name(layout.ephemeral_database.name + suffix)
         for suffix in ("", "-wal", "-shm")
     ]
-    left_out = (layout.set_aside, layout.restoring)
+    left_out = (layout.set_aside, layout.restoring, layout.records_elsewhere)
     all_of_them = (*copied_otherwise, *of_processes, *made_again, *ephemeral, *left_out)
     return frozenset({path.name for path in all_of_them} | {FILES, MANIFEST})
 

@@ -17,6 +17,7 @@ from podstead.storage.backup.manifest import DATABASE, BackupDamaged, FileRecord
 from podstead.storage.backup.reading import BackupReader
 from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
 from podstead.storage.layout import RootLayout
+from podstead.storage.private_files import make_private_directory
 from podstead.storage.root import lock_root
 
 _DIRECTORY: Final = 0o700
@@ -107,7 +108,7 @@ class _Writer:
             sync_directory(directory)
 
     def _make(self, directory: Path) -> None:
-        directory.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
+        make_private_directory(directory)
         while directory not in self._directories:
             self._directories.add(directory)
             directory = directory.parent

@@ -31,6 +31,7 @@ from podstead.storage.backup.manifest import (
     record_line,
 )
 from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
+from podstead.storage.private_files import make_private_directory
 
 PIECE_BYTES: Final = 1024 * 1024
 PARTIAL: Final = ".partial-"
@@ -171,7 +172,7 @@ class FolderSink(AbstractContextManager["FolderSink"]):
         path = self._folder / name
         directory = path.parent
         if directory not in self._directories:
-            directory.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
+            make_private_directory(directory)
             while directory not in self._directories:
                 self._directories.add(directory)
                 directory = directory.parent

@@ -180,6 +180,10 @@ class Reader:
             rows.pod_of,
         )
 
+    async def database_bytes(self) -> int:
+        row = await self._one("SELECT pg_database_size(current_database())", ())
+        return 0 if row is None else row[0]
+
     async def used_bytes(self, name: str) -> int:
         """The bytes that a pod is charged for. Raises StorageError."""
         select = (

@@ -166,6 +166,9 @@ class PostgresStore:
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
         return await self._use().writer.run(partial(figures.take_orphan_body, path=path))
 
+    async def database_bytes(self) -> int:
+        return await self._use().reader.database_bytes()
+
     def commit_figures(self) -> CommitFigures:
         writer = self._use().writer
         return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
@@ -354,7 +357,7 @@ class PostgresStore:
                 await connection.execute("VACUUM (ANALYZE)")
         except psycopg.Error as error:
             raise StorageError("The database could not be made smaller") from error
-        return Compaction.SHRUNK
+        return Compaction.VACUUMED
 
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()

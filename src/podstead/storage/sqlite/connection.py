@@ -87,3 +87,9 @@ def open_writer(
 def _connect(database: Path, flags: int, vfs: str | None) -> apsw.Connection:
     """Connect without executing anything: even a PRAGMA may have to wait for another process."""
     return apsw.Connection(str(database), flags=flags, vfs=vfs, statementcachesize=_STATEMENTS)
+
+
+def bytes_on_disk(database: Path) -> int:
+    """The size of a database with its log. Raises OSError."""
+    files = (database, database.with_name(f"{database.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

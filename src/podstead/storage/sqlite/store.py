@@ -44,7 +44,7 @@ from podstead.storage.records import (
 )
 from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
-from podstead.storage.sqlite.connection import open_reader
+from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.ledger import Ledger
 from podstead.storage.sqlite.migrate import check_schema
@@ -161,6 +161,12 @@ class SqliteStore:
         finally:
             opened.change_notifier.close()
             opened.blobs.close()
+
+    async def database_bytes(self) -> int:
+        try:
+            return await asyncio.to_thread(bytes_on_disk, self._layout.database)
+        except OSError as error:
+            raise StorageError("The size of the database could not be read") from error
 
     def commit_figures(self) -> CommitFigures:
         writer = self._use().writer
