@@ -102,7 +102,8 @@ class TroubleSuite:
     def test_every_operation_is_called_below(self) -> None:
         operations = {name for name in dir(Store) if not name.startswith("_")}
         uncalled = {"open", "close", "commit_figures", "inspect", "listen", "uploads"}
-        assert operations - uncalled == set(_CALLS)
+        not_by_driver = {"database_bytes"}  # the size of a file
+        assert operations - uncalled - not_by_driver == set(_CALLS)
 
     @pytest.mark.parametrize("operation", _CALLS)
     async def test_a_failing_driver_is_trouble(self, engine: Engine, operation: str) -> None:

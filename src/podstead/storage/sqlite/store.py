@@ -163,6 +163,7 @@ class SqliteStore:
             opened.blobs.close()
 
     async def database_bytes(self) -> int:
+        self._use()
         try:
             return await asyncio.to_thread(bytes_on_disk, self._layout.database)
         except OSError as error:
