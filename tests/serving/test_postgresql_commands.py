@@ -97,6 +97,7 @@ def test_each_damage_is_found_and_repaired(cluster: Cluster) -> None:
         ("UPDATE resources SET container = container || 'c/' WHERE path = %s", "f/moved"),
     ):
         cluster.execute(statement, path + name)
+    cluster.execute("INSERT INTO private_keys (name, content) VALUES ('provider/1.json', '{}')")
     cluster.execute("UPDATE storages SET used_bytes = 5 WHERE root = %s", path)
     cluster.execute(
         "INSERT INTO bodies (root, path, content, sha256) VALUES (%s, %s, 'x', sha256('x'))",
@@ -115,6 +116,7 @@ def test_each_damage_is_found_and_repaired(cluster: Cluster) -> None:
         ("count-wrong", f"{path}c/"),
         ("container-missing", f"{path}d/e/deep.txt"),
         ("container-missing", f"{path}f/moved"),
+        ("key-damaged", "provider/1.json"),
         ("usage-wrong", path),
         ("body-orphaned", f"{path}none"),
     }

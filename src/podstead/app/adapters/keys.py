@@ -8,7 +8,7 @@ file; tokens signed with the previous key remain valid until they expire.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
 from podstead.core.errors import StorageError
@@ -36,10 +36,16 @@ def load_token_keys(keys: KeyStorage) -> Sequence[SigningKey]:
     current, previous = keys.read(_CURRENT), keys.read(_PREVIOUS)
     if current is None:
         raise StorageError("The signing key is missing")
-    loaded = [SigningKey(each) for each in (current, previous) if each is not None]
-    if any(len(key) < MIN_KEY_BYTES for key in loaded):
+    loaded = [each for each in (current, previous) if each is not None]
+    for each in loaded:
+        check_token_key(each)
+    return [SigningKey(each) for each in loaded]
+
+
+def check_token_key(content: bytes) -> None:
+    """Raise StorageError for a key that is too short."""
+    if len(content) < MIN_KEY_BYTES:
         raise StorageError(f"A signing key is shorter than {MIN_KEY_BYTES} bytes")
-    return loaded
 
 
 def adopt_keys(keys: KeyStorage, former: KeyStorage) -> None:
@@ -47,10 +53,14 @@ def adopt_keys(keys: KeyStorage, former: KeyStorage) -> None:
     already. Raises StorageError."""
     if keys.read(_CURRENT) is not None or keys.has_folder(PROVIDER):
         return
-    for name in (_CURRENT, _PREVIOUS):
-        content = former.read(name)
-        if content is not None:
-            keys.add(name, content)
-    if former.has_folder(PROVIDER):
-        for name, content in former.read_folder(PROVIDER).items():
-            keys.add(name, content)
+    for name, content in read_all_keys(former).items():
+        keys.add(name, content)
+
+
+def read_all_keys(keys: KeyStorage) -> Mapping[str, bytes]:
+    """Every key, by its name. Raises StorageError."""
+    named = {name: keys.read(name) for name in (_CURRENT, _PREVIOUS)}
+    found = {name: content for name, content in named.items() if content is not None}
+    if keys.has_folder(PROVIDER):
+        found.update(keys.read_folder(PROVIDER))
+    return found

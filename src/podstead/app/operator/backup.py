@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from podstead import __version__
+from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import inspect_copy, opened_store
 from podstead.config import Settings
@@ -121,7 +123,9 @@ async def _back_up(
     layout = RootLayout(settings.root)
     async with opened_store(settings) as store:
         with hold_removals(layout.removal_hold):
-            copy = _Backup(layout, store, sink, on_step)
+            keys = key_storage(settings)
+            stored_keys = read_all_keys(keys) if keys.is_remote else None
+            copy = _Backup(layout, store, sink, on_step, stored_keys)
             return await copy.make(previous)
 
 
@@ -133,6 +137,7 @@ class _Backup:
     store: Store
     sink: Sink
     on_step: OnStep
+    keys: Mapping[str, bytes] | None
     faults: list[str] = field(default_factory=list)
 
     async def make(self, previous: Path | None) -> Manifest:
@@ -147,7 +152,7 @@ class _Backup:
             with closing(inspect_copy(records_file)) as records:
                 self._verify_records(records)
                 self.sink.add_database(records_file)
-                rest = RootCopy(self.layout, self.sink, self.faults)
+                rest = RootCopy(self.layout, self.sink, self.faults, self.keys)
                 drafts.copy(self.sink, self.faults)
                 step = "Copying large bodies"
                 rest.copy_large_bodies(records, lambda *done: self.on_step(step, *done))

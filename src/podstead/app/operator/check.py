@@ -23,7 +23,11 @@ from podstead.app.operator.checking.bodies import (
 )
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
-from podstead.app.operator.checking.private import check_free_space, check_private_files
+from podstead.app.operator.checking.private import (
+    check_free_space,
+    check_private_files,
+    check_stored_keys,
+)
 from podstead.app.operator.checking.repairs import Repairs
 from podstead.app.operator.checking.repositories import check_repositories
 from podstead.app.operator.checking.rules import check_rules
@@ -42,6 +46,7 @@ _CHECKS: Final = (
     check_files,
     check_rules,
     check_private_files,
+    check_stored_keys,
     check_free_space,
 )
 

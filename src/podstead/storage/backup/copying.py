@@ -13,7 +13,7 @@ import contextlib
 import os
 import resource
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -51,6 +51,8 @@ class RootCopy:
     layout: RootLayout
     sink: Sink
     faults: list[str] = field(default_factory=list)
+    keys: Mapping[str, bytes] | None = None
+    """The private keys by their names, if they are not in files of the root."""
 
     def copy_large_bodies(self, records: Inspection, on_copied: OnCopied) -> None:
         """Raises StorageError, OSError."""
@@ -85,7 +87,11 @@ class RootCopy:
 
         Raises StorageError, OSError.
         """
+        for name, content in (self.keys or {}).items():
+            self._add_content(f"{self.layout.keys.name}/{name}", content, _PRIVATE_FILE)
         for path in sorted(self.layout.root.iterdir()):
+            if self.keys is not None and path == self.layout.keys:
+                continue
             if path.name in _not_copied(self.layout) or path.name.startswith(DATABASE):
                 continue
             if path.is_dir():

@@ -78,8 +78,8 @@ RECORD_TABLES: Final = (
 )
 """In the order in which they are copied."""
 
-LEFT_OUT: Final = frozenset({"schema_version", "rate_buckets", "used_once"})
-"""The tables that are not copied."""
+LEFT_OUT: Final = frozenset({"schema_version", "rate_buckets", "used_once", "private_keys"})
+"""The tables that are not copied; keys are, but not as rows, since not every engine has them."""
 
 ROWS_COUNTER: Final = "rows"
 """The row of ``counters`` in which one engine counts its own changes; it is not copied."""

@@ -8,7 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.keys import (
+    PROVIDER,
+    check_token_key,
+    load_token_keys,
+    read_all_keys,
+)
 from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
@@ -37,6 +43,23 @@ def check_private_files(check: CheckContext) -> Iterator[Finding]:
             yield Finding(
                 Code.MODE_OPEN, str(path), "Other accounts on this machine have access", repair
             )
+
+
+def check_stored_keys(check: CheckContext) -> Iterator[Finding]:
+    """Are the keys whole that are stored with the records?"""
+    keys = key_storage(check.settings)
+    if not keys.is_remote:
+        return
+    for name, content in read_all_keys(keys).items():
+        is_of_provider = name.startswith(f"{PROVIDER}/")
+        try:
+            if is_of_provider:
+                decode_key(content, name)
+            else:
+                check_token_key(content)
+        except StorageError as error:
+            repair = partial(check.repairs.set_key_aside, keys, name, content)
+            yield Finding(Code.KEY_DAMAGED, name, str(error), repair)
 
 
 def _read_key(path: Path) -> ProviderKey:

@@ -24,6 +24,7 @@ from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import RulesIndex
+from podstead.storage.keys import KeyStorage
 from podstead.storage.protocol import whole_body
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
@@ -182,6 +183,10 @@ class Repairs:
         except FileNotFoundError:
             return False
         return True
+
+    async def set_key_aside(self, keys: KeyStorage, name: str, content: bytes) -> bool:
+        self.aside.write(content, code=Code.KEY_DAMAGED.value, where=name)
+        return keys.remove(name)
 
     async def make_private(self, path: Path) -> bool:
         _make_private(path)
