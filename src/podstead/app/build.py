@@ -385,6 +385,7 @@ def build_application(
         provider_routes=dict.fromkeys(parted_hosts, parted),
         slow_request=provider.slow_requests.note if provider else None,
         sockets_base_url=settings.sockets_base_url,
+        read_ahead=store.read_ahead,
     )
 
 

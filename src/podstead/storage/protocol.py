@@ -7,7 +7,7 @@ operations may be called concurrently by many tasks and worker processes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,6 +65,11 @@ async def whole_body(body: OpenBody) -> bytes:
     if body.content is not None:
         return body.content
     return b"".join([chunk async for chunk in body.chunks()])
+
+
+ReadAhead = Callable[[Iterable[ResourcePath]], AbstractAsyncContextManager[None]]
+"""Reads what the decision about a request needs, for as long as the request is handled within the
+context. The first path is the target. Entering raises StorageError and Overloaded."""
 
 
 class ChangeSignal(Protocol):
@@ -362,6 +367,10 @@ class Store(
     Protocol,
 ):
     """A complete storage engine with its life cycle."""
+
+    @property
+    def read_ahead(self) -> ReadAhead | None:
+        """Reads for a request ahead; ``None`` where a read costs too little for that."""
 
     @property
     def uploads(self) -> UploadDrafts:

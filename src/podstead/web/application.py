@@ -29,6 +29,7 @@ from podstead.core.errors import (
     RemoteUnavailable,
     ServerTrouble,
     StoreUnavailable,
+    TargetTooLong,
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -42,6 +43,8 @@ from podstead.core.requester import (
 )
 from podstead.git.requests import GitRequest, git_request
 from podstead.storage.disk_space import is_full
+from podstead.storage.protocol import ReadAhead
+from podstead.wac.effective import paths_to_read
 from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
@@ -68,6 +71,7 @@ from podstead.web.websocket import SocketClosed, WebSocket
 logger = logging.getLogger("podstead.web")
 
 _KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE", "COPY", "MOVE")
+_READ_AHEAD = frozenset(_KNOWN_METHODS) - {"OPTIONS"}
 _REDIRECTED = frozenset({"GET", "HEAD"})
 _REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
 _ON_EVERY_RESPONSE: Headers = [
@@ -128,6 +132,7 @@ class Application:
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
         sockets_base_url: str | None = None,
+        read_ahead: ReadAhead | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
@@ -135,7 +140,8 @@ class Application:
         own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
         requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
         what the main process asks about this worker. ``sockets_base_url`` is the prefix of the URLs
-        of sockets, if it is not the base URL."""
+        of sockets, if it is not the base URL. ``read_ahead`` reads what a request for a resource
+        needs before it is authenticated, if the store does that."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -155,6 +161,7 @@ class Application:
         self._slow_request = slow_request
         self.requests = requests or RequestCounts()
         self._answers = answers
+        self._read_ahead = read_ahead
         self._updates_via = updates_via(sockets_base_url or base_url)
         self.ids = ids
         self._common = list(_ON_EVERY_RESPONSE)
@@ -258,7 +265,10 @@ class Application:
             elif self._git is not None and routes is self.routes and not is_reserved(request.path):
                 asked = git_request(request.method, request.path, request.query)
                 route = RESOURCES if asked is None else GIT
-            response = await self._answer(request, routes, service, asked)
+            if self._read_ahead is None or service is not None or asked is not None:
+                response = await self._answer(request, routes, service, asked)
+            else:
+                response = await self._answer_ahead(request, routes, self._read_ahead)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
@@ -334,6 +344,19 @@ class Application:
         if self._git is not None and asked is not None:
             return await self._git.handle(request, asked, agent)
         return await routes.endpoint(service, path, method)(request, agent)
+
+    async def _answer_ahead(
+        self, request: Request, routes: Routes, read_ahead: ReadAhead
+    ) -> Response:
+        """Answer a request for a resource, with one question to the store before all others."""
+        try:
+            paths = paths_to_read(request.path)
+        except TargetTooLong:
+            paths = ()
+        if not paths or request.method not in _READ_AHEAD:
+            return await self._answer(request, routes, None, None)
+        async with read_ahead(paths):
+            return await self._answer(request, routes, None, None)
 
     def _options(self, path: ResourcePath, routes: Routes) -> Response:
         methods = routes.service_methods(path)

@@ -1,7 +1,7 @@
 """Reads from the database: one statement each, and therefore one snapshot and one round trip.
 
-Nothing is cached. A commit of any node is seen by the next read on every other, because each read
-asks the database that orders the commits.
+Nothing is cached here. A commit of any node is seen by the next read on every other, because each
+read asks the database that orders the commits.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
@@ -72,6 +73,24 @@ _SELECT_POD_TOTALS = (
 )
 
 
+# One row at least, with NULL for the metadata if nothing is stored at any of the paths.
+_SELECT_AHEAD = (
+    f"SELECT c.value, s.used_bytes, r.* FROM counters c LEFT JOIN storages s ON s.root = %s"  # noqa: S608
+    f" LEFT JOIN ({_SELECT_METADATA}) r ON TRUE WHERE c.name = 'registries'"
+)
+
+
+class StateAhead(msgspec.Struct, frozen=True):
+    """What the decision about a request needs, all of it of one moment."""
+
+    registries: int
+    """Changes whenever a pod or token does."""
+    storage: str
+    """The root container of the target's storage, empty for none."""
+    used_bytes: int
+    snapshot: dict[ResourcePath, Metadata | None]
+
+
 class Reader:
     """Runs queries on the connections of a pool."""
 
@@ -84,6 +103,21 @@ class Reader:
         found = await self._all(_SELECT_METADATA, _keys(wanted), rows.metadata_of)
         wanted.update((metadata.path, metadata) for metadata in found)
         return wanted
+
+    async def read_ahead(self, paths: Sequence[ResourcePath]) -> StateAhead:
+        """The metadata of each path, and what else concerns a request to the first of them.
+
+        Raises StorageError, Overloaded.
+        """
+        storage = rows.root_of(paths[0])
+        found = await self._all(_SELECT_AHEAD, (storage, *_keys(paths)), tuple)
+        wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
+        with reading():
+            registries, used_bytes = found[0][:2]
+            for _, _, path, *rest in found:
+                if path is not None:
+                    wanted[path] = rows.metadata_of((path, *rest))
+        return StateAhead(registries, storage, used_bytes or 0, wanted)
 
     async def read_tree(
         self,

@@ -29,6 +29,11 @@ from podstead.storage.postgresql.apply import Connection
 from podstead.storage.postgresql.change_listening import ChangeListening
 from podstead.storage.postgresql.ephemeral import Ephemeral
 from podstead.storage.postgresql.migrate import check_schema
+from podstead.storage.postgresql.reading_ahead import (
+    KeptRegistries,
+    RequestAhead,
+    current_ahead,
+)
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.removal import begin_removal, continue_removal
 from podstead.storage.postgresql.writer import Writer
@@ -106,7 +111,6 @@ class PostgresStore:
         self._change_log_ms = change_log_days * _MS_PER_DAY
         self._max_waiting = max_waiting
         self._space = space or DiskSpace(layout.root)
-        self._registries_version = 0
         self._new_bodies = bodies or (lambda _: LocalBlobs(layout.blobs, self._space))
         self._opened: _Opened | None = None
 
@@ -127,10 +131,12 @@ class PostgresStore:
         listening = ChangeListening(self._conninfo)
         writer = Writer(writes, max_waiting=self._max_waiting, on_changes=listening.wake)
         blobs = self._new_bodies(self)
+        reader = Reader(reads)
         self._opened = _Opened(
             reads,
             writes,
-            Reader(reads),
+            reader,
+            KeptRegistries(reader),
             Ephemeral(reads),
             writer,
             blobs,
@@ -192,8 +198,17 @@ class PostgresStore:
         self._use()
         return None
 
+    def read_ahead(self, paths: Iterable[ResourcePath]) -> RequestAhead:
+        return RequestAhead(self._use().reader, paths)
+
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
-        return await self._use().reader.read_metadata(paths)
+        opened, ahead = self._use(), current_ahead()
+        if ahead is not None and ahead.state(opened.reader) is not None:
+            paths = tuple(paths)
+            snapshot = ahead.take_snapshot(paths)
+            if snapshot is not None:
+                return snapshot
+        return await opened.reader.read_metadata(paths)
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
         opened = self._use()
@@ -250,6 +265,9 @@ class PostgresStore:
         await self._use().staging.discard([body.blob for body in bodies])
 
     async def commit(self, write: Write) -> CommitOutcome:
+        ahead = current_ahead()
+        if ahead is not None:
+            ahead.end()
         return await self._use().writer.commit(write)
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
@@ -274,19 +292,23 @@ class PostgresStore:
     # --- registries ---------------------------------------------------------------------------
 
     def registries_version(self) -> int:
-        # Nothing is known to be unchanged without asking the database.
-        self._use()
-        self._registries_version += 1
-        return self._registries_version
+        # Without asking the database, nothing is known to be unchanged.
+        return self._use().registries.version()
 
     async def read_pod(self, name: str) -> PodRecord | None:
-        return await self._use().reader.read_pod(name)
+        return await self._use().registries.read_pod(name)
 
     async def list_pods(self) -> Sequence[PodRecord]:
         return await self._use().reader.list_pods()
 
     async def used_bytes(self, name: str) -> int:
-        return await self._use().reader.used_bytes(name)
+        opened = self._use()
+        state = opened.registries.state()
+        if state is not None:
+            pod = await opened.registries.read_pod(name)
+            if pod is not None and pod.root == state.storage:
+                return state.used_bytes
+        return await opened.reader.used_bytes(name)
 
     async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
         return await self._use().reader.pod_totals(default_quota_bytes)
@@ -326,7 +348,7 @@ class PostgresStore:
         return await self._use().reader.count_entries(kind, at_most)
 
     async def read_token(self, token_id: str) -> TokenRecord | None:
-        return await self._use().reader.read_token(token_id)
+        return await self._use().registries.read_token(token_id)
 
     async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
         return await self._use().reader.list_tokens(pod)
@@ -389,6 +411,7 @@ class _Opened:
     reads: AsyncConnectionPool
     writes: AsyncConnectionPool
     reader: Reader
+    registries: KeptRegistries
     ephemeral: Ephemeral
     writer: Writer
     blobs: BodyStore

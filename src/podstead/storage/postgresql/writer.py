@@ -10,13 +10,16 @@ are reported as failed, and each of them is in the database as a whole or not at
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
+import psycopg
 from msgspec.structs import replace
+from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool
 
 from podstead.core.errors import Overloaded, StorageError
@@ -41,7 +44,9 @@ MAX_ATTEMPTS: Final = 5
 STATEMENT_TIMEOUT_S: Final = 30
 """After this time, the database ends a statement of a write, such as one that waits for a lock."""
 
-_BEGIN: Final = f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_S}s'"
+_LIMIT_TIME: Final = f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_S}s'"
+
+_OPEN: Final = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 Statements = Callable[[Connection], Awaitable[object]]
 """Runs statements as part of a batch; the return value is the job's result."""
@@ -157,20 +162,36 @@ async def _transaction(connection: Connection, jobs: Sequence[Job]) -> list[JobR
     outcomes: list[JobResult] = []
     numbers: Cursor | None = None
     others: dict[int, object] = {}
-    # Within the pipeline, only results that are needed are waited for: those of the reads, and the
-    # confirmation of the commit, for which leaving the pipeline waits.
-    async with connection.pipeline(), connection.transaction():
-        await connection.execute(_BEGIN)
-        if writes:
-            outcomes, numbers = await _apply_writes(connection, writes)
-        for place, job in enumerate(jobs):
-            if not isinstance(job, Write):
-                others[place] = await job(connection)
+    try:
+        # Within the pipeline, only results that are needed are waited for: those of the reads, and
+        # the confirmation of the commit, for which leaving the pipeline waits. (The driver's own
+        # transactions wait for their beginning and their end as well.)
+        async with connection.pipeline():
+            await connection.execute("BEGIN")
+            await connection.execute(_LIMIT_TIME)
+            if writes:
+                outcomes, numbers = await _apply_writes(connection, writes)
+            for place, job in enumerate(jobs):
+                if not isinstance(job, Write):
+                    others[place] = await job(connection)
+            ended = await connection.execute("COMMIT")  # skipped by the database after an error
+        if ended.statusmessage != "COMMIT":  # as it reports the end of a failed transaction
+            raise psycopg.OperationalError("The transaction was rolled back")
+    except Exception:
+        await _roll_back(connection)
+        raise
     base = 0 if numbers is None else await base_of(numbers)
     written = iter([_numbered(outcome, base) for outcome in outcomes])
     return [
         next(written) if isinstance(job, Write) else others[place] for place, job in enumerate(jobs)
     ]
+
+
+async def _roll_back(connection: Connection) -> None:
+    """End the transaction after an error. The pool replaces the connection if it is lost."""
+    if connection.info.transaction_status in _OPEN:
+        with contextlib.suppress(psycopg.Error):
+            await connection.rollback()
 
 
 async def _apply_writes(

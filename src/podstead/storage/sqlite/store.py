@@ -23,7 +23,7 @@ from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, OpenBody, ReadAhead, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -172,6 +172,10 @@ class SqliteStore:
     def commit_figures(self) -> CommitFigures:
         writer = self._use().writer
         return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
+
+    @property
+    def read_ahead(self) -> ReadAhead | None:
+        return None
 
     @property
     def uploads(self) -> UploadDrafts:

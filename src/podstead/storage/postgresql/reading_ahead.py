@@ -1,0 +1,134 @@
+"""Reading in one round trip what the decision about a request needs.
+
+Before a request is authenticated, one statement reads the metadata around its target, what its
+storage uses, and a number that changes whenever a pod or token does on any node. The next reads of
+the request are answered from that, and from the pods and tokens that were read under the same
+number before. So the request sees everything that was committed before it arrived.
+
+What was read ahead is used for a second at most, and neither after a commit nor after the response:
+a request that waits, for its body or as an event stream, asks the database again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar, Token
+from time import monotonic
+from typing import Final, Generic, TypeVar
+
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.postgresql.reads import Reader, StateAhead
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import PodRecord, TokenRecord
+
+VALID_S: Final = 1.0
+"""A request could have arrived this much earlier anyway; credentials are checked again after the
+same time."""
+
+_MAX_KEPT: Final = 16_384
+"""How many pods a worker keeps, and how many tokens."""
+
+Record = TypeVar("Record")
+
+
+class RequestAhead:
+    """What was read ahead for one request, as an asynchronous context manager around it."""
+
+    __slots__ = ("_paths", "_previous", "_reader", "_snapshot", "_state", "_until_s")
+
+    def __init__(self, reader: Reader, paths: Iterable[ResourcePath]) -> None:
+        """The first of the paths is the target."""
+        self._reader = reader
+        self._paths = tuple(paths)
+        self._state: StateAhead | None = None
+        self._snapshot: Snapshot | None = None
+        self._until_s = 0.0
+        self._previous: Token[RequestAhead | None] | None = None
+
+    async def __aenter__(self) -> None:
+        """Raises StorageError, Overloaded."""
+        self._until_s = monotonic() + VALID_S
+        self._state = await self._reader.read_ahead(self._paths)
+        self._snapshot = self._state.snapshot
+        self._previous = _current.set(self)
+
+    async def __aexit__(self, *_: object) -> None:
+        self.end()
+        if self._previous is not None:
+            _current.reset(self._previous)
+
+    def end(self) -> None:
+        """Use nothing of it any more, also not in tasks that the request has started."""
+        self._state = None
+
+    def state(self, reader: Reader) -> StateAhead | None:
+        """What was read, while it may be used by those who would ask this reader."""
+        if reader is not self._reader or monotonic() >= self._until_s:
+            return None
+        return self._state
+
+    def take_snapshot(self, paths: Iterable[ResourcePath]) -> Snapshot | None:
+        """The metadata of these paths, once: whoever reads again wants to know what has changed."""
+        snapshot, wanted = self._snapshot, tuple(paths)
+        if snapshot is None or not all(path in snapshot for path in wanted):
+            return None
+        self._snapshot = None
+        return {path: snapshot[path] for path in wanted}
+
+
+_current: ContextVar[RequestAhead | None] = ContextVar("podstead_request_ahead", default=None)
+
+
+def current_ahead() -> RequestAhead | None:
+    """What was read ahead for the request that this task handles."""
+    return _current.get()
+
+
+class KeptRegistries:
+    """The pods and tokens that a worker has read, each with the number under which it was read."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._pods: _Kept[PodRecord] = _Kept(reader.read_pod)
+        self._tokens: _Kept[TokenRecord] = _Kept(reader.read_token)
+        self._unknown = 0
+
+    def version(self) -> int:
+        """The number that was read ahead for this request, else one that was never used before."""
+        state = self.state()
+        if state is not None:
+            return state.registries
+        self._unknown -= 1
+        return self._unknown
+
+    async def read_pod(self, name: str) -> PodRecord | None:
+        """The pod of that name. Raises StorageError, Overloaded."""
+        return await self._pods.read(name, self.state())
+
+    async def read_token(self, token_id: str) -> TokenRecord | None:
+        """The token with that ID. Raises StorageError, Overloaded."""
+        return await self._tokens.read(token_id, self.state())
+
+    def state(self) -> StateAhead | None:
+        """What was read ahead for this request and may still be used."""
+        ahead = _current.get()
+        return None if ahead is None else ahead.state(self._reader)
+
+
+class _Kept(Generic[Record]):
+    """Records by name, ``None`` for those that do not exist."""
+
+    def __init__(self, read: Callable[[str], Awaitable[Record | None]]) -> None:
+        self._read = read
+        self._records: BoundedCache[str, tuple[int, Record | None]] = BoundedCache(_MAX_KEPT)
+
+    async def read(self, name: str, state: StateAhead | None) -> Record | None:
+        if state is None:
+            return await self._read(name)
+        kept = self._records.get(name)
+        if kept is None or kept[0] != state.registries:
+            # The number was read before the record, which can only be newer.
+            kept = (state.registries, await self._read(name))
+            self._records.put(name, kept)
+        return kept[1]

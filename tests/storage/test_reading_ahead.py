@@ -1,0 +1,144 @@
+"""What is read ahead for a request on PostgreSQL: never older than it, and used up in time."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.postgresql import PostgresStore, migrate, reading_ahead
+from podstead.storage.records import DropPod, Metadata, PodRecord, TokenRecord, TokenRevocation
+from podstead.storage.root import prepare_folders
+from tests.storage.engine_suite.engine import NOW_MS, commit, path, put, write
+from tests.support.postgresql import new_database
+
+
+@dataclass
+class Nodes:
+    """The stores of two nodes, with a pod of which one has read everything ahead before."""
+
+    first: PostgresStore
+    second: PostgresStore
+    name: str = field(default_factory=lambda: f"a{secrets.token_hex(6)}")
+
+    @property
+    def note(self) -> ResourcePath:
+        return path(f"/{self.name}/note")
+
+    @property
+    def pod(self) -> PodRecord:
+        return PodRecord(self.name, path(f"/{self.name}/"), "https://ann.example/#me", NOW_MS)
+
+    @property
+    def token(self) -> TokenRecord:
+        return TokenRecord(self.name, self.name, self.pod.owner, NOW_MS // 1000, None)
+
+    async def create(self) -> None:
+        puts = (put(self.pod.root), put(self.note, b"first"))
+        await commit(self.first, write(*puts, records=[self.pod, self.token]))
+
+    async def replace(self) -> None:
+        """Replace the document through the second node."""
+        await commit(self.second, write(put(self.note, b"other", creates=False)))
+
+    async def read(self) -> Metadata | None:
+        """What the first node says about the document."""
+        return (await self.first.read_metadata([self.note]))[self.note]
+
+    async def stored(self) -> Metadata | None:
+        """What is true about it."""
+        return (await self.second.read_metadata([self.note]))[self.note]
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with new_database() as url:
+        migrate(url)
+        yield url
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path, database: str) -> AsyncIterator[Nodes]:
+    layout = prepare_folders(tmp_path / "data")
+    both = Nodes(PostgresStore(database, layout), PostgresStore(database, layout))
+    await both.first.open()
+    await both.second.open()
+    await both.create()
+    yield both
+    await both.first.close()
+    await both.second.close()
+
+
+async def test_a_request_sees_what_another_node_has_committed_before_it(nodes: Nodes) -> None:
+    for _ in range(3):
+        async with nodes.first.read_ahead([nodes.note]):
+            assert await nodes.read() == await nodes.stored()
+        await nodes.replace()
+
+
+async def test_pods_and_tokens_are_kept_until_another_node_changes_one(nodes: Nodes) -> None:
+    first, versions = nodes.first, set()
+    for _ in range(2):
+        async with first.read_ahead([nodes.note]):
+            versions.add(first.registries_version())
+            assert await first.read_token(nodes.name) == nodes.token
+            assert await first.read_pod(nodes.name.upper()) == nodes.pod
+            assert await first.used_bytes(nodes.name) > 0
+    assert len(versions) == 1
+    await commit(nodes.second, write(records=[TokenRevocation(nodes.name, 5)]))
+    async with first.read_ahead([nodes.note]):
+        assert first.registries_version() not in versions
+        revoked = await first.read_token(nodes.name)
+        assert revoked is not None
+        assert revoked.revoked_s == 5
+    await commit(nodes.second, write(records=[DropPod(nodes.name)]))
+    async with first.read_ahead([nodes.note]):
+        assert await first.read_pod(nodes.name) is None
+
+
+async def test_a_request_that_reads_again_asks_again(nodes: Nodes) -> None:
+    """As it does when its commit has failed because another was faster."""
+    async with nodes.first.read_ahead([nodes.note]):
+        before = await nodes.read()
+        await nodes.replace()
+        assert await nodes.read() == await nodes.stored() != before
+
+
+async def test_nothing_is_used_after_a_second(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(reading_ahead, "monotonic", lambda: now_s[0])
+    async with nodes.first.read_ahead([nodes.note]):
+        version = nodes.first.registries_version()
+        await nodes.replace()
+        now_s[0] = reading_ahead.VALID_S
+        assert nodes.first.registries_version() != version
+        assert await nodes.read() == await nodes.stored()
+
+
+async def test_nothing_is_used_after_a_commit_of_the_request(nodes: Nodes) -> None:
+    async with nodes.first.read_ahead([nodes.note]):
+        version = nodes.first.registries_version()
+        await commit(nodes.first, write(put(f"/{nodes.name}/other", b"text")))
+        assert nodes.first.registries_version() != version
+
+
+async def test_a_task_that_outlives_the_request_asks_for_itself(nodes: Nodes) -> None:
+    """Tasks inherit the context of the request that starts them."""
+    replaced = asyncio.Event()
+
+    async def read_later() -> bool:
+        await replaced.wait()
+        return await nodes.read() == await nodes.stored()
+
+    async with nodes.first.read_ahead([nodes.note]):
+        task = asyncio.create_task(read_later())
+    await nodes.replace()
+    replaced.set()
+    assert await task
