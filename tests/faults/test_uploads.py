@@ -66,9 +66,9 @@ class Upload:
 
     def send(self) -> None:
         """Send part after part, until the end or until the server is gone."""
-        offset = self.offset()
-        assert offset >= self.acknowledged, "what was acknowledged is missing"
         with contextlib.suppress(OSError, http.client.HTTPException):
+            offset = self.offset()
+            assert offset >= self.acknowledged, "what was acknowledged is missing"
             while offset < len(self.content):
                 part = self.content[offset : offset + PART_BYTES]
                 headers = fields(self.pod, Upload_Offset=str(offset), Content_Type=tus.OCTETS)

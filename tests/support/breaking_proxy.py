@@ -32,7 +32,8 @@ class BreakingProxy:
 
     breaks: list[int] = field(default_factory=list)
     stays_down: bool = False
-    """Whether it accepts no connections after it broke one, until ``is_down`` is set to false."""
+    """Whether it breaks every connection with the first one, those that browsers keep open too, and
+    accepts no others until ``is_down`` is set to false."""
     is_down: bool = False
     broken: int = 0
     target_port: int = 0
@@ -70,14 +71,18 @@ class BreakingProxy:
 
     def _serve(self, client: socket.socket) -> None:
         try:
-            if self.is_down:
-                raise ConnectionRefusedError
             server = socket.create_connection(("127.0.0.1", self.target_port))
         except OSError:
             _reset(client)
             return
         with self._lock:
-            self._open |= {client, server}
+            is_up = not self.is_down
+            if is_up:
+                self._open |= {client, server}
+        if not is_up:
+            _reset(client)
+            _reset(server)
+            return
         back = threading.Thread(target=self._pass_on, args=[server, client], daemon=True)
         back.start()
         with contextlib.suppress(OSError):
@@ -98,7 +103,10 @@ class BreakingProxy:
                 return False
             del self.breaks[0]
             self.broken += 1
-            self.is_down = self.stays_down
+            if self.stays_down:
+                self.is_down = True
+                for each in self._open:
+                    _shut_down(each)
             return True
 
     @staticmethod
@@ -111,10 +119,15 @@ class BreakingProxy:
 
 
 def _reset(connection: socket.socket) -> None:
+    _shut_down(connection)
+    connection.close()
+
+
+def _shut_down(connection: socket.socket) -> None:
+    """Wake the threads that read from it; the one that serves it closes it then."""
     with contextlib.suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.shutdown(socket.SHUT_RDWR)
-    connection.close()
 
 
 @contextlib.contextmanager

@@ -69,19 +69,22 @@ def worker_of(server: ServerProcess, client: Client) -> int:
 
 def worker_with_connection(server: ServerProcess, local_port: int) -> int:
     """The process that has taken up the connection from this port at the client's end."""
-    inode = _socket_inode(local_port)
+    assert server.port is not None
+    inode = _socket_inode(server.port, local_port)
     for pid in processes_of(server):
         if inode in _socket_inodes(pid):
             return pid
     raise AssertionError("no process serves the connection")
 
 
-def _socket_inode(client_port: int) -> str:
-    """The inode of the server's end of a connection over IPv4."""
+def _socket_inode(server_port: int, client_port: int) -> str:
+    """The inode of the server's end of a connection over IPv4. Connections to several servers can
+    come from one port."""
     for line in (PROC / "net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
-        there, state, inode = fields[2], fields[3], fields[9]
-        if there.endswith(f":{client_port:04X}") and state == _ESTABLISHED:
+        here, there, state, inode = fields[1], fields[2], fields[3], fields[9]
+        ports = int(here.rpartition(":")[2], 16), int(there.rpartition(":")[2], 16)
+        if ports == (server_port, client_port) and state == _ESTABLISHED:
             return inode
     raise AssertionError("the connection is not there")
 
