@@ -22,6 +22,7 @@ def check_together(settings: Settings) -> None:
     _check_client_certificates(settings)
     _check_token_secrets(settings)
     _check_sockets(settings)
+    _check_two_factor(settings)
     _check_mail(settings)
     if settings.base_url:
         _check_base_url(settings)
@@ -143,6 +144,13 @@ def _check_token_secrets(settings: Settings) -> None:
         raise StartRefused(
             "PODSTEAD_TOKEN_SECRET_PREVIOUS is set without PODSTEAD_TOKEN_SECRET. Set the current "
             "signing key as well."
+        )
+
+
+def _check_two_factor(settings: Settings) -> None:
+    if settings.require_two_factor and not settings.idp:
+        raise StartRefused(
+            "require-two-factor is on, but idp is off. Add --idp, or remove require-two-factor."
         )
 
 

@@ -8,23 +8,27 @@ import json
 import re
 import struct
 from base64 import b32decode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from html import unescape
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from podstead.config import Settings
 from podstead.idp.authentication_methods import PASSWORD_AND_CODE
+from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import SESSIONS, TWO_FACTORS
+from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.storage.records import Record
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey
 from tests.support.application import BASE, Server, password_of, running
-from tests.support.browser import Browser, Page
+from tests.support.browser import Browser, Form, Page
 from tests.support.clock import FakeClock
 from tests.support.console import ACCOUNTS, administering, sign_in_operator
 from tests.support.idp_pages import App, reply_of, sign_in
+from tests.support.idp_pages import register as register_app
 from tests.support.passkeys import SoftAuthenticator
 
 STEP: Final = "/idp/second-factor"
@@ -563,3 +567,129 @@ async def test_nobody_gets_a_token_by_the_password_where_a_second_factor_is_dema
     client = demanding.public.asking(demanding.application)
     answer = await client.request("POST", "/idp/credentials", headers=JSON, body=body)
     assert answer.status == 401
+
+
+# --- registering, where it is demanded ------------------------------------------------------------
+
+
+PERSON: Final = {
+    "username": "carol",
+    "email": "carol@example.org",
+    "password": NEW,
+    "confirmPassword": NEW,
+}
+
+
+async def finish_set_up(browser: Browser, page: Page, clock: FakeClock) -> Page:
+    assert page.path == SET_UP, page.text
+    assert not await is_signed_in(browser)
+    page = await browser.send(page, SET_UP, code=code_of(secret_in(page), clock))
+    assert len(codes_in(page)) == 10
+    assert await is_signed_in(browser)
+    return page
+
+
+async def test_who_registers_sets_one_up_before_the_first_page(
+    demanding: Server, clock: FakeClock
+) -> None:
+    browser = Browser(demanding.application)
+    page = await browser.send(await browser.get("/idp/register"), "/idp/register", **PERSON)
+    await finish_set_up(browser, page, clock)
+
+
+async def test_who_registers_for_an_application_sets_one_up_before_it_gets_a_code(
+    demanding: Server, clock: FakeClock
+) -> None:
+    browser = Browser(demanding.application)
+    public = demanding.public.asking(demanding.application)
+    app = await register_app(replace(demanding, public=public))
+    uid = (await browser.get(app.request())).path.rpartition("/")[2]
+    page = await browser.get(f"/idp/register?uid={uid}")
+    page = await browser.send(page, "/idp/register", **PERSON)
+    page = await finish_set_up(browser, page, clock)
+    [onward] = re.findall(r'href="(/idp/interaction/[^"]+)"', page.text)
+    assert reply_of(await browser.get(onward))["code"]
+
+
+async def test_a_program_that_registers_is_led_to_it(demanding: Server, clock: FakeClock) -> None:
+    browser = Browser(demanding.application)
+    await browser.get("/idp/register")
+    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
+    body = json.dumps(PERSON).encode()
+    answer = await browser.ask("POST", "/idp/register", headers=headers, body=body)
+    assert (answer.status, answer.json()["location"]) == (201, BASE + SET_UP)
+    await finish_set_up(browser, await browser.get(SET_UP), clock)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_one_time_link_leads_to_it(
+    demanding: Server, settings: Settings, clock: FakeClock, is_new: bool
+) -> None:
+    async with administering(settings, clock=clock) as services:
+        account = await services.accounts.find("alice")
+        assert account is not None
+        if is_new:
+            link = await services.administration.create_first_link()
+        else:
+            link = await services.administration.create_sign_in_link(account.value.account_id)
+    browser, path = Browser(demanding.application), f"/.pages/link/{link}"
+    typed = {"username": "carol"} if is_new else {}
+    page = await browser.send(await browser.get(path), path, password=NEW, confirm=NEW, **typed)
+    await finish_set_up(browser, page, clock)
+
+
+# --- two changes at once --------------------------------------------------------------------------
+
+
+async def with_app_and_passkey(demanding: Server, clock: FakeClock) -> Browser:
+    browser = Browser(demanding.application)
+    await finish_set_up(browser, await sign_in(browser), clock)
+    await add_passkey(browser, SoftAuthenticator(BASE))
+    return browser
+
+
+async def removals(browser: Browser) -> tuple[Form, Form]:
+    """Removing the app, and removing the passkey."""
+    page = await browser.get("/idp/account?view=all")
+    [passkey] = {
+        each.action: each
+        for each in page.forms
+        if "/account/passkeys/" in each.action and "/name" not in each.action
+    }.values()
+    return replace(passkey, action=f"{FACTOR}/remove"), passkey
+
+
+async def test_the_app_stays_if_the_passkey_is_removed_meanwhile(
+    demanding: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = await with_app_and_passkey(demanding, clock)
+    app, passkey = await removals(browser)
+    original = TwoFactors._noting
+
+    async def meanwhile(*arguments: Any) -> Sequence[Record]:  # noqa: ANN401 - as the original
+        monkeypatch.setattr(TwoFactors, "_noting", original)
+        assert (
+            "passkey has been removed" in (await browser.post(passkey.action, passkey.fields)).text
+        )
+        return await original(*arguments)
+
+    monkeypatch.setattr(TwoFactors, "_noting", meanwhile)
+    assert (await browser.post(app.action, app.fields)).status == 409
+    await give_password(Browser(demanding.application))
+
+
+async def test_the_passkey_stays_if_the_app_is_removed_meanwhile(
+    demanding: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = await with_app_and_passkey(demanding, clock)
+    app, passkey = await removals(browser)
+    original = Passkeys._noting
+
+    async def meanwhile(*arguments: Any) -> Sequence[Record]:  # noqa: ANN401 - as the original
+        monkeypatch.setattr(Passkeys, "_noting", original)
+        assert "app has been removed" in (await browser.post(app.action, app.fields)).text
+        return await original(*arguments)
+
+    monkeypatch.setattr(Passkeys, "_noting", meanwhile)
+    assert (await browser.post(passkey.action, passkey.fields)).status >= 400
+    await give_password(Browser(demanding.application))

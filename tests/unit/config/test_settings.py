@@ -88,14 +88,16 @@ def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file
 
 
 # Those that need other settings, or have a form of their own, have tests of their own.
-_TESTED_BELOW = ("base-url", "database", "idp-base-url", "mail", "terms", "token-secret-file")
-PLAIN_ROWS = [
-    row
-    for row in TABLE
-    if row.sources == Sources.ALL
-    and row.name
-    not in ("base-url", "database", "idp-base-url", "mail", "terms", "token-secret-file")
-]
+_TESTED_BELOW = (
+    "base-url",
+    "database",
+    "idp-base-url",
+    "mail",
+    "require-two-factor",
+    "terms",
+    "token-secret-file",
+)
+PLAIN_ROWS = [row for row in TABLE if row.sources == Sources.ALL and row.name not in _TESTED_BELOW]
 
 
 PARTNERS: dict[str, dict[str, OptionValue]] = {
@@ -441,6 +443,13 @@ def test_a_certificate_is_ordered_for_a_domain_name(
     given: dict[str, OptionValue], sentence: str
 ) -> None:
     assert sentence in refusal({"acme_email": "me@pods.example", **given})
+
+
+def test_a_second_factor_is_demanded_of_accounts(toml: Toml) -> None:
+    by_option: dict[str, OptionValue] = {"require_two_factor": True}
+    for given in (by_option, toml("require-two-factor = true")):
+        assert "Add --idp" in refusal(given)
+        assert read({"idp": True, **given}).require_two_factor
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ class IdentitySettings:
         Group.IDENTITY,
         (
             "Whether people who sign in with a password need a second factor: an authenticator "
-            "app or a passkey. Whoever has none sets one up at the next sign-in."
+            "app or a passkey. Whoever has none sets one up at the next sign-in, and new people "
+            "while they register. Requires idp."
         ),
         reason="People who sign in with a passkey have given two factors already.",
     )

@@ -31,7 +31,7 @@ from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import Record
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
 
 MAX_PER_ACCOUNT: Final = 50
@@ -131,9 +131,17 @@ class Passkeys:
         changed = msgspec.structs.replace(kept.value, name=label)
         await self._records.commit([PASSKEYS.replace(kept, changed)], [kept.unchanged])
 
-    async def remove(self, account: Versioned[Account], key: str, source: RequestSource) -> str:
-        """Remove a passkey, and end the sessions and grants that began with it. Returns the sign-in
-        method that was removed (:mod:`podstead.idp.sign_in_methods`).
+    async def remove(
+        self,
+        account: Versioned[Account],
+        key: str,
+        source: RequestSource,
+        *,
+        preconditions: Sequence[Precondition] = (),
+    ) -> str:
+        """Remove a passkey if the preconditions hold, and end the sessions and grants that began
+        with it. Returns the sign-in method that was removed
+        (:mod:`podstead.idp.sign_in_methods`).
 
         Raises NotFound, LastFactor, Overloaded, StorageError.
         """
@@ -146,7 +154,8 @@ class Passkeys:
             *await ending(self._records, account_id, method),
             *await self._noting(AuditEvent.PASSKEY_REMOVED, kept.value, source),
         ]
-        await self._records.commit(removal, [account.unchanged, kept.unchanged, stays])
+        depends_on = [account.unchanged, kept.unchanged, stays, *preconditions]
+        await self._records.commit(removal, depends_on)
         # Sessions and grants that began with it during the removal:
         await self._records.commit(await ending(self._records, account_id, method))
         self._audit.note(

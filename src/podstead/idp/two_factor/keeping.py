@@ -7,7 +7,7 @@ record, and each use of a code replaces it, so no code is used twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, TwoFactor
+from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, Passkey, TwoFactor
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
 from podstead.idp.two_factor.codes import (
@@ -153,11 +153,22 @@ class TwoFactors:
     async def remove_app(self, account: Versioned[Account], source: RequestSource) -> None:
         """Remove the app; recovery codes remain, for a lost password. Raises
         SecondFactorDemanded."""
-        found = await self.of(account.value.account_id)
-        if self._demanded and not found.has_passkeys:
-            raise SecondFactorDemanded
+
+        async def check() -> Sequence[Precondition]:
+            if not self._demanded:
+                return ()
+            passkey = await self._some_passkey(account.value.account_id)
+            if passkey is None:
+                raise SecondFactorDemanded
+            return (passkey.unchanged,)
+
         await self._change(
-            account, AuditEvent.TOTP_REMOVED, source, totp_secret=None, totp_used_s=None
+            account,
+            AuditEvent.TOTP_REMOVED,
+            source,
+            check=check,
+            totp_secret=None,
+            totp_used_s=None,
         )
 
     async def require_passkey(
@@ -166,10 +177,17 @@ class TwoFactors:
         """Ask for a passkey besides the password, or no longer; new recovery codes if the account
         has none. Raises BadRequest without a passkey."""
         found = await self.of(account.value.account_id)
-        if required and not found.has_passkeys:
-            raise BadRequest("Add a passkey first")
+
+        async def check() -> Sequence[Precondition]:
+            if not required:
+                return ()
+            passkey = await self._some_passkey(account.value.account_id)
+            if passkey is None:
+                raise BadRequest("Add a passkey first")
+            return (passkey.unchanged,)
+
         event = AuditEvent.PASSKEY_REQUIRED if required else AuditEvent.PASSKEY_NOT_REQUIRED
-        await self._change(account, event, source, with_passkey=required)
+        await self._change(account, event, source, check=check, with_passkey=required)
         if not required or found.record.recovery_hashes:
             return ()
         return await self.renew_codes(account, source)
@@ -250,14 +268,18 @@ class TwoFactors:
 
         await self._records.transact(compute)
 
-    async def check_passkey_removal(self, account: Account) -> None:
-        """Before a passkey is removed. Raises SecondFactorDemanded if it is the last second
-        factor."""
-        found = await self.of(account.account_id)
-        needed = found.record.with_passkey or (self._demanded and account.password_hash is not None)
+    async def passkey_removal(self, account: Account, key: str) -> Sequence[Precondition]:
+        """What must hold when the passkey with this key is removed, so that a second factor remains
+        if one is needed, whatever is changed at the same time. Raises SecondFactorDemanded."""
+        record, unchanged = await self._read(account.account_id)
+        needed = record.with_passkey or (self._demanded and account.password_hash is not None)
+        if not needed or record.totp_secret is not None:
+            return unchanged
         passkeys = await self._records.of_owner(PASSKEYS, account.account_id, limit=2)
-        if needed and found.record.totp_secret is None and len(passkeys) < 2:
-            raise SecondFactorDemanded
+        for other in passkeys:
+            if other.key != key:
+                return [*unchanged, other.unchanged]
+        raise SecondFactorDemanded
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -272,18 +294,26 @@ class TwoFactors:
         account: Versioned[Account],
         event: AuditEvent,
         source: RequestSource,
+        check: Callable[[], Awaitable[Sequence[Precondition]]] | None = None,
         **changes: object,
     ) -> None:
+        """Change the record. ``check`` may refuse, and returns what else the write depends on."""
         account_id = account.value.account_id
 
         async def compute() -> Changes[None]:
             record, unchanged = await self._read(account_id)
+            further = () if check is None else await check()
             noted = await self._noting(account_id, event, source)
             changed = self._put(replace(record, recovered="", **changes))
-            return Changes(None, [changed, *noted], [*unchanged, account.unchanged])
+            depends_on = [*unchanged, account.unchanged, *further]
+            return Changes(None, [changed, *noted], depends_on)
 
         await self._records.transact(compute)
         self._audit.note(event, account_id=account_id)
+
+    async def _some_passkey(self, account_id: str) -> Versioned[Passkey] | None:
+        found = await self._records.of_owner(PASSKEYS, account_id, limit=1)
+        return found[0] if found else None
 
     async def _noting(
         self, account_id: str, event: AuditEvent, source: RequestSource

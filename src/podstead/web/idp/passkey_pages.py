@@ -65,8 +65,10 @@ class PasskeyPages:
         owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("passkeys", browser_request.back))
         key = path_segment(browser_request, _KEY_SEGMENT)
-        await self._two_factors.check_passkey_removal(owner.account)
-        method = await self._passkeys.remove(owner.owner, key, browser_request.source)
+        preconditions = await self._two_factors.passkey_removal(owner.account, key)
+        method = await self._passkeys.remove(
+            owner.owner, key, browser_request.source, preconditions=preconditions
+        )
         return sign_in_method_removed(
             browser_request, self._cookies, method, flash_message="passkey-removed"
         )

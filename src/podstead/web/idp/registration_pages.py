@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -29,8 +29,9 @@ from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
-from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
+from podstead.web.idp.cookies import Header
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
@@ -100,7 +101,8 @@ class RegistrationPages:
         return self._form(pending, proven, FormSubmission({}), errors={}, invitation=invitation)
 
     async def post(self, browser_request: BrowserRequest) -> Response:
-        """Create the account and sign in to it.
+        """Create the account and sign in to it, once the person has set up a second factor if the
+        operator demands one.
 
         Raises RegistrationClosed, RateLimited, and for programs everything that creating an account
         raises.
@@ -181,22 +183,31 @@ class RegistrationPages:
         kept = await self._accounts.read(created.account.account_id)
         if kept is None:
             raise NotFound("The account has been deleted meanwhile")
-        signed_in = await self._sign_in.begin(
-            browser_request, kept, lasting=False, password=password
-        )
-        path = ACCOUNT_PATH
-        if pending is not None:
-            await self._authorizations.signed_in(pending, signed_in.session)
-            path = f"{INTERACTION_PATH}/{pending.uid}"
+        uid = "" if pending is None else pending.uid
+        path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT_PATH
+        cookies: Sequence[Header] = ()
+        try:
+            await self._sign_in.check_second_factor(
+                kept, browser=browser_request.browser, path=path, uid=uid, password=password
+            )
+        except SecondFactorNeeded as needed:
+            path = needed.path
+        else:
+            signed_in = await self._sign_in.begin(
+                browser_request, kept, lasting=False, password=password
+            )
+            cookies = signed_in.cookies
+            if pending is not None:
+                await self._authorizations.signed_in(pending, signed_in.session)
         if browser_request.wants_page:
-            return see_other(path, *signed_in.cookies)
+            return see_other(path, *cookies)
         body = {
             "webId": created.account.web_id,
             "podUri": created.pod_uri,
             "location": self._base_url + path,
         }
         location = (b"location", created.pod_uri.encode("ascii"))
-        return json_response(201, body, location, *signed_in.cookies)
+        return json_response(201, body, location, *cookies)
 
     async def _pending(self, browser_request: BrowserRequest, uid: str | None) -> Pending | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
