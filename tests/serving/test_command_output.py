@@ -185,6 +185,7 @@ def places(server: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> P
     """A folder with what commands refuse."""
     folder = tmp_path_factory.mktemp("places")
     assert run(server.root, "pod create", "dora").exit_code == 0
+    assert run(server.root, "backup", str(folder / "backup")).exit_code == 0
     (folder / "text.txt").write_text("not a backup")
     (folder / "text.tar.zst").write_text("not a backup")
     (folder / "empty").mkdir()
@@ -198,7 +199,7 @@ def places(server: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> P
     [
         # Done.
         ("pod size dora", 0, ""),
-        ("backup {}/backup", 0, ""),
+        ("backup {}/new", 0, ""),
         # What is named does not exist.
         ("pod size nobody", 1, "There is no pod 'nobody'"),
         ("pod rename nobody somebody --yes", 1, "There is no pod 'nobody'"),
@@ -258,8 +259,6 @@ def test_the_exit_code_says_whether_the_usage_was_wrong(
 ) -> None:
     (places / "full.toml").write_text(f"min-free-bytes = {10**15}\n")
     arguments = command.replace("{}", str(places)).split()
-    if "backup" in command and command.startswith("restore {}/backup"):
-        run(server.root, "backup", str(places / "backup"))
     if "--root" not in arguments:
         arguments += ["--root", str(server.root)]
     result = CliRunner().invoke(main, arguments, input=f"{PASSWORD}\n")

@@ -227,6 +227,7 @@ def build_application(
             registration=registration,
             nostr=nostr,
             profiles=verification.profiles,
+            bundles=None if git is None else git.bundles,
         )
     authenticator = verification.authenticator(linked=linked)
     invalid_credentials = InvalidCredentialLimit(

@@ -14,6 +14,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.git.bundles import RepositoryBundles
 from podstead.git.directories import Directories
 from podstead.git.repositories import Repositories, sweep_repositories
 from podstead.git.service import GitService
@@ -71,6 +72,13 @@ class Answering:
         """Raises StartRefused."""
         self._processes = GitProcesses(find_git(), max_processes=settings.git_processes)
         self._repositories = Repositories(
+            store=store,
+            directories=directories,
+            processes=self._processes,
+            clock=clock,
+            randomness=randomness,
+        )
+        self.bundles = RepositoryBundles(
             store=store,
             directories=directories,
             processes=self._processes,

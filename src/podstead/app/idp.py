@@ -44,6 +44,7 @@ from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.parser import RdfParser
+from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.outcome import Representation, ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.web.authority import is_loopback_url
@@ -128,9 +129,10 @@ class Provider:
         registration: Registration,
         nostr: NostrServices | None,
         profiles: ProfileSources,
+        bundles: RepositoryBundler | None,
     ) -> tuple[Route, ...]:
         """All routes of the provider; ``nostr`` is ``None`` if the server does not accept signed
-        events."""
+        events, and ``bundles`` if it does not run git."""
         settings, records = self._settings, self.accounts.records
         store, clock = records.store, records.clock
         loopback = is_loopback_url(settings.base_url)
@@ -196,6 +198,7 @@ class Provider:
             accounts=self.accounts,
             services=PageServices(
                 authorizations=authorizations,
+                bundles=bundles,
                 clients=clients,
                 keys=self.keys,
                 registration=registration,

@@ -29,6 +29,7 @@ from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.exporting.downloads import PodDownloads
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
@@ -93,6 +94,8 @@ class PageServices:
     certificates: CertificateKeys | None
     profile_issuer: ProfileIssuer
     restoration: IssuerRestoration
+    bundles: RepositoryBundler | None
+    """Makes files of git repositories for exports, if the server runs git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +295,11 @@ def build_pages(
             ExportPages(
                 exports=PodExports(accounts.records, audit),
                 downloads=PodDownloads(
-                    store=store, base_url=pods_url, issuer=base_url, clock=clock
+                    store=store,
+                    base_url=pods_url,
+                    issuer=base_url,
+                    clock=clock,
+                    bundles=services.bundles,
                 ),
                 sessions=sessions,
             ),

@@ -118,7 +118,7 @@ def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any
 
     Requests for the old URLs are redirected for as long as the old name is reserved. What others
     have shared with the former WebID must be shared again. Tokens are revoked, and applications
-    connected again. A pod with git repositories cannot be renamed.
+    connected again.
     """
     from podstead.app.operator.pod_administration import rename_pod
 
@@ -205,7 +205,8 @@ def set_quota(name: str, size: str, *, as_json: bool, **options: Any) -> None:  
 @root_options
 def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Write everything in the pod NAME to FILE, a ZIP archive that any program unpacks: documents
-    with their types and dates, access rules and descriptions. FILE must not exist.
+    with their types and dates, access rules, descriptions, and git repositories as bundles. FILE
+    must not exist.
 
     The archive is an RO-Crate with a manifest that has the SHA-256 of each file. 'podstead pod
     import' reads it, on this server or another one.
@@ -226,10 +227,11 @@ def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # 
         print_json(exported)
         return
     click.echo(
-        f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents to {file}."
+        f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents and "
+        f"{exported.repositories:,} git repositories to {file}."
     )
-    for url in exported.repositories:
-        click.echo(f"Not contained: the git repository of {url}", err=True)
+    for url in exported.left_out:
+        click.echo(f"Not contained, because git is not installed: {url}", err=True)
     for path in exported.changed:
         click.echo(f"Changed during the export: {path}", err=True)
 
@@ -290,8 +292,9 @@ def _print_report(url: str, report: ImportReport, *, dry_run: bool) -> None:
     there = f"; {report.already_there:,} were there" if report.already_there else ""
     click.echo(
         f"{done} {report.documents:,} documents, {report.containers:,} containers, "
-        f"{report.descriptions:,} descriptions and {report.rules:,} ACLs, {report.size_bytes:,} "
-        f"bytes, into {url}{there}. URLs were rewritten in {report.renamed:,} of them."
+        f"{report.descriptions:,} descriptions, {report.rules:,} ACLs, {report.size_bytes:,} "
+        f"bytes, and {report.repositories:,} git repositories into {url}{there}. URLs were "
+        f"rewritten in {report.renamed:,} of them."
     )
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+IGNORED_DEFECTS: Final = ("badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode")
+"""Defects of objects that are common in public repositories, and harmless."""
+
 SETTINGS: Final[Mapping[str, str]] = {
     # Only git itself runs, whatever a repository contains; a push runs one hook of ours.
     "core.hooksPath": "/dev/null",
@@ -21,12 +24,9 @@ SETTINGS: Final[Mapping[str, str]] = {
     "http.receivepack": "false",
     # Partial clones, but only objects that are reachable from a branch or tag.
     "uploadpack.allowFilter": "true",
-    # Objects are checked before they are stored. The ignored defects are common in public
-    # repositories, and harmless.
+    # Objects are checked before they are stored.
     "transfer.fsckObjects": "true",
-    "receive.fsck.badTimezone": "ignore",
-    "receive.fsck.missingSpaceBeforeDate": "ignore",
-    "receive.fsck.zeroPaddedFilemode": "ignore",
+    **{f"receive.fsck.{each}": "ignore" for each in IGNORED_DEFECTS},
     # Each push is stored as one pack; a separate process merges packs after the push.
     "transfer.unpackLimit": "1",
     "receive.autogc": "false",

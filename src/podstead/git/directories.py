@@ -16,7 +16,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Container, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -117,7 +117,7 @@ class Directories:
         Raises StorageError, also if the file system does not allow programs to run: git would then
         change references without asking.
         """
-        await self._run(self._write_hook)
+        await self.run(self._write_hook)
 
     def _write_hook(self) -> None:
         self._place.mkdir(mode=_PRIVATE, exist_ok=True)
@@ -147,20 +147,40 @@ class Directories:
         Atomic and durable. Raises StorageError, also if the name is taken, and what ``fill``
         raises.
         """
-        with _trouble():
-            self._place.mkdir(mode=_PRIVATE, exist_ok=True)
-            draft = Path(mkdtemp(prefix="new-", dir=self._place))
-            claim = _open_claim(draft, mode="xb")
+        draft, claim = self._new_draft()
         try:
-            with _trouble():
-                fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
             await fill(draft)
-            await self._run(self._finish, draft, name, container)
+            await self.run(self._finish, draft, name, container)
         except BaseException:
             claim.release()
             shutil.rmtree(draft, ignore_errors=True)
             raise
         return claim
+
+    def _new_draft(self) -> tuple[Path, DirectoryClaim]:
+        """A directory that no sweep removes while it is claimed."""
+        with _trouble():
+            self._place.mkdir(mode=_PRIVATE, exist_ok=True)
+            draft = Path(mkdtemp(prefix="new-", dir=self._place))
+            claim = _open_claim(draft, mode="xb")
+            fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
+        return draft, claim
+
+    @contextlib.asynccontextmanager
+    async def draft(self) -> AsyncIterator[Path]:
+        """A directory for a while. Raises StorageError."""
+        draft, claim = self._new_draft()
+        try:
+            yield draft
+        finally:
+            claim.release()
+            shutil.rmtree(draft, ignore_errors=True)
+
+    async def write(self, path: Path, content: AsyncIterator[bytes]) -> None:
+        """Write a file in a draft. Raises StorageError, and what ``content`` raises."""
+        with _trouble(), path.open("xb") as file:
+            async for piece in content:
+                file.write(piece)
 
     def _finish(self, draft: Path, name: RepositoryName, container: ResourcePath) -> None:
         (draft / _DESCRIPTION).write_text(f"{container}\n", encoding="ascii")
@@ -181,7 +201,7 @@ class Directories:
         try:
             async with asyncio.timeout(_CLAIM_WAIT_S):
                 # Other processes lock it, too, and there is no notification when they are done.
-                while not await self._run(_join, claim, self.path(name)):  # noqa: ASYNC110
+                while not await self.run(_join, claim, self.path(name)):  # noqa: ASYNC110
                     await asyncio.sleep(_CLAIM_NAP_S)
         except TimeoutError:
             claim.release()
@@ -199,33 +219,46 @@ class Directories:
         with _trouble():
             return _claim_exclusively(self.path(name))
 
+    async def describe(self, name: RepositoryName, container: ResourcePath) -> None:
+        """Note of which container a repository is. Atomic; raises StorageError."""
+        await self.run(self._describe, self.path(name), container)
+
+    @staticmethod
+    def _describe(repository: Path, container: ResourcePath) -> None:
+        descriptor, draft = mkstemp(dir=repository, prefix=_DESCRIPTION, suffix=".lock")
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{container}\n")
+            file.flush()
+            os.fsync(descriptor)
+        Path(draft).rename(repository / _DESCRIPTION)
+
     async def sync(self, name: RepositoryName) -> None:
         """Sync the names in a repository to disk; git has synced the content."""
-        await self._run(_sync_names, self.path(name))
+        await self.run(_sync_names, self.path(name))
 
     # --- looking ------------------------------------------------------------------------------
 
     async def exists(self, name: RepositoryName) -> bool:
-        return await self._run(self.path(name).exists)
+        return await self.run(self.path(name).exists)
 
     async def size_bytes(self, name: RepositoryName) -> int:
         """The size of all files in a repository; 0 if it is missing."""
-        return await self._run(_size_bytes, self.path(name))
+        return await self.run(_size_bytes, self.path(name))
 
     async def object_bytes(self, name: RepositoryName) -> int:
         """The size of the objects in a repository, without indexes."""
-        return await self._run(_object_bytes, self.path(name))
+        return await self.run(_object_bytes, self.path(name))
 
     async def default_branch(self, name: RepositoryName) -> str:
         """The full name of the default branch, which need not exist."""
-        head = await self._run((self.path(name) / "HEAD").read_text)
+        head = await self.run((self.path(name) / "HEAD").read_text)
         return head.strip().removeprefix("ref: ")
 
     # --- removing -----------------------------------------------------------------------------
 
     async def remove(self, name: RepositoryName) -> None:
         """Remove a repository that has no container. Raises StorageError."""
-        await self._run(self._remove, self.path(name))
+        await self.run(self._remove, self.path(name))
 
     async def sweep(self, is_kept: IsKept) -> None:
         """Remove every repository that has no container and is not claimed.
@@ -234,7 +267,7 @@ class Directories:
         and raises the last StorageError at the end.
         """
         trouble: StorageError | None = None
-        for path in await self._run(self._all):
+        for path in await self.run(self._all):
             try:
                 await self._sweep(path, is_kept)
             except StorageError as error:
@@ -255,20 +288,20 @@ class Directories:
 
     async def _remove_unless_held(self, path: Path) -> None:
         if self._removal_hold is None:
-            await self._run(self._remove, path)
+            await self.run(self._remove, path)
             return
         async with removal_turn(self._removal_hold) as is_allowed:
             if is_allowed:
-                await self._run(self._remove, path)
+                await self.run(self._remove, path)
 
     async def _is_kept(self, path: Path, is_kept: IsKept) -> bool:
         named = _REPOSITORY.fullmatch(path.name)
         if named is None:
             return False
-        description = await self._run((path / _DESCRIPTION).read_text)
+        description = await self.run((path / _DESCRIPTION).read_text)
         return await is_kept(RepositoryName(named[1]), ResourcePath(description.strip()))
 
-    async def _run(self, call: Callable[..., T], *arguments: object) -> T:
+    async def run(self, call: Callable[..., T], *arguments: object) -> T:
         """Run a call in a thread, to its end."""
         with _trouble():
             return await run_to_end(self._executor, partial(call, *arguments))

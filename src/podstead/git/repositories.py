@@ -30,7 +30,14 @@ from podstead.storage.records import (
     Write,
     random_version,
 )
-from podstead.storage.repositories import RepositoryName, put_repository, repository_of
+from podstead.storage.repositories import (
+    RepositoryName,
+    container_of,
+    name_in,
+    put_repository,
+    repository_entries,
+    repository_of,
+)
 
 logger = logging.getLogger("podstead.git")
 
@@ -104,7 +111,7 @@ class Repositories:
     async def name_of(self, container: ResourcePath) -> RepositoryName | None:
         """The name of the container's own repository, if it has one. Raises StorageError."""
         entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
-        return None if entry is None else RepositoryName(entry.value.decode("ascii"))
+        return None if entry is None else name_in(entry)
 
     async def join(self, name: RepositoryName, container: ResourcePath) -> ClaimedRepository:
         """Claim a container's repository for changes.
@@ -118,7 +125,7 @@ class Repositories:
     ) -> ClaimedRepository | None:
         """Create a repository for a container; ``None`` if it already has one, was deleted,
         or a precondition no longer holds. Raises ServerTrouble."""
-        name = RepositoryName(self._randomness.token_hex(_NAME_BYTES))
+        name = new_name(self._randomness)
         claim = await self._directories.make(name, container, self._init)
         try:
             write = Write(
@@ -237,6 +244,11 @@ class Repositories:
         )
 
 
+def new_name(randomness: Randomness) -> RepositoryName:
+    """A name that no repository has had."""
+    return RepositoryName(randomness.token_hex(_NAME_BYTES))
+
+
 def first_branch(branches: Sequence[str]) -> str:
     """The default branch, among those that were pushed."""
     return next((each for each in _FIRST_BRANCHES if each in branches), min(branches))
@@ -255,12 +267,11 @@ async def sweep_repositories(
     async def is_kept(name: RepositoryName, container: ResourcePath) -> bool:
         if storage_root(container) is None:
             return False
-        seen[name] = container
-        entry = await store.read_entry(repository_of(container), now_ms=clock.now_ms())
-        is_kept = entry is not None and entry.value == name.encode("ascii")
-        if not is_kept:
+        found = await container_with(store, name, container, clock)
+        seen[name] = found or container
+        if found is None:
             measured.discard(name)
-        return is_kept
+        return found is not None
 
     try:
         await directories.sweep(is_kept)
@@ -270,6 +281,20 @@ async def sweep_repositories(
                 await charge_repository(store, directories, name, container)
                 if await directories.exists(name):
                     measured.add(name)
+
+
+async def container_with(
+    store: Store, name: RepositoryName, was_of: ResourcePath, clock: Clock
+) -> ResourcePath | None:
+    """The container whose repository this is: that which it ``was_of``, or another one, since pods
+    can be renamed. Raises StorageError."""
+    entry = await store.read_entry(repository_of(was_of), now_ms=clock.now_ms())
+    if entry is not None and name_in(entry) == name:
+        return was_of
+    async for each in repository_entries(store, now_ms=clock.now_ms()):
+        if name_in(each) == name:
+            return container_of(each)
+    return None
 
 
 async def charge_repository(

@@ -57,7 +57,12 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.repositories import KIND as REPOSITORIES
+from podstead.storage.repositories import (
+    container_of,
+    name_in,
+    put_repository,
+    repository_entries,
+)
 from podstead.storage.state import folded
 from podstead.storage.tokens import revocations
 
@@ -160,6 +165,7 @@ class PodRenamer:
             for each in resources
         ]
         preconditions += _preconditions(resources)
+        moved = await self._repositories(pod, after)
         more = await self._hooked(pod, after, resources, known)
         further_records, further_preconditions = joined(after)
         tokens = await self._records.store.list_tokens(pod=pod.name)
@@ -167,7 +173,9 @@ class PodRenamer:
         write = Write(
             version=self._records.new_version(),
             at_ms=now_ms,
-            preconditions=tuple(dict.fromkeys([*preconditions, *more[1], *further_preconditions])),
+            preconditions=tuple(
+                dict.fromkeys([*preconditions, *moved[0], *more[1], *further_preconditions])
+            ),
             puts=tuple(puts),
             deletes=tuple(each.path for each in reversed(resources)),
             records=(
@@ -176,6 +184,7 @@ class PodRenamer:
                 put_tombstone(pod.name, new_name=name),
                 *revocations(tokens, now_s=self._records.now_s()),
                 *records,
+                *moved[1],
                 *more[0],
                 *further_records,
             ),
@@ -244,11 +253,19 @@ class PodRenamer:
             )
         if await self._records.read(UNFINISHED_IMPORTS, pod.root) is not None:
             raise Conflict("The import of the pod is unfinished: run it again, or delete the pod")
-        if await store.list_entries(REPOSITORIES, owner=pod.root, limit=1, now_ms=now_ms):
-            raise Conflict(
-                "The pod has git repositories, which stay where they are. Export the pod, import "
-                "it under the new name, and push the repositories there"
-            )
+        return preconditions, records
+
+    async def _repositories(
+        self, pod: PodRecord, after: PodRecord
+    ) -> tuple[list[Precondition], list[Record]]:
+        """The git repositories stay where they are, and belong to the new containers."""
+        preconditions: list[Precondition] = []
+        records: list[Record] = []
+        now_ms = self._records.now_ms()
+        async for each in repository_entries(self._records.store, root=pod.root, now_ms=now_ms):
+            preconditions.append(EntryAt(each.entry, each.version))
+            container = _new_path(container_of(each), pod, after)
+            records += [DropEntry(each.entry), put_repository(container, name_in(each))]
         return preconditions, records
 
     async def _resources(self, pod: PodRecord) -> list[Metadata]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from tests.support.application import Server, password_of
+from podstead.config import Settings
+from tests.support.application import Server, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.git import NOTHING, Git, push_of
 from tests.support.idp_pages import sign_in
 
 FORM = "/idp/account/export"
@@ -65,6 +68,33 @@ async def test_a_download_goes_on_where_it_broke_off(
     other = await archive(browser, range="bytes=1000-", if_range=etag)
     assert other.status == 200
     assert other.header("etag") != etag
+
+
+@pytest.mark.needs("git")
+async def test_git_repositories_are_in_every_part_of_it(
+    start: Start, clock: FakeClock, settings: Settings, tmp_path: Path
+) -> None:
+    server = await start(clock=clock, idp=True, git=True)
+    work = Git(tmp_path).new("work")
+    tip = work.commit("a", "1")
+    push = push_of(work, old=NOTHING)
+    typed = "application/x-git-receive-pack-request"
+    await server.alice.post("/alice/private/notes/git-receive-pack", push, typed)
+    browser = Browser(server.application)
+    whole = await allowed(browser, await sign_in(browser))
+    with zipfile.ZipFile(io.BytesIO(whole.body)) as opened:
+        opened.extract("alice/private/notes/repository.bundle", tmp_path)
+    place = str(tmp_path / "alice/private/notes/repository.bundle")
+    assert work.branches(place)["refs/heads/main"] == tip
+    rest = await archive(browser, range="bytes=500-", if_range=whole.header("etag") or "")
+    assert (rest.status, rest.body) == (206, whole.body[500:])
+    changed = work.commit("a", "2")
+    push = push_of(work, old=tip)
+    await server.alice.post("/alice/private/notes/git-receive-pack", push, typed)
+    again = await archive(browser, range="bytes=500-", if_range=whole.header("etag") or "")
+    assert again.status == 200
+    assert changed.encode() in again.body
+    assert [path.name for path in (settings.root / "git").glob("new-*")] == []
 
 
 async def test_it_takes_a_recent_sign_in(browser: Browser, account: Page, clock: FakeClock) -> None:

@@ -11,7 +11,13 @@ from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.pod_renaming import PodRenamer, Renaming
 from podstead.storage.quota import fixed_charge
-from podstead.storage.repositories import RepositoryName, put_repository
+from podstead.storage.repositories import (
+    RepositoryName,
+    container_of,
+    name_in,
+    put_repository,
+    repository_entries,
+)
 from tests.support.application import BASE, Server
 from tests.support.asgi import Answer
 
@@ -94,11 +100,29 @@ async def test_names_that_are_taken_are_refused(pods: OpenedPods, server: Server
     assert (await server.public.get("/alice/")).status == 200
 
 
-async def test_pods_with_repositories_are_refused(pods: OpenedPods, server: Server) -> None:
-    container = ResourcePath("/alice/public/")
-    await pods.records.commit([put_repository(container, RepositoryName("0" * 32))])
-    with pytest.raises(Conflict, match="git"):
-        await renamed(pods)
+async def test_repositories_follow_also_those_that_are_made_meanwhile(
+    pods: OpenedPods, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [RepositoryName(str(number) * 32) for number in range(3)]
+    made: list[RepositoryName] = []
+    read = PodRenamer._hooked
+
+    async def and_made(*arguments: object) -> object:
+        if len(made) < len(names):
+            name = names[len(made)]
+            made.append(name)
+            path = ResourcePath(f"/alice/made-{len(made)}/")
+            await server.alice.put(path, "", "text/turtle")
+            await pods.records.commit([put_repository(path, name)])
+        return await read(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(PodRenamer, "_hooked", and_made)
+    await renamed(pods)
+    found = [each async for each in repository_entries(pods.records.store, now_ms=0)]
+    assert {container_of(each): name_in(each) for each in found} == {
+        f"/alicia/made-{number}/": name for number, name in enumerate(names, 1)
+    }
+    assert {each.owner for each in found} == {"/alicia/"}
 
 
 async def test_writes_that_happen_meanwhile_are_not_lost(

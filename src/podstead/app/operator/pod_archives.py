@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
+from podstead.app.operator.pod_repositories import opened_bundles, taken_repositories
 from podstead.config import Settings
 from podstead.core.errors import Conflict, DiskFull, NotFound, StorageError
 from podstead.core.identifiers import ResourcePath
@@ -38,14 +39,16 @@ _PARTIAL: Final = ".partial"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export wrote. The ``changed`` resources were changed meanwhile, so that they are
-    perhaps not of the same moment as the others."""
+    """What an export wrote. The repositories of the containers with the URLs ``left_out`` are not
+    in it. The ``changed`` resources were changed meanwhile, so that they are perhaps not of the
+    same moment as the others."""
 
     file: Path
     size_bytes: int
     documents: int
     containers: int
-    repositories: tuple[str, ...]
+    repositories: int
+    left_out: tuple[str, ...]
     changed: tuple[str, ...]
 
 
@@ -64,13 +67,15 @@ async def export_pod(
         pod = await store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'.")
-        contents = await read_contents(
-            store,
-            pod,
-            base_url=pods.settings.base_url,
-            issuer=pods.settings.issuer,
-            now_ms=pods.records.now_ms(),
-        )
+        async with opened_bundles(settings, pods.records) as bundles:
+            contents = await read_contents(
+                store,
+                pod,
+                base_url=pods.settings.base_url,
+                issuer=pods.settings.issuer,
+                now_ms=pods.records.now_ms(),
+                bundles=bundles,
+            )
         archive = PodArchive(store, contents, lenient=True)
         size_bytes = await _write(file, archive, progress)
         audit.note(AuditEvent.POD_EXPORTED, pod=pod.name)
@@ -79,7 +84,8 @@ async def export_pod(
         size_bytes=size_bytes,
         documents=sum(not each.kind.is_container for each in contents.resources),
         containers=sum(each.kind.is_container for each in contents.resources),
-        repositories=tuple(map(contents.url_of, contents.repositories)),
+        repositories=len(contents.bundles),
+        left_out=tuple(map(contents.url_of, contents.left_out)),
         changed=tuple(archive.changed),
     )
 
@@ -144,8 +150,14 @@ async def import_pod(
             adjust=_new_provider(pods, old, target.root),
             dry_run=dry_run,
         )
-        report = await pods.importer.run(target, _Source(archive, target.root), progress=progress)
-        report.not_taken += archive.problems
+        source = _Source(archive, target.root)
+        archived = () if dry_run else archive.repositories(target.root)
+        async with taken_repositories(settings, pods.records, archived) as taken:
+            records = [each.record for each in taken.repositories]
+            target = replace(target, last_records=records)
+            report = await pods.importer.run(target, source, progress=progress)
+        report.repositories = len(records)
+        report.not_taken += [*taken.not_taken, *archive.problems]
         if not can_own:
             reason = f"Its owner, {owner}, is not one who may come from elsewhere"
             report.not_taken.append(NotTaken(target.root, f"{reason}: it has an owner of its own"))

@@ -72,7 +72,7 @@ class PodArchive:
         self._store = store
         self._contents = contents
         self._lenient = lenient
-        self._archived = list(named(contents.resources, contents.pod.root))
+        self._archived = list(named(contents))
         self.changed: list[ResourcePath] = []
         """What was changed during a lenient export."""
         self._size_bytes = self._total_bytes()
@@ -144,32 +144,49 @@ class PodArchive:
         gone: set[str] = set()
         for each in self._archived:
             if each.metadata.kind.is_container:
-                folder = ZipEntry(each.name, 0, last_modified_ms(each.metadata))
-                written.append(_Written(folder, 0, window.position))
-                for part in window.cut(local_header(folder, 0)):
-                    yield part
+                async for piece in self._folder(each, window, written, hashes):
+                    yield piece
             if not _file_name(each):
                 continue
             body = await self._open(each)
             if body is None:
                 gone.add(each.name)
                 continue
-            async for piece in self._file(each, body, window, written, hashes):
+            entry = ZipEntry(_file_name(each), body.size_bytes, each.metadata.modified_ms)
+            async for piece in self._file(entry, body, window, written, hashes):
                 yield piece
             if window.is_complete:
                 return
         if gone:
             self._archived = [each for each in self._archived if each.name not in gone]
 
+    async def _folder(
+        self,
+        each: ArchivedResource,
+        window: _Window,
+        written: list[_Written],
+        hashes: dict[str, str],
+    ) -> AsyncIterator[bytes]:
+        """The folder of a container, and its git repository."""
+        folder = ZipEntry(each.name, 0, last_modified_ms(each.metadata))
+        written.append(_Written(folder, 0, window.position))
+        for part in window.cut(local_header(folder, 0)):
+            yield part
+        if not each.repository:
+            return
+        bundle = self._contents.bundles[each.metadata.path]
+        entry = ZipEntry(each.repository, bundle.size_bytes, self._contents.modified_ms)
+        async for piece in self._file(entry, bundle, window, written, hashes):
+            yield piece
+
     @staticmethod
     async def _file(
-        each: ArchivedResource,
+        entry: ZipEntry,
         body: OpenBody,
         window: _Window,
         written: list[_Written],
         hashes: dict[str, str],
     ) -> AsyncIterator[bytes]:
-        entry = ZipEntry(_file_name(each), body.size_bytes, each.metadata.modified_ms)
         crc, hashes[entry.name] = await _checksums(body)
         written.append(_Written(entry, crc, window.position))
         for part in window.cut(local_header(entry, crc)):
@@ -202,7 +219,7 @@ class PodArchive:
         manifest_bytes = _length(crate.manifest(contents, archived, {}, page_bytes=page_bytes))
         newest_ms = max((last_modified_ms(each.metadata) for each in archived), default=0)
         entries = [
-            *_entries(archived),
+            *_entries(contents, archived),
             ZipEntry(crate.PAGE, page_bytes, newest_ms),
             ZipEntry(crate.MANIFEST, manifest_bytes, newest_ms),
         ]
@@ -287,11 +304,14 @@ def _measured(make: Callable[[], Iterator[bytes]]) -> tuple[int, int, str]:
     return crc, size_bytes, digest.hexdigest()
 
 
-def _entries(archived: Iterable[ArchivedResource]) -> Iterator[ZipEntry]:
+def _entries(contents: PodContents, archived: Iterable[ArchivedResource]) -> Iterator[ZipEntry]:
     for each in archived:
         metadata = each.metadata
         if metadata.kind.is_container:
             yield ZipEntry(each.name, 0, last_modified_ms(metadata))
+        if each.repository:
+            bundle = contents.bundles[metadata.path]
+            yield ZipEntry(each.repository, bundle.size_bytes, contents.modified_ms)
         if name := _file_name(each):
             yield ZipEntry(name, metadata.size_bytes, metadata.modified_ms)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -21,14 +21,15 @@ from podstead.core.identifiers import (
 from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.protocol import EntryRegistry, OpenBody, ResourceStore
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
-from podstead.storage.repositories import KIND as REPOSITORIES
+from podstead.storage.repositories import container_of, repository_entries
 
 _RESOURCES_AT_ONCE: Final = 1000
 _CHANGES_AT_ONCE: Final = 1000
 _ATTEMPTS: Final = 8
-_FORMAT: Final = "1"
+_BUNDLE: Final = "repository.bundle"
+_FORMAT: Final = "2"
 """Changes whenever the same pod would be written differently."""
 
 
@@ -36,15 +37,33 @@ class ExportStore(ResourceStore, EntryRegistry, Protocol):
     """What an export needs of a store."""
 
 
+class RepositoryBundle(OpenBody, Protocol):
+    """A git repository as one file."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the file, in hexadecimal digits."""
+
+
+class RepositoryBundler(Protocol):
+    """Makes files of git repositories."""
+
+    async def bundle(self, container: ResourcePath) -> RepositoryBundle | None:
+        """The repository of a container; ``None`` if there is nothing in it. Raises
+        ServerTrouble."""
+
+
 class PodContents(msgspec.Struct, frozen=True):
-    """A pod at one moment: all its resources in the order of their paths, and the containers whose
-    git repositories are left out. ``sequence`` is the last change before that moment."""
+    """A pod at one moment: all its resources in the order of their paths, the containers whose git
+    repositories are left out, and those whose repositories are not. ``sequence`` is the last change
+    before that moment."""
 
     pod: PodRecord
     base_url: str
     issuer: str
     resources: Sequence[Metadata]
-    repositories: Sequence[ResourcePath]
+    left_out: Sequence[ResourcePath]
+    bundles: Mapping[ResourcePath, RepositoryBundle]
     sequence: int
 
     def url_of(self, path: ResourcePath) -> str:
@@ -57,7 +76,9 @@ class PodContents(msgspec.Struct, frozen=True):
         digest = hashlib.sha256()
         for part in (_FORMAT, self.base_url, self.issuer, self.pod.name, self.pod.owner):
             digest.update(part.encode() + b"\0")
-        digest.update("\0".join(self.repositories).encode())
+        digest.update("\0".join(self.left_out).encode())
+        for container, bundle in self.bundles.items():
+            digest.update(f"\0{container} {bundle.sha256}".encode())
         for each in self.resources:
             times = f"{each.created_ms} {last_modified_ms(each)}"
             digest.update(f"\0{each.path} {each.version} {times}".encode())
@@ -76,10 +97,14 @@ async def read_contents(
     base_url: str,
     issuer: str,
     now_ms: int,
+    bundles: RepositoryBundler | None = None,
     max_resources: int | None = None,
 ) -> PodContents:
-    """The contents of a pod. Raises Overloaded if it has more than ``max_resources`` or changes all
-    the time, and StorageError."""
+    """The contents of a pod; without ``bundles``, git repositories are left out.
+
+    Raises Overloaded if it has more than ``max_resources`` or changes all the time, and
+    ServerTrouble.
+    """
     for _ in range(_ATTEMPTS):
         sequence = await store.newest_sequence()
         resources = await _all_resources(store, pod.root, max_resources)
@@ -87,14 +112,17 @@ async def read_contents(
             break
     else:
         raise Overloaded("The pod is changing too fast to be read; try again")
-    repositories = []
-    after = ""
-    while page := await store.list_entries(
-        REPOSITORIES, owner=pod.root, after=after, limit=_RESOURCES_AT_ONCE, now_ms=now_ms
-    ):
-        repositories += [ResourcePath(each.entry.removeprefix(f"{REPOSITORIES}/")) for each in page]
-        after = page[-1].entry
-    return PodContents(pod, base_url, issuer, resources, sorted(repositories), sequence)
+    left_out: list[ResourcePath] = []
+    bundled: dict[ResourcePath, RepositoryBundle] = {}
+    async for each in repository_entries(store, root=pod.root, now_ms=now_ms):
+        container = container_of(each)
+        if bundles is None:
+            left_out.append(container)
+        elif (bundle := await bundles.bundle(container)) is not None:
+            bundled[container] = bundle
+    return PodContents(
+        pod, base_url, issuer, resources, sorted(left_out), dict(sorted(bundled.items())), sequence
+    )
 
 
 async def _all_resources(
@@ -131,15 +159,16 @@ class ArchivedResource(msgspec.Struct):
     """A resource with its name in the archive.
 
     That of a container ends in a slash. A container with a description of its own has a file for
-    it, too: ``described_by``, else empty.
+    it, too: ``described_by``, else empty. The same applies to its ``repository``.
     """
 
     metadata: Metadata
     name: str
     described_by: str = ""
+    repository: str = ""
 
 
-def named(resources: Sequence[Metadata], root: ResourcePath) -> Sequence[ArchivedResource]:
+def named(contents: PodContents) -> Sequence[ArchivedResource]:
     """The resources of a pod, in the order of their paths, with their names in an archive.
 
     An ACL and a description have the name of the file or folder that they are about, with the
@@ -147,7 +176,12 @@ def named(resources: Sequence[Metadata], root: ResourcePath) -> Sequence[Archive
     """
     names: dict[ResourcePath, str] = {}
     folders: dict[ResourcePath, ArchiveFolder] = {}
-    return [_named(each, root, names, folders) for each in resources]
+    archived = [_named(each, contents.pod.root, names, folders) for each in contents.resources]
+    for each in archived:
+        path = each.metadata.path
+        if path in contents.bundles:
+            each.repository = each.name + folders[path].free(_BUNDLE)
+    return archived
 
 
 def _named(

@@ -32,6 +32,7 @@ WAC: Final = "https://solidproject.org/TR/wac"
 
 _CONTEXT: Final = "https://w3id.org/ro/crate/1.2/context"
 _VERSION: Final = "https://w3id.org/ro/crate/1.2"
+_BUNDLE_TYPE: Final = "application/x-git-bundle"
 _RIGHTS: Final = "#rights"
 _CONTAINED: Final = (
     "its documents with their types and dates, their access rules (.acl) and their descriptions "
@@ -140,6 +141,7 @@ def _container(
     metadata = each.metadata
     url = contents.url_of(metadata.path)
     described = [each.described_by] if each.described_by else []
+    files = [name for name in (each.repository, each.described_by) if name]
     entity: dict[str, Any] = {
         "@id": iri_of(each.name),
         "@type": "Dataset",
@@ -147,9 +149,15 @@ def _container(
         "url": url,
         "dateCreated": _date(metadata.created_ms),
         "dateModified": _date(last_modified_ms(metadata)),
-        "hasPart": [{"@id": iri_of(name)} for name in (*described, *members.get(each.name, ()))],
+        "hasPart": [{"@id": iri_of(name)} for name in (*files, *members.get(each.name, ()))],
     }
     yield entity
+    if each.repository:
+        yield {
+            **_bundle_facts(contents, each, hashes),
+            "codeRepository": url,
+            "about": {"@id": iri_of(each.name)},
+        }
     if described:
         yield {
             **_file_facts(each.described_by, metadata, hashes),
@@ -189,6 +197,20 @@ def _file_facts(name: str, metadata: Metadata, hashes: Mapping[str, str]) -> dic
     }
 
 
+def _bundle_facts(
+    contents: PodContents, each: ArchivedResource, hashes: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        "@id": iri_of(each.repository),
+        "@type": ["File", "SoftwareSourceCode"],
+        "name": each.repository.rpartition("/")[2],
+        "description": "A git repository with all its branches and tags; git clone reads it.",
+        "encodingFormat": _BUNDLE_TYPE,
+        "contentSize": str(contents.bundles[each.metadata.path].size_bytes),
+        "sha256": hashes.get(each.repository, NO_HASH),
+    }
+
+
 def _members(archived: Sequence[ArchivedResource]) -> Mapping[str, Sequence[str]]:
     """What is in each folder of the archive."""
     found: dict[str, list[str]] = {}
@@ -202,9 +224,11 @@ def description(contents: PodContents, changed: Sequence[ResourcePath]) -> str:
     """What the archive contains and what not."""
     url, date = contents.url_of(contents.pod.root), _date(contents.modified_ms)
     said = [f"The Solid pod {url} as of {date}: {_CONTAINED}. {_NOT_CONTAINED}."]
-    if contents.repositories:
-        urls = ", ".join(map(contents.url_of, contents.repositories))
-        said.append(f"Git repositories are not contained either; clone them: {urls}.")
+    if contents.bundles:
+        said.append("Git repositories are contained as bundles, which git clone reads.")
+    if contents.left_out:
+        urls = ", ".join(map(contents.url_of, contents.left_out))
+        said.append(f"Some git repositories are not contained; clone them: {urls}.")
     if changed:
         paths = ", ".join(changed)
         said.append(f"Changed during the export, so perhaps not of the same moment: {paths}.")
@@ -235,32 +259,42 @@ def page(
             members.setdefault(folder or path, []).append(each)
     for each in archived:
         if each.metadata.kind.is_container:
-            yield from _folder(each, members.get(each.metadata.path, ()))
+            yield from _folder(contents, each, members.get(each.metadata.path, ()))
     yield b"</body>\n</html>\n"
 
 
-def _folder(folder: ArchivedResource, files: Sequence[ArchivedResource]) -> Iterator[bytes]:
+def _folder(
+    contents: PodContents, folder: ArchivedResource, files: Sequence[ArchivedResource]
+) -> Iterator[bytes]:
     yield f"<h2>{escape(folder.name)}</h2>\n".encode()
-    if not files and not folder.described_by:
+    if not (files or folder.described_by or folder.repository):
         yield b"<p>No files.</p>\n"
         return
     yield (
         b'<table>\n<thead><tr><th scope="col">File</th><th scope="col">Type</th>'
         b'<th scope="col">Bytes</th><th scope="col">Changed</th></tr></thead>\n<tbody>\n'
     )
+    if folder.repository:
+        size_bytes = contents.bundles[folder.metadata.path].size_bytes
+        yield _row(folder.repository, _BUNDLE_TYPE, size_bytes, contents.modified_ms)
     if folder.described_by:
-        yield _row(folder.described_by, folder.metadata)
+        yield _row_of(folder.described_by, folder.metadata)
     for each in files:
-        yield _row(each.name, each.metadata)
+        yield _row_of(each.name, each.metadata)
     yield b"</tbody>\n</table>\n"
 
 
-def _row(name: str, metadata: Metadata) -> bytes:
+def _row_of(name: str, metadata: Metadata) -> bytes:
+    content_type = essence(metadata.content_type)
+    return _row(name, content_type, metadata.size_bytes, metadata.modified_ms)
+
+
+def _row(name: str, content_type: str, size_bytes: int, modified_ms: int) -> bytes:
     shown = escape(name.rpartition("/")[2])
     return (
         f'<tr><td><a href="{escape(iri_of(name))}">{shown}</a></td>'
-        f"<td>{escape(essence(metadata.content_type))}</td>"
-        f"<td>{metadata.size_bytes:,}</td><td>{_date(metadata.modified_ms)[:10]}</td></tr>\n"
+        f"<td>{escape(content_type)}</td>"
+        f"<td>{size_bytes:,}</td><td>{_date(modified_ms)[:10]}</td></tr>\n"
     ).encode()
 
 

@@ -13,7 +13,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotFound
 from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.exporting.archive import PodArchive
-from podstead.resources.exporting.contents import ExportStore, read_contents
+from podstead.resources.exporting.contents import ExportStore, RepositoryBundler, read_contents
 from podstead.storage.protocol import PodRegistry
 
 MAX_RESOURCES: Final = 100_000
@@ -50,8 +50,18 @@ class PodDownload:
 class PodDownloads:
     """Opens archives of pods."""
 
-    def __init__(self, *, store: DownloadStore, base_url: str, issuer: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        store: DownloadStore,
+        base_url: str,
+        issuer: str,
+        clock: Clock,
+        bundles: RepositoryBundler | None = None,
+    ) -> None:
+        """Without ``bundles``, git repositories are left out."""
         self._store = store
+        self._bundles = bundles
         self._base_url = base_url
         self._issuer = issuer
         self._clock = clock
@@ -70,6 +80,7 @@ class PodDownloads:
                 base_url=self._base_url,
                 issuer=self._issuer,
                 now_ms=self._clock.now_ms(),
+                bundles=self._bundles,
                 max_resources=MAX_RESOURCES,
             )
             # To determine its size takes a second for a hundred thousand resources.

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import unquote
@@ -61,6 +62,7 @@ class _Entity(msgspec.Struct):
     encoding_format: str = msgspec.field(default="", name="encodingFormat")
     content_size: str = msgspec.field(default="", name="contentSize")
     sha256: str = ""
+    code_repository: str = msgspec.field(default="", name="codeRepository")
     created: str = msgspec.field(default="", name="dateCreated")
     modified: str = msgspec.field(default="", name="dateModified")
     creator: _Reference | None = None
@@ -83,6 +85,13 @@ class ArchivedPod(msgspec.Struct, frozen=True):
     owner: str
     issuer: str
     created_ms: int
+
+
+class ArchivedRepository(msgspec.Struct, frozen=True):
+    """The bundle of a git repository, and the container that gets it."""
+
+    container: ResourcePath
+    open: Callable[[], AsyncIterator[bytes]]
 
 
 class PodArchiveFile:
@@ -118,6 +127,19 @@ class PodArchiveFile:
             resource = self._resource(entity, root, seen)
             if resource is not None:
                 yield resource
+
+    def repositories(self, root: ResourcePath) -> Iterator[ArchivedRepository]:
+        """The git repositories, of containers that the archive has."""
+        containers = {each.url for each in self._entities.values() if each.is_a("Dataset")}
+        seen: set[ResourcePath] = set()
+        for each in self._entities.values():
+            url = each.code_repository
+            if not each.is_a("File") or not url.startswith(self.pod.url) or url not in containers:
+                continue
+            path = ResourcePath(root + url[len(self.pod.url) :])
+            if is_container(path) and path not in seen and not _path_problem(path):
+                seen.add(path)
+                yield ArchivedRepository(path, partial(self._read, each))
 
     def _of_pod(self) -> Iterator[_Entity]:
         described = {
@@ -265,15 +287,21 @@ def _problem(
     path: ResourcePath, entity: _Entity, *, of_container: bool, seen: set[ResourcePath]
 ) -> str:
     """Why an entity cannot be a resource; empty if it can."""
+    if problem := _path_problem(path):
+        return problem
+    if path in seen:
+        return "The manifest lists it twice"
+    if entity.is_a("File") == (is_container(path) and not of_container):
+        return "Only the URL of a folder ends in a slash"
+    return ""
+
+
+def _path_problem(path: ResourcePath) -> str:
     try:
         if parse_path(path.encode()) != path:
             return "Its URL is not in its canonical form"
     except BadRequest as error:
         return str(error)
-    if path in seen:
-        return "The manifest lists it twice"
-    if entity.is_a("File") == (is_container(path) and not of_container):
-        return "Only the URL of a folder ends in a slash"
     return ""
 
 

@@ -88,6 +88,7 @@ class ImportReport(msgspec.Struct):
     size_bytes: int = 0
     charged_bytes: int = 0
     renamed: int = 0
+    repositories: int = 0
     already_there: int = 0
     not_taken: list[NotTaken] = msgspec.field(default_factory=list)
     closed: list[NotTaken] = msgspec.field(default_factory=list)
