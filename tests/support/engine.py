@@ -6,7 +6,11 @@ With ``TEST_ENGINE=postgresql``, each data root has a PostgreSQL database of its
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import psycopg
 
 from podstead.storage.layout import RootLayout
 from podstead.storage.postgresql import PostgresStore
@@ -29,3 +33,13 @@ def new_store(root: Path) -> Store:
     if not ON_POSTGRESQL:
         return SqliteStore(root)
     return PostgresStore(database_of(root), RootLayout(root))
+
+
+def stored_entries(root: Path) -> list[bytes]:
+    """The values of all entries on a data root: accounts, sessions, and other records."""
+    query = "SELECT value FROM entries"
+    if ON_POSTGRESQL:
+        with psycopg.connect(database_of(root)) as connection:
+            return [bytes(value) for (value,) in connection.execute(query)]
+    with closing(sqlite3.connect(root / "podstead.db")) as database:
+        return [bytes(value) for (value,) in database.execute(query)]

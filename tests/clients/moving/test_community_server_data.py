@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -24,6 +22,7 @@ from tests.support.community_server import (
     ForeignAgent,
     running_community_server,
 )
+from tests.support.engine import stored_entries
 from tests.support.recorded_pod import (
     Asking,
     Recorded,
@@ -194,9 +193,9 @@ def test_access_rules_and_descriptions_say_the_same(
 
 def test_dates_are_those_of_the_files(written: Written, server: ServerProcess) -> None:
     asking = everybody(written, server.base_url)["alice"]
-    url = f"{written.alice.pod_url}notes/plain.txt"
+    url = f"{written.alice.pod_url}notes/page.html"
     modified = asking(url, "*/*").headers["last-modified"]
-    stored = (written.data / "alice/notes/plain.txt").stat().st_mtime
+    stored = (written.data / "alice/notes/page.html").stat().st_mtime
     assert parsedate_to_datetime(modified).timestamp() == int(stored)
 
 
@@ -208,9 +207,7 @@ def sign_in(server: ServerProcess, password: str = PASSWORD) -> Answer:
 
 def foreign_hashes(root: Path) -> int:
     """How many records still have a hash that another server made."""
-    with closing(sqlite3.connect(root / "podstead.db")) as database:
-        rows = database.execute("SELECT value FROM entries").fetchall()
-    return sum(b"$2a$10$" in bytes(value) for (value,) in rows)
+    return sum(b"$2a$10$" in value for value in stored_entries(root))
 
 
 def test_people_sign_in_with_the_password_that_they_have(
