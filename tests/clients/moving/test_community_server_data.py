@@ -193,9 +193,9 @@ def test_access_rules_and_descriptions_say_the_same(
 
 def test_dates_are_those_of_the_files(written: Written, server: ServerProcess) -> None:
     asking = everybody(written, server.base_url)["alice"]
-    url = f"{written.alice.pod_url}notes/page.html"
+    url = f"{written.alice.pod_url}notes/plain.txt"
     modified = asking(url, "*/*").headers["last-modified"]
-    stored = (written.data / "alice/notes/page.html").stat().st_mtime
+    stored = (written.data / "alice/notes/plain.txt").stat().st_mtime
     assert parsedate_to_datetime(modified).timestamp() == int(stored)
 
 
@@ -242,7 +242,7 @@ def test_a_client_library_reads_the_pod(
 
 
 def test_a_second_import_changes_nothing(written: Written, server: ServerProcess) -> None:
-    url = f"{written.alice.pod_url}notes/plain.txt"
+    url = f"{written.alice.pod_url}notes/a%20b.txt"
     session = SolidSession(server.base_url, written.alice.client_id, written.alice.client_secret)
     assert session.request("PUT", url, b"changed since", Content_Type="text/plain").status == 204
     command = ("import", "css", str(written.data), "--root", str(server.root), "--json")
@@ -251,7 +251,7 @@ def test_a_second_import_changes_nothing(written: Written, server: ServerProcess
     assert all(pod["already_there"] for pod in json.loads(ended.stdout)["pods"])
     assert session.request("GET", url).body == b"changed since"
     # Other tests look at it, too.
-    assert session.request("PUT", url, b"plain", Content_Type="text/plain").status == 204
+    assert session.request("PUT", url, b"a space", Content_Type="text/plain").status == 204
 
 
 def test_names_follow_to_another_base_url(
