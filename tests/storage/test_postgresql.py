@@ -23,7 +23,7 @@ from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite import Engine, EngineSuite
 from tests.support.postgresql import new_database
 
-_KEPT = ("schema_version", "counters")
+_KEPT = ("schema_version", "counters", "registry_changes")
 
 
 class PostgresEngine:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,21 +34,30 @@ class DatabaseProxy:
     folder: str
     round_trips: list[RoundTrip] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _open: set[socket.socket] = field(default_factory=set)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _open: list[socket.socket] = field(default_factory=list)
     _listener: socket.socket = field(default_factory=lambda: socket.socket(socket.AF_UNIX))
 
     def start(self) -> None:
         self._listener.bind(str(Path(self.folder) / _SOCKET))
         self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._run(self._accept)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        with self._lock:
-            for each in self._open:
-                with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join()
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for each in (self._listener, *self._open):
+            each.close()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def take(self) -> list[RoundTrip]:
         """What was asked since the last call."""
@@ -63,10 +72,9 @@ class DatabaseProxy:
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self.target)
                 connection = _Connection(self, client, server)
-                with self._lock:
-                    self._open |= {client, server}
-                for work in (connection.pass_requests, connection.pass_answers):
-                    threading.Thread(target=work, daemon=True).start()
+                self._open += [client, server]
+                self._run(connection.pass_requests)
+                self._run(connection.pass_answers)
 
 
 class _Connection:

@@ -78,7 +78,9 @@ RECORD_TABLES: Final = (
 )
 """In the order in which they are copied."""
 
-LEFT_OUT: Final = frozenset({"schema_version", "rate_buckets", "used_once", "private_keys"})
+LEFT_OUT: Final = frozenset(
+    {"schema_version", "rate_buckets", "used_once", "private_keys", "registry_changes"}
+)
 """The tables that are not copied; keys are, but not as rows, since not every engine has them."""
 
 ROWS_COUNTER: Final = "rows"

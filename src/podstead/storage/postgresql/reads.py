@@ -55,7 +55,7 @@ _SELECT_MEMBERS = (
 )
 _SELECT_TOP_MEMBERS = (
     f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
-    " WHERE container = %s AND path > %s ORDER BY path LIMIT %s"
+    " WHERE container = '/' AND path > %s ORDER BY path LIMIT %s"
 )
 _SELECT_ACLS = (
     f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
@@ -75,8 +75,8 @@ _SELECT_POD_TOTALS = (
 
 # One row at least, with NULL for the metadata if nothing is stored at any of the paths.
 _SELECT_AHEAD = (
-    f"SELECT c.value, s.used_bytes, r.* FROM counters c LEFT JOIN storages s ON s.root = %s"  # noqa: S608
-    f" LEFT JOIN ({_SELECT_METADATA}) r ON TRUE WHERE c.name = 'registries'"
+    "SELECT c.number, s.used_bytes, r.* FROM registry_changes c"  # noqa: S608 - our columns
+    f" LEFT JOIN storages s ON s.root = %s LEFT JOIN ({_SELECT_METADATA}) r ON TRUE"
 )
 
 
@@ -155,11 +155,12 @@ class Reader:
         self, container: ResourcePath, after: ResourcePath | None, limit: int
     ) -> list[Metadata]:
         """Members in the byte order of their paths. Raises StorageError."""
-        values: tuple[Any, ...] = (container, after or "", limit)
+        values: tuple[Any, ...] = (after or "", limit)
         storage = rows.root_of(container)
-        if not storage:
+        if not storage:  # only the root of the server is in none
             return await self._all(_SELECT_TOP_MEMBERS, values, rows.metadata_of)
-        return await self._all(_SELECT_MEMBERS, (storage, *values), rows.metadata_of)
+        values = (storage, container, *values)
+        return await self._all(_SELECT_MEMBERS, values, rows.metadata_of)
 
     async def list_acls(self, after: ResourcePath | None, limit: int) -> list[Metadata]:
         """ACLs in the byte order of their paths. Raises StorageError."""

@@ -1,9 +1,14 @@
 -- A number that changes with the pods and tokens, so that nodes can keep those that they have read.
-INSERT INTO counters (name, value) VALUES ('registries', 0);
+-- The table has one row.
+CREATE TABLE registry_changes (
+    number BIGINT NOT NULL
+);
+
+INSERT INTO registry_changes (number) VALUES (0);
 
 CREATE FUNCTION count_registry_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE counters SET value = value + 1 WHERE name = 'registries';
+    UPDATE registry_changes SET number = number + 1;
     RETURN NULL;
 END
 $$;
