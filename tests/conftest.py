@@ -55,9 +55,11 @@ def disk_path() -> Iterator[Path]:
 
 
 def pytest_sessionfinish() -> None:
-    """The last process of a run that used the PostgreSQL server stops it."""
+    """The last process of a run that used the servers for PostgreSQL or S3 stops them."""
     if (postgresql := sys.modules.get("tests.support.postgresql")) is not None:
         postgresql.leave_server()
+    if (seaweedfs := sys.modules.get("tests.support.seaweedfs")) is not None:
+        seaweedfs.leave_s3_server()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,6 +20,9 @@ from podstead.storage.postgresql import PostgresFacts, PostgresStore, is_migrate
 from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite import Engine, EngineSuite
+from tests.storage.engine_suite.copies import CopySuite
+from tests.storage.engine_suite.staging import StagingSuite
+from tests.support.body_stores import FilesInRoot, KeptBodies, ObjectsInBucket
 from tests.support.postgresql import new_database
 
 _KEPT = ("schema_version", "counters", "registry_changes")
@@ -29,13 +31,16 @@ _KEPT = ("schema_version", "counters", "registry_changes")
 class PostgresEngine:
     """One database, and the stores that a test opens on it."""
 
-    def __init__(self, database: str, layout: RootLayout, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, database: str, layout: RootLayout, stack: AsyncExitStack, kept: KeptBodies
+    ) -> None:
         self._database = database
         self._layout = layout
+        self._kept = kept
         self._stack = stack
 
     async def open_store(self) -> Store:
-        store = PostgresStore(self._database, self._layout)
+        store = PostgresStore(self._database, self._layout, bodies=self._kept.factory)
         await store.open()
         self._stack.push_async_callback(store.close)
         return store
@@ -47,7 +52,7 @@ class PostgresEngine:
         await store._opened.writes.close()
 
     async def lose_blobs(self) -> None:
-        shutil.rmtree(self._layout.blobs)
+        self._kept.lose_all()
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,8 @@ def database() -> Iterator[str]:
 async def engine(tmp_path: Path, database: str) -> AsyncIterator[Engine]:
     _empty(database)
     async with AsyncExitStack() as stack:
-        yield PostgresEngine(database, prepare_folders(tmp_path / "data"), stack)
+        layout = prepare_folders(tmp_path / "data")
+        yield PostgresEngine(database, layout, stack, FilesInRoot(layout))
 
 
 def _empty(database: str) -> None:
@@ -77,6 +83,17 @@ def _empty(database: str) -> None:
 
 class TestPostgres(EngineSuite):
     """All tests come from the suite."""
+
+
+class TestPostgresWithS3(StagingSuite, CopySuite):
+    """The tests about large bodies, with these in S3."""
+
+    @pytest.fixture
+    async def engine(self, tmp_path: Path, database: str) -> AsyncIterator[Engine]:
+        _empty(database)
+        async with AsyncExitStack() as stack:
+            layout = prepare_folders(tmp_path / "data")
+            yield PostgresEngine(database, layout, stack, ObjectsInBucket(layout))
 
 
 def test_facts_are_kept_by_the_database() -> None:

@@ -38,7 +38,7 @@ def options_named(*names: str) -> Callable[[C], C]:
     return settings_options([rows[name] for name in names])
 
 
-root_options = options_named("root", "database", "config")
+root_options = options_named("root", "database", "bodies", "config")
 """The options of every command that works on a data root."""
 
 

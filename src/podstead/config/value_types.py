@@ -19,6 +19,7 @@ from podstead.authn.pod_token import MIN_KEY_BYTES
 from podstead.outbound.errors import Refused
 from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.urls import Origin, parse_origin
+from podstead.storage.blobs.s3_location import S3Location, parse_s3_location
 
 T = TypeVar("T")
 
@@ -183,6 +184,15 @@ def _parse_postgresql_url(text: str) -> str:
     return text
 
 
+def _parse_bodies(text: str) -> S3Location | Path:
+    if "://" in text:
+        return parse_s3_location(text)
+    folder = _parse_path(text)
+    if not folder.is_absolute():
+        raise ValueError(text)
+    return folder
+
+
 def _parse_line(text: str) -> str:
     if not text.isprintable() or len(text) > _MAX_LINE_CHARACTERS:
         raise ValueError(text)
@@ -278,6 +288,12 @@ POSTGRESQL_URL = ValueType(
     "URL",
     "must be the URL of a PostgreSQL database, such as postgresql://podstead@db.example/podstead",
     _parse_postgresql_url,
+)
+BODIES: ValueType[S3Location | Path] = ValueType(
+    "URL|FOLDER",
+    "must be s3://BUCKET/PREFIX, with the parameters endpoint, region, encryption, kms-key and "
+    "redirect=public at most, or the absolute path of a folder",
+    _parse_bodies,
 )
 ORIGIN = ValueType(
     "ORIGIN",

@@ -16,6 +16,7 @@ from podstead.core.errors import (
     BodyTooLarge,
     ChecksumMismatch,
     NotFound,
+    Overloaded,
 )
 from podstead.core.operation import RequestBody
 from podstead.core.value import Value
@@ -86,7 +87,7 @@ class Progress:
 
     async def checkpoint(self) -> None:
         """Flush everything to disk and record the offset. Raises NotFound if the upload has been
-        given up."""
+        given up, Overloaded if another request has taken it over."""
         await self._draft.sync()
         kept = self.kept
         # The last byte is acknowledged together with the resource.
@@ -100,7 +101,9 @@ class Progress:
         try:
             await self._records.commit([put], [kept.unchanged])
         except Contention as error:
-            raise NotFound("There is no such upload") from error
+            if await self._records.read(UPLOADS, kept.key) is None:
+                raise NotFound("There is no such upload") from error
+            raise Overloaded("Another request continues this upload; try again") from error
         changed = await self._records.read(UPLOADS, kept.key)
         if changed is None:
             raise NotFound("There is no such upload")

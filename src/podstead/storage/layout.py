@@ -11,6 +11,8 @@ class RootLayout:
     """The paths below one data root."""
 
     root: Path
+    bodies: Path | None = None
+    """Where large bodies are, if not below the root."""
 
     @property
     def database(self) -> Path:
@@ -29,7 +31,12 @@ class RootLayout:
     @property
     def blobs(self) -> Path:
         """Large bodies."""
-        return self.root / "blobs"
+        return self.root / "blobs" if self.bodies is None else self.bodies
+
+    @property
+    def received(self) -> Path:
+        """What is being received of large bodies that are not kept in files."""
+        return self.root / "blobs" / "drafts"
 
     @property
     def git(self) -> Path:

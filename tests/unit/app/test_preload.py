@@ -22,9 +22,12 @@ import podstead.cli.start, podstead.app.build, podstead.app.process.run
 from podstead.app.process.preload import preload
 from podstead.config import Settings
 from podstead.outbound.mail import parse_mail_destination
+from podstead.storage.blobs.s3_location import parse_s3_location
 given = json.loads(sys.argv[1])
 if "mail" in given:
     given["mail"] = parse_mail_destination(given["mail"])
+if "bodies" in given:
+    given["bodies"] = parse_s3_location(given["bodies"])
 preload(Settings(**given))
 print(json.dumps(sorted(sys.modules)))
 """
@@ -79,6 +82,7 @@ def loaded() -> frozenset[str]:
         idp=True,
         webid_tls=True,
         database=DATABASE,
+        bodies="s3://bucket/pods",
         git=True,
         sockets_port=0,
         mail=MAIL,
@@ -130,6 +134,12 @@ def test_without_mail_what_sends_it_is_not_loaded(loaded: frozenset[str]) -> Non
     mail = {"aiosmtplib", "podstead.app.mailing", "podstead.outbound.smtp"}
     assert mail <= loaded
     assert not mail & _loaded_by(idp=True)
+
+
+def test_without_s3_its_library_is_not_loaded(loaded: frozenset[str]) -> None:
+    library = {"obstore", "podstead.storage.blobs.s3"}
+    assert library <= loaded
+    assert not library & _loaded_by(idp=True, database=DATABASE)
 
 
 def test_without_the_provider_what_belongs_to_it_is_not_loaded(loaded: frozenset[str]) -> None:

@@ -13,6 +13,7 @@ from podstead.config import Settings, StartRefused, read_settings
 from podstead.config.settings import TABLE
 from podstead.config.sources import OptionValue
 from podstead.config.table import Row, Sources
+from podstead.storage.blobs.s3_location import S3Location
 
 Toml = Callable[[str], dict[str, OptionValue]]
 
@@ -90,6 +91,7 @@ def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file
 # Those that need other settings, or have a form of their own, have tests of their own.
 _TESTED_BELOW = (
     "base-url",
+    "bodies",
     "database",
     "idp-base-url",
     "mail",
@@ -666,6 +668,40 @@ def test_a_provider_that_is_not_parted_from_the_pods_is_refused(
 ) -> None:
     given: dict[str, OptionValue] = {"base_url": "https://pods.example", "idp": True}
     assert said in refusal({**given, "idp_base_url": "https://login.example", **options})
+
+
+def test_large_bodies_may_be_in_s3_or_in_a_folder() -> None:
+    url = "s3://my-bucket/pods/a?endpoint=https://s3.example:9000&region=eu-1&redirect=public"
+    assert read({"bodies": url}).bodies == S3Location(
+        "my-bucket", "pods/a", endpoint="https://s3.example:9000", region="eu-1", redirects=True
+    )
+    encrypted = read({"bodies": "s3://my-bucket?encryption=aws:kms&kms-key=alias/pods"}).bodies
+    assert encrypted == S3Location("my-bucket", "", encryption="aws:kms", kms_key="alias/pods")
+    assert encrypted.url == "s3://my-bucket"
+    assert read({"bodies": "/mnt/bodies"}).bodies == Path("/mnt/bodies")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://",
+        "s3://B/x",
+        "s3://bucket/../x",
+        "s3://bucket/a//b",
+        "s3://key:secret@bucket/x",
+        "s3://bucket/x?region=",
+        "s3://bucket/x?region=a&region=b",
+        "s3://bucket/x?secret=a",
+        "s3://bucket/x?endpoint=ftp://s3.example",
+        "s3://bucket/x?encryption=none",
+        "s3://bucket/x?redirect=all",
+        "s3://bucket/x#y",
+        "https://bucket.s3.example",
+        "relative/folder",
+    ],
+)
+def test_another_place_for_large_bodies_is_refused(url: str) -> None:
+    assert "must be s3://BUCKET/PREFIX" in refusal({"bodies": url})
 
 
 def test_the_url_of_the_database_is_not_repeated() -> None:

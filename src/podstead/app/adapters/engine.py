@@ -11,6 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from podstead.app.adapters.body_stores import (
+    body_store_factory,
+    layout_of,
+    prepare_body_folder,
+)
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.storage.disk_space import DiskSpace
@@ -43,11 +48,17 @@ def new_store(settings: Settings, *, space: DiskSpace | None = None) -> Store:
 
         return PostgresStore(
             settings.database,
-            RootLayout(settings.root),
+            layout_of(settings),
             change_log_days=settings.change_log_days,
             space=space,
+            bodies=body_store_factory(settings, space),
         )
-    return SqliteStore(settings.root, change_log_days=settings.change_log_days, space=space)
+    return SqliteStore(
+        settings.root,
+        change_log_days=settings.change_log_days,
+        space=space,
+        bodies=body_store_factory(settings, space),
+    )
 
 
 def stored_facts(settings: Settings) -> PersistentFacts:
@@ -99,6 +110,7 @@ def preparation_turn(settings: Settings) -> AbstractContextManager[None]:
 def prepare_engine(settings: Settings, space: DiskSpace) -> RootLayout:
     """Create what is missing, and migrate the records to the current schema. Raises RootUnusable,
     StorageError."""
+    prepare_body_folder(settings)
     if settings.database is not None:
         return _prepare_database(settings.root, settings.database)
     if RootLayout(settings.root).records_elsewhere.exists():

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from podstead.app.adapters.body_stores import check_bodies, claim_bodies
 from podstead.app.adapters.engine import (
     key_storage,
     preparation_turn,
@@ -68,6 +69,7 @@ def prepared_root(settings: Settings) -> Iterator[None]:
 def _prepare_records(settings: Settings, layout: RootLayout) -> None:
     """Give the records what they need besides a schema. Raises RootUnusable, StorageError."""
     is_new = remembered_base_url(settings) is None
+    claim_bodies(settings, stored_facts(settings), is_new=is_new)
     _claim_base_url(settings)
     _complete_profile_keys(settings, is_new=is_new)
     keys = key_storage(settings)
@@ -87,6 +89,7 @@ def check_succession(settings: Settings) -> None:
     """Refuse what :func:`prepared_root` would refuse, as far as that can be seen while another
     server holds the data root. Raises RootUnusable, StorageError."""
     refuse_newer_records(settings)
+    check_bodies(settings, stored_facts(settings))
     _check_base_url(settings)
 
 

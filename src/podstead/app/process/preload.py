@@ -19,6 +19,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
 from podstead.outbound.mail import MailKind
+from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
 from podstead.web.favicon_endpoint import favicon
 from podstead.web.pages import load_templates
@@ -91,6 +92,8 @@ def _modules(settings: Settings) -> Iterator[str]:
             yield from _FOR_SMTP
     if settings.database is not None:
         yield "podstead.storage.postgresql"
+    if isinstance(settings.bodies, S3Location):
+        yield "podstead.storage.blobs.s3"
     if settings.webid_tls:
         yield from _FOR_CLIENT_CERTIFICATES
     if settings.acme_email is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from podstead.config import value_types
 from podstead.config.table import Group, optional, setting
+from podstead.storage.blobs.s3_location import S3Location
 
 _MIB = 1024 * 1024
 
@@ -37,6 +38,16 @@ class StorageSettings:
         ),
         shown_default="SQLite in the data root",
         secret=True,
+    )
+    bodies: S3Location | Path | None = optional(
+        "bodies",
+        value_types.BODIES,
+        Group.STORAGE,
+        (
+            "Where bodies above 64 KiB are kept: s3://BUCKET/PREFIX, which requires "
+            "podstead[cluster], or another folder. Servers with the same database share it."
+        ),
+        shown_default="the folder blobs in the data root",
     )
     quota_bytes: int = setting(
         0,

@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
-from podstead.storage.protocol import OpenBody, UploadDrafts
-from podstead.storage.records import BlobId, CommitOutcome, Entry, EntryId, Write
+from podstead.storage.protocol import OpenBody, Store, UploadDrafts
+from podstead.storage.records import BlobId
 
 
 class BodyDraft(Protocol):
@@ -21,7 +21,8 @@ class BodyDraft(Protocol):
     Calls must not overlap.
     """
 
-    size_bytes: int
+    @property
+    def size_bytes(self) -> int: ...
 
     @property
     def blob(self) -> BlobId:
@@ -92,15 +93,5 @@ class BodyStore(Protocol):
         """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""
 
 
-class EntryRecords(Protocol):
-    """The part of a storage engine in which a store of bodies records who uses what."""
-
-    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
-        """See :class:`~podstead.storage.protocol.EntryRegistry`."""
-
-    async def commit(self, write: Write) -> CommitOutcome:
-        """See :class:`~podstead.storage.protocol.ResourceStore`."""
-
-
-BodyStoreFactory = Callable[[EntryRecords], BodyStore]
-"""Makes the store of bodies for an engine that is being opened."""
+BodyStoreFactory = Callable[[Store], BodyStore]
+"""Creates the store of bodies for an engine that is being opened."""

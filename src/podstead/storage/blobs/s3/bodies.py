@@ -1,0 +1,185 @@
+"""Blobs as objects, by their random names.
+
+``bodies/3fa9…-<SHA-256>`` is a blob, ``uploads/…`` has what has arrived of resumable uploads
+(``uploads.py``). A body is received into a file without a name on the machine's own disk first,
+whatever time its sender takes, and then stored in parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from podstead.core.errors import StorageError
+from podstead.storage.blobs.s3.objects import Objects
+from podstead.storage.blobs.s3.spool import Spool
+from podstead.storage.blobs.s3.uploads import UploadParts
+from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content
+from podstead.storage.disk_space import DiskSpace
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import BlobId
+
+_BODIES: Final = "bodies"
+_THREADS: Final = 8
+_COPIES_AT_ONCE: Final = 8
+_NAME_BYTES: Final = 16
+
+
+class S3Bodies:
+    """The blobs of one prefix in a bucket
+    (:class:`~podstead.storage.blobs.body_store.BodyStore`)."""
+
+    def __init__(
+        self, objects: Objects, records: RecordStore, *, directory: Path, space: DiskSpace
+    ) -> None:
+        """``directory`` is on a disk of this machine and gets what is being received."""
+        self._objects = objects
+        self._directory = directory
+        self._space = space
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
+        self.uploads = UploadParts(objects, records, self._new_spool)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False)
+
+    def draft(self) -> S3Draft:
+        return S3Draft(self._objects, self._new_spool(), self._executor)
+
+    @asynccontextmanager
+    async def draft_of_upload(self, upload: str, size_bytes: int) -> AsyncIterator[S3Draft]:
+        async with self.draft() as draft:
+            async for piece in self.uploads.body_of(upload, size_bytes).chunks():
+                await draft.append(piece)
+            yield draft
+
+    async def open(self, blob: BlobId, size_bytes: int) -> S3Body:
+        # Asked before anything is sent, so that the response can still say what is wrong.
+        found = await self._objects.size(key_of(blob))
+        if found is None:
+            raise StorageError("A large body is missing")
+        if found != size_bytes:
+            raise StorageError("A large body is damaged")
+        return S3Body(self._objects, blob, size_bytes)
+
+    def name_copy(self, blob: BlobId) -> BlobId:
+        return copy_of(blob, secrets.token_hex(_NAME_BYTES))
+
+    async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
+        turns = asyncio.Semaphore(_COPIES_AT_ONCE)
+
+        async def copy(blob: BlobId, name: BlobId) -> None:
+            async with turns:
+                size_bytes = await self._objects.size(key_of(blob))
+                if size_bytes is None:
+                    raise StorageError("A large body is missing")
+                await self._objects.copy(key_of(blob), key_of(name), size_bytes)
+
+        try:
+            async with asyncio.TaskGroup() as copying:
+                for blob, name in copies:
+                    copying.create_task(copy(blob, name))
+        except* StorageError as errors:
+            raise errors.exceptions[0] from None
+
+    async def remove(self, blobs: Iterable[BlobId]) -> None:
+        await self._objects.remove([key_of(blob) for blob in blobs])
+
+    async def remove_drafts(self, *, before_ms: int) -> None:
+        """There are none: the system removes the files when the process ends."""
+
+    def _new_spool(self) -> Spool:
+        return Spool(self._directory, self._executor, self._space)
+
+
+def key_of(blob: BlobId) -> str:
+    """The name of the object of a blob."""
+    return f"{_BODIES}/{blob}"
+
+
+class S3Draft:
+    """One large body that is being received
+    (:class:`~podstead.storage.blobs.body_store.BodyDraft`)."""
+
+    def __init__(self, objects: Objects, spool: Spool, executor: Executor) -> None:
+        self._objects = objects
+        self._spool = spool
+        self._executor = executor
+        self._name = secrets.token_hex(_NAME_BYTES)
+        self._hash = hashlib.sha256()
+
+    @property
+    def size_bytes(self) -> int:
+        return self._spool.size_bytes
+
+    @property
+    def blob(self) -> BlobId:
+        return named_by_content(self._name, self._hash.digest())
+
+    async def __aenter__(self) -> Self:
+        await self._spool.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._spool.close()
+
+    async def append(self, piece: bytes) -> None:
+        self._hash.update(piece)
+        await self._spool.append(piece)
+
+    async def sync(self) -> None:
+        """All bytes have been hashed, and nothing lasts before it is stored."""
+
+    async def publish(self) -> None:
+        await self._objects.put(key_of(self.blob), self._spool.read, self.size_bytes)
+
+
+class S3Body:
+    """An OpenBody in an object."""
+
+    def __init__(self, objects: Objects, blob: BlobId, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self._objects = objects
+        self._blob = blob
+
+    @property
+    def content(self) -> None:
+        return None
+
+    @property
+    def file_path(self) -> None:
+        return None
+
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """Stream the bytes from ``start`` up to, not including, ``end``.
+
+        Who reads the whole body gets its last bytes only if its hash is right. Raises StorageError.
+        """
+        end = self.size_bytes if end is None else min(end, self.size_bytes)
+        pieces = self._objects.read(key_of(self._blob), start, end)
+        expected = digest_of(self._blob)
+        if expected is None or start > 0 or end < self.size_bytes:
+            async for piece in pieces:
+                yield piece
+            return
+        hashed = hashlib.sha256()
+        held = b""
+        async for piece in pieces:
+            if held:
+                yield held
+            hashed.update(piece)
+            held = piece
+        if hashed.hexdigest() != expected:
+            raise StorageError("A large body is damaged: its hash does not match")
+        yield held

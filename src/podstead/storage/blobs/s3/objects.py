@@ -1,0 +1,258 @@
+"""The objects of one prefix in a bucket. Only this module knows the library.
+
+Every request is signed with the hash of its content, and stores are sent with a SHA-256 that S3
+verifies. No step takes longer than a limit, and each is repeated a limited number of times, so that
+a service that does not answer means 503 and not a request that hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import S3Store
+
+from podstead.core.errors import StorageError, StoreUnavailable
+from podstead.storage.blobs.bodies import CHUNK_BYTES
+from podstead.storage.blobs.s3.credentials import shared_credentials
+from podstead.storage.blobs.s3.turns import PartTurns
+from podstead.storage.blobs.s3_location import S3Location
+
+if TYPE_CHECKING:
+    from obstore import GetResult
+    from obstore.store import ClientConfig, RetryConfig, S3Config, S3CredentialProvider
+
+logger = logging.getLogger("podstead.storage")
+
+PART_BYTES: Final = 8 * 1024 * 1024
+"""How much is stored with one request."""
+MAX_PARTS: Final = 10_000
+"""How many parts S3 allows an object to have."""
+MAX_COPY_BYTES: Final = 5 * 1024**3
+"""What S3 copies with one request."""
+
+ASK_S: Final = 12.0
+"""The limit for a request without much content, with its repetitions."""
+STORE_S: Final = 60.0
+"""The limit for storing a part, or for copying an object within S3, with its repetitions."""
+READ_S: Final = 12.0
+"""How long nothing may arrive of a body that is being read."""
+MAX_RESUMED: Final = 3
+"""How often in a row a body that is being read is continued without anything arriving."""
+
+_CONNECT_S: Final = 5
+_LOGGED_EVERY_S: Final = 10.0
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+PartReader = Callable[[int, int], Awaitable[bytes]]
+"""Reads the bytes from a position up to, not including, another one."""
+
+
+class ListedObject(msgspec.Struct, frozen=True):
+    """An object in a listing."""
+
+    key: str
+    size_bytes: int
+    modified_ms: int
+
+
+class Objects:
+    """The objects below the prefix of a location. For one event loop."""
+
+    def __init__(self, location: S3Location) -> None:
+        """Does no I/O besides reading files with credentials. Raises StorageError."""
+        self._asking = _open(location, timeout_s=ASK_S / 2, retries=1, retried_s=ASK_S)
+        self._storing = _open(location, timeout_s=STORE_S / 2, retries=3, retried_s=STORE_S / 2)
+        # A body is read as slowly as its receiver takes it, so only silence has a limit.
+        self._reading = _open(location, timeout_s=None, retries=1, retried_s=READ_S)
+        self._turns = PartTurns()
+        self._logged_s = -_LOGGED_EVERY_S
+
+    async def put(self, key: str, read: PartReader, size_bytes: int) -> None:
+        """Store an object with a name that was never used before. Raises StorageError, Overloaded.
+
+        At most two parts of it are held in memory, by this process and the library.
+        """
+        part_bytes = max(PART_BYTES, -(-size_bytes // MAX_PARTS))
+        if size_bytes > part_bytes:
+            await self._put_parts(key, read, size_bytes, part_bytes)
+            return
+        async with self._turns.take():
+            content = await read(0, size_bytes)
+            async with self._trying(STORE_S):
+                try:
+                    await self._storing.put_async(key, content, mode="create", use_multipart=False)
+                except AlreadyExistsError:
+                    # Names are random. This object is what an earlier attempt stored, whose
+                    # response was lost.
+                    if await self.size(key) != size_bytes:
+                        raise
+
+    async def _put_parts(
+        self, key: str, read: PartReader, size_bytes: int, part_bytes: int
+    ) -> None:
+        async with obstore.open_writer_async(
+            self._storing, key, buffer_size=part_bytes, max_concurrency=1
+        ) as writer:  # which abandons the object after an error
+            written = 0
+            while written < size_bytes:
+                end = min(size_bytes, (written // part_bytes + 1) * part_bytes)
+                async with self._turns.take():
+                    # The library stores a part while it accepts more, so the first byte of the next
+                    # part is accepted once this one is stored.
+                    content = await read(written, min(end + 1, size_bytes))
+                    async with self._trying(STORE_S):
+                        await writer.write(memoryview(content)[: end - written])
+                        await writer.write(memoryview(content)[end - written :])
+                written += len(content)
+            async with self._trying(STORE_S):
+                await writer.close()
+
+    async def size(self, key: str) -> int | None:
+        """The size of an object in bytes; ``None`` if there is none. Raises StorageError."""
+        async with self._trying(ASK_S):
+            try:
+                return (await self._asking.head_async(key))["size"]
+            except FileNotFoundError:
+                return None
+
+    async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """Stream the bytes from ``start`` up to, not including, ``end``, which must exist.
+
+        Raises StorageError.
+        """
+        resumed = 0
+        while start < end:
+            try:
+                async with self._trying(READ_S):
+                    found = await self._begin(key, start, end)
+                    pieces = found.stream(min_chunk_size=CHUNK_BYTES)
+                while start < end:
+                    async with self._trying(READ_S):
+                        piece = await anext(pieces, b"")
+                    if not piece:
+                        raise StoreUnavailable(_UNAVAILABLE)
+                    start += len(piece)
+                    resumed = 0
+                    yield bytes(piece)
+            except StoreUnavailable:
+                resumed += 1
+                if resumed >= MAX_RESUMED:
+                    raise
+
+    async def _begin(self, key: str, start: int, end: int) -> GetResult:
+        try:
+            found = await self._reading.get_async(key, options={"range": (start, end)})
+        except FileNotFoundError as error:
+            raise StorageError("A large body is missing") from error
+        if found.range != (start, end):
+            raise StorageError("A large body is shorter than it should be")
+        return found
+
+    async def copy(self, key: str, copy: str, size_bytes: int) -> None:
+        """Store a copy of an object. Raises StorageError."""
+        if size_bytes > MAX_COPY_BYTES:
+
+            async def read(start: int, end: int) -> bytes:
+                return b"".join([piece async for piece in self.read(key, start, end)])
+
+            await self.put(copy, read, size_bytes)
+            return
+        async with self._trying(STORE_S):
+            await self._storing.copy_async(key, copy)
+
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove those of the objects that exist. Raises StorageError."""
+        if keys:
+            async with self._trying(STORE_S):
+                await self._storing.delete_async(keys)
+
+    async def list(self, prefix: str) -> AsyncIterator[ListedObject]:
+        """The objects whose names begin with ``prefix`` and a slash, in no order. Raises
+        StorageError."""
+        listed = self._asking.list(prefix, chunk_size=1000)
+        while True:
+            async with self._trying(ASK_S):
+                found = await anext(listed, None)
+            if found is None:
+                return
+            for each in found:
+                yield ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
+
+    @asynccontextmanager
+    async def _trying(self, limit_s: float) -> AsyncIterator[None]:
+        """Raise StoreUnavailable for whatever fails or takes too long in the context."""
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except StorageError:
+            raise
+        except (BaseError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            self._log(error)
+            raise StoreUnavailable(_UNAVAILABLE) from error
+
+    def _log(self, error: Exception) -> None:
+        """Log what is wrong, at most once in a period."""
+        if monotonic() - self._logged_s >= _LOGGED_EVERY_S:
+            self._logged_s = monotonic()
+            logger.error("Large bodies cannot be reached: %s", str(error) or "no answer in time")
+
+
+_UNAVAILABLE: Final = (
+    "Large bodies can be neither read nor stored at the moment; nothing was changed. Try again."
+)
+
+
+def _open(
+    location: S3Location, *, timeout_s: float | None, retries: int, retried_s: float
+) -> S3Store:
+    endpoint = location.endpoint or next(
+        (os.environ[name] for name in _ENDPOINTS if name in os.environ), ""
+    )
+    client: ClientConfig = {
+        "connect_timeout": timedelta(seconds=_CONNECT_S),
+        "allow_http": endpoint.startswith("http://"),
+        "timeout": timedelta(days=1) if timeout_s is None else timedelta(seconds=timeout_s),
+    }
+    retry: RetryConfig = {
+        "max_retries": retries,
+        "retry_timeout": timedelta(seconds=retried_s),
+        "backoff": {"max_backoff": timedelta(seconds=2)},
+    }
+    given = {
+        "endpoint": location.endpoint,
+        "region": location.region,
+        "server_side_encryption": location.encryption,
+        "sse_kms_key_id": location.kms_key,
+    }
+    config = cast(
+        "S3Config",
+        {
+            "checksum_algorithm": "sha256",
+            **{name: value for name, value in given.items() if value is not None},
+        },
+    )
+    try:
+        return S3Store(
+            location.bucket,
+            prefix=location.prefix or None,
+            config=config,
+            client_options=client,
+            retry_config=retry,
+            credential_provider=cast("S3CredentialProvider | None", shared_credentials()),
+        )
+    except (BaseError, ValueError) as error:
+        raise StorageError(f"The bodies at {location.url} cannot be reached: {error}") from error
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,66 @@
+"""Where are large bodies kept that are objects of S3?"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from podstead.core.value import Value
+
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX: Final = re.compile(r"(?:[A-Za-z0-9._=-]{1,100}/)*[A-Za-z0-9._=-]{1,100}|")
+_PARAMETERS: Final = frozenset({"endpoint", "region", "encryption", "kms-key", "redirect"})
+_ENCRYPTIONS: Final = frozenset({"AES256", "aws:kms", "aws:kms:dsse"})
+_REDIRECTED: Final = "public"
+
+
+class S3Location(Value):
+    """A bucket, and the prefix of the names of all objects in it.
+
+    What is ``None`` is up to the environment. With ``redirects``, clients get public bodies from
+    the bucket itself.
+    """
+
+    bucket: str
+    prefix: str
+    endpoint: str | None = None
+    region: str | None = None
+    encryption: str | None = None
+    kms_key: str | None = None
+    redirects: bool = False
+
+    @property
+    def url(self) -> str:
+        """The URL without parameters, which says where the bodies are."""
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+
+def parse_s3_location(text: str) -> S3Location:
+    """Parse ``s3://bucket/prefix?parameters``. Raises ValueError."""
+    parts = urlsplit(text)
+    prefix = parts.path.strip("/")
+    if parts.scheme != "s3" or not _BUCKET.fullmatch(parts.netloc) or parts.fragment:
+        raise ValueError(text)
+    if not _PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
+        raise ValueError(text)
+    pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    given = dict(pairs)
+    if len(given) < len(pairs) or not given.keys() <= _PARAMETERS or "" in given.values():
+        raise ValueError(text)
+    endpoint, encryption = given.get("endpoint"), given.get("encryption")
+    if endpoint is not None and not endpoint.startswith(("https://", "http://")):
+        raise ValueError(text)
+    if encryption is not None and encryption not in _ENCRYPTIONS:
+        raise ValueError(text)
+    if given.get("redirect", _REDIRECTED) != _REDIRECTED:
+        raise ValueError(text)
+    return S3Location(
+        bucket=parts.netloc,
+        prefix=prefix,
+        endpoint=endpoint,
+        region=given.get("region"),
+        encryption=encryption,
+        kms_key=given.get("kms-key"),
+        redirects="redirect" in given,
+    )
