@@ -29,6 +29,7 @@ import psycopg
 _DEBIAN = Path("/usr/lib/postgresql")
 _INSTALLED = "pginstall18"
 _ACCOUNT = "postgres"
+_STANDBY = "standby"
 _SETTINGS = {
     "max_connections": "400",
     "max_locks_per_transaction": "256",
@@ -48,21 +49,49 @@ class PostgresServer:
 
     def create(self) -> None:
         """Create its data, and start it."""
-        if os.geteuid() == 0:
-            account = pwd.getpwnam(_account())
-            os.chown(self._folder, account.pw_uid, account.pw_gid)
+        self._give_folder_away()
         self._run("initdb", "-U", _ACCOUNT, "-A", "trust", "-E", "UTF8", "-N")
         self.start()
+
+    def create_standby(self, primary: PostgresServer) -> None:
+        """Copy the data of a running server, which from then on commits nothing that this one has
+        not written, and start it."""
+        self._give_folder_away()
+        origin = f"host={primary._folder} user={_ACCOUNT} application_name={_STANDBY}"
+        self._run("pg_basebackup", "-d", origin, "-R", "-X", "stream", "-c", "fast", "-N")
+        self.start()
+        primary.set_parameter("synchronous_standby_names", _STANDBY)
+
+    def set_parameter(self, name: str, value: str) -> None:
+        """Set a parameter of the running server for good, and have it take effect."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Make a primary of a standby."""
+        self._run("pg_ctl", "-w", "promote")
+
+    @property
+    def socket(self) -> Path:
+        """The socket at which it listens."""
+        return self._folder / ".s.PGSQL.5432"
 
     def start(self) -> None:
         """Start it, and wait until it answers, which it does only after crash recovery."""
         settings = [f"-c {name}={value}" for name, value in _SETTINGS.items()]
         options = " ".join([f"-k {self._folder} -h ''", *settings])
-        self._run("pg_ctl", "-l", str(self._folder / "log"), "-w", "-o", options, "start")
+        log = self._folder / "log"
+        try:
+            self._run("pg_ctl", "-l", str(log), "-w", "-o", options, "start")
+        except subprocess.CalledProcessError as error:
+            raise AssertionError(f"PostgreSQL does not start: {log.read_text()}") from error
 
     def kill(self) -> None:
         """End it with all its processes, as a power cut does, and wait until they are gone."""
         main = int((self._data / "postmaster.pid").read_text().split()[0])
+        # It starts a process for each connection, and must not do so from now on.
+        os.kill(main, signal.SIGSTOP)
         open_processes = []
         for process in (main, *_children_of(main)):
             with contextlib.suppress(ProcessLookupError):
@@ -71,6 +100,9 @@ class PostgresServer:
         for descriptor in open_processes:
             select.select([descriptor], [], [])
             os.close(descriptor)
+        # Its number is in use until somebody has asked how it ended, so these would stop the next.
+        (self._data / "postmaster.pid").unlink()
+        self.socket.with_name(f"{self.socket.name}.lock").unlink(missing_ok=True)
 
     def stop(self) -> None:
         """End it, if it runs."""
@@ -93,6 +125,11 @@ class PostgresServer:
     def url(self, database: str) -> str:
         """The URL of a database."""
         return f"postgresql://{_ACCOUNT}@/{database}?host={self._folder}"
+
+    def _give_folder_away(self) -> None:
+        if os.geteuid() == 0:
+            account = pwd.getpwnam(_account())
+            os.chown(self._folder, account.pw_uid, account.pw_gid)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(_programs(self._folder) / program), "-D", str(self._data), *arguments]

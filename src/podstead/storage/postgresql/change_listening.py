@@ -15,6 +15,7 @@ from typing import Final
 import psycopg
 
 from podstead.storage.postgresql.apply import CHANNEL
+from podstead.storage.postgresql.connecting import connect_for
 
 logger = logging.getLogger("podstead.storage")
 
@@ -66,7 +67,7 @@ class ChangeListening:
             await asyncio.sleep(_RECONNECT_S)
 
     async def _relay(self) -> None:
-        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        connection = await connect_for(self._conninfo)
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}")
             self.wake()  # for what was committed before

@@ -50,8 +50,9 @@ def _found(error: BaseException, message: str) -> StorageError:
     if isinstance(error, errors.DiskFull):
         return DiskFull()
     # The database was shut down, has failed over, or the connection is lost.
-    if isinstance(error, psycopg.OperationalError) and not isinstance(
-        error, psycopg_pool.PoolClosed
+    is_away = isinstance(error, psycopg.OperationalError | errors.ReadOnlySqlTransaction)
+    if (is_away and not isinstance(error, psycopg_pool.PoolClosed)) or isinstance(
+        error, TimeoutError
     ):
         return StoreUnavailable()
     return StorageError(message)

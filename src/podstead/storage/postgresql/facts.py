@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 
 from podstead.core.errors import StorageError
+from podstead.storage.postgresql.connecting import connect
 
 
 class PostgresFacts:
@@ -28,7 +29,7 @@ class PostgresFacts:
 
     def _run(self, statement: str, values: tuple[str, ...]) -> tuple[str] | None:
         try:
-            with psycopg.connect(self._conninfo) as connection:
+            with connect(self._conninfo) as connection:
                 row: tuple[str] | None = connection.execute(statement.encode(), values).fetchone()
         except psycopg.Error as error:
             raise StorageError("The facts of the server could not be read or written") from error

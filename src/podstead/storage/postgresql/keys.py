@@ -13,6 +13,7 @@ from typing import Any, Final
 import psycopg
 
 from podstead.core.errors import StorageError
+from podstead.storage.postgresql.connecting import connect
 from podstead.storage.postgresql.rows import Row
 
 KEYS_LOCK: Final = 0x706F_6473_6B65_7973
@@ -59,12 +60,12 @@ class PostgresKeys:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Others wait for the end of this turn, which is that of a transaction at the latest."""
-        with _trouble(), psycopg.connect(self._conninfo) as connection:
+        with _trouble(), connect(self._conninfo) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (KEYS_LOCK,))
             yield
 
     def _run(self, statement: str, values: Sequence[Any]) -> list[Row]:
-        with _trouble(), psycopg.connect(self._conninfo) as connection:
+        with _trouble(), connect(self._conninfo) as connection:
             return connection.execute(statement.encode(), values).fetchall()
 
 

@@ -15,6 +15,7 @@ import psycopg
 
 from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.migrations import read_migrations
+from podstead.storage.postgresql.connecting import connect
 
 MIGRATION_LOCK: Final = 0x706F_6473_7465_6164
 """The advisory lock of migrations: "podstead" in ASCII."""
@@ -28,7 +29,7 @@ _MIGRATIONS: Final = read_migrations("podstead.storage.postgresql.migrations")
 def migrate(conninfo: str) -> None:
     """Apply all missing migrations or none. Raises SchemaTooNew, StorageError."""
     try:
-        with psycopg.connect(conninfo) as connection:
+        with connect(conninfo) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
             _apply_missing(connection)
     except psycopg.Error as error:
@@ -40,7 +41,7 @@ def preparing(conninfo: str) -> Iterator[None]:
     """Keep other nodes from preparing the database for their start. Raises StorageError."""
     try:
         # A lock of a transaction, which poolers do not hand to another client.
-        with psycopg.connect(conninfo) as connection:
+        with connect(conninfo) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (PREPARATION_LOCK,))
             yield
     except psycopg.Error as error:
@@ -53,7 +54,7 @@ def check_not_newer(conninfo: str) -> None:
     if not is_migrated(conninfo):
         return
     try:
-        with psycopg.connect(conninfo) as connection:
+        with connect(conninfo) as connection:
             row = connection.execute("SELECT version FROM schema_version").fetchone()
     except psycopg.Error as error:
         raise StorageError(f"The database could not be opened: {error}") from error
@@ -65,7 +66,7 @@ def check_not_newer(conninfo: str) -> None:
 def is_migrated(conninfo: str) -> bool:
     """Whether the database has been migrated at least once. Raises StorageError."""
     try:
-        with psycopg.connect(conninfo) as connection:
+        with connect(conninfo) as connection:
             row = connection.execute("SELECT to_regclass('schema_version') IS NOT NULL").fetchone()
     except psycopg.Error as error:
         raise StorageError(f"The database could not be opened: {error}") from error

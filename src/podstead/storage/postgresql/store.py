@@ -27,6 +27,13 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.postgresql import figures, maintenance
 from podstead.storage.postgresql.apply import Connection
 from podstead.storage.postgresql.change_listening import ChangeListening
+from podstead.storage.postgresql.connecting import (
+    CONNECTION_WAIT_S,
+    READ_LIMIT_S,
+    WRITE_LIMIT_S,
+    ConnectionPool,
+    connect_for,
+)
 from podstead.storage.postgresql.ephemeral import Ephemeral
 from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.reading_ahead import (
@@ -70,13 +77,6 @@ DEFAULT_MAX_WAITING: Final = 1024
 READ_CONNECTIONS: Final = 4
 """The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
 
-CONNECTION_WAIT_S: Final = 5.0
-"""How long a request waits for a connection before it is answered with 503."""
-
-RECONNECT_S: Final = 3.0
-"""How long the pool tries to replace a lost connection by itself. Its attempts become rarer, so
-after this time the next request begins a new series."""
-
 _MS_PER_DAY: Final = 24 * 60 * 60 * 1000
 
 
@@ -117,8 +117,8 @@ class PostgresStore:
     # --- life cycle ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        reads = _pool(self._conninfo, READ_CONNECTIONS)
-        writes = _pool(self._conninfo, 1)
+        reads = ConnectionPool(self._conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
+        writes = ConnectionPool(self._conninfo, size=1, limit_s=WRITE_LIMIT_S)
         try:
             await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
             await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
@@ -374,7 +374,7 @@ class PostgresStore:
         # written anew, which would lock them.
         await self._sweep_current(self._use(), now_ms)
         try:
-            connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+            connection = await connect_for(self._conninfo)
             async with connection:
                 await connection.execute("VACUUM (ANALYZE)")
         except psycopg.Error as error:
@@ -446,18 +446,6 @@ class _Ledger:
 
     async def forget(self, blobs: Sequence[BlobId]) -> None:
         await self._writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))
-
-
-def _pool(conninfo: str, size: int) -> AsyncConnectionPool:
-    return AsyncConnectionPool(
-        conninfo,
-        min_size=size,
-        max_size=size,
-        open=False,
-        timeout=CONNECTION_WAIT_S,
-        reconnect_timeout=RECONNECT_S,
-        kwargs={"autocommit": True},
-    )
 
 
 async def _finish_removals(opened: _Opened) -> None:
