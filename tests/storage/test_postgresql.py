@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from cryptography.x509 import DNSName
 
 from podstead.app.adapters.engine import prepare_engine
 from podstead.app.operator.restore import restore_backup
@@ -21,8 +22,12 @@ from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite import Engine, EngineSuite
 from tests.storage.engine_suite.copies import CopySuite
+from tests.storage.engine_suite.listening import ListeningSuite
+from tests.storage.engine_suite.parallel import ParallelSuite
 from tests.storage.engine_suite.staging import StagingSuite
 from tests.support.body_stores import FilesInRoot, KeptBodies, ObjectsInBucket
+from tests.support.certificates import holder
+from tests.support.pooler import running_pooler
 from tests.support.postgresql import new_database
 
 _KEPT = ("schema_version", "counters", "registry_changes")
@@ -94,6 +99,25 @@ class TestPostgresWithS3(StagingSuite, CopySuite):
         async with AsyncExitStack() as stack:
             layout = prepare_folders(tmp_path / "data")
             yield PostgresEngine(database, layout, stack, ObjectsInBucket(layout))
+
+
+@pytest.fixture(scope="module")
+def pooled(database: str) -> Iterator[str]:
+    """The same database by way of a pooler."""
+    with running_pooler(database, holder(names=[DNSName("localhost")])) as url:
+        yield url
+
+
+@pytest.mark.needs("pgbouncer")
+class TestBehindPooler(ParallelSuite, ListeningSuite):
+    """Each transaction may run in another session."""
+
+    @pytest.fixture
+    async def engine(self, tmp_path: Path, database: str, pooled: str) -> AsyncIterator[Engine]:
+        _empty(database)
+        async with AsyncExitStack() as stack:
+            layout = prepare_folders(tmp_path / "data")
+            yield PostgresEngine(pooled, layout, stack, FilesInRoot(layout))
 
 
 def test_facts_are_kept_by_the_database() -> None:

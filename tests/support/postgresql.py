@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -49,14 +49,14 @@ class PostgresServer:
 
     def create(self) -> None:
         """Create its data, and start it."""
-        self._give_folder_away()
+        give_to_server_account(self._folder)
         self._run("initdb", "-U", _ACCOUNT, "-A", "trust", "-E", "UTF8", "-N")
         self.start()
 
     def create_standby(self, primary: PostgresServer) -> None:
         """Copy the data of a running server, which from then on commits nothing that this one has
         not written, and start it."""
-        self._give_folder_away()
+        give_to_server_account(self._folder)
         origin = f"host={primary._folder} user={_ACCOUNT} application_name={_STANDBY}"
         self._run("pg_basebackup", "-d", origin, "-R", "-X", "stream", "-c", "fast", "-N")
         self.start()
@@ -126,20 +126,32 @@ class PostgresServer:
         """The URL of a database."""
         return f"postgresql://{_ACCOUNT}@/{database}?host={self._folder}"
 
-    def _give_folder_away(self) -> None:
-        if os.geteuid() == 0:
-            account = pwd.getpwnam(_account())
-            os.chown(self._folder, account.pw_uid, account.pw_gid)
-
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(_programs(self._folder) / program), "-D", str(self._data), *arguments]
-        if os.geteuid() == 0:
-            account = pwd.getpwnam(_account())
-            identity = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
-            command = ["setpriv", *identity, *command]
         subprocess.run(
-            command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+            as_server_account(command),
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
         )
+
+
+def give_to_server_account(folder: Path) -> None:
+    """Make the account that runs servers for root the owner of a folder and of what is in it."""
+    if os.geteuid() == 0:
+        account = pwd.getpwnam(_account())
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, account.pw_uid, account.pw_gid)
+
+
+def as_server_account(command: Sequence[str]) -> Sequence[str]:
+    """The command that runs a program as that account."""
+    if os.geteuid() != 0:
+        return command
+    account = pwd.getpwnam(_account())
+    identity = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+    return ["setpriv", *identity, *command]
 
 
 @contextmanager

@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool
+
+from podstead.core.errors import Overloaded
 
 CONNECTION_WAIT_S: Final = 5.0
 """How long a request waits for a connection before it is answered with 503."""
@@ -59,7 +62,11 @@ async def connect_for(conninfo: str) -> psycopg.AsyncConnection:
 
 
 class ConnectionPool(AsyncConnectionPool):
-    """The connections of a worker for one purpose, each of which is used for a limited time."""
+    """The connections of a worker for one purpose, each of which is used for a limited time.
+
+    Whoever asks first is first to get one. Those who ask for one storage use all but one of them at
+    most, so that the others need not wait for them.
+    """
 
     def __init__(self, conninfo: str, *, size: int, limit_s: float) -> None:
         """Opens nothing yet."""
@@ -70,13 +77,69 @@ class ConnectionPool(AsyncConnectionPool):
             open=False,
             timeout=CONNECTION_WAIT_S,
             reconnect_timeout=RECONNECT_S,
+            configure=_notice_pooler,
             kwargs={"autocommit": True},
         )
         self._limit_s = limit_s
+        self._share_size = max(size - 1, 1)
+        self._shares: dict[str, _Share] = {}
 
     @asynccontextmanager
-    async def connection(self, timeout: float | None = None) -> AsyncIterator[Any]:  # noqa: ASYNC109
-        """A connection for statements that end in time. Raises TimeoutError after the limit: the
-        driver has canceled the statement then, or closed the connection."""
-        async with asyncio.timeout(self._limit_s), super().connection(timeout) as connection:
-            yield connection
+    async def connection(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of the driver
+        *,
+        storage: str = "",
+    ) -> AsyncIterator[Any]:
+        """A connection for statements that end in time, in the share of a storage if there is one.
+
+        Raises TimeoutError after the limit: the driver has canceled the statement then, or closed
+        the connection. Raises Overloaded, psycopg.Error.
+        """
+        async with asyncio.timeout(self._limit_s):
+            if not storage:
+                async with super().connection(timeout) as connection:
+                    yield connection
+                return
+            share = self._shares.get(storage)
+            if share is None:
+                share = self._shares[storage] = _Share(asyncio.Semaphore(self._share_size))
+            share.users += 1
+            try:
+                await share.acquire()
+                try:
+                    async with super().connection(timeout) as connection:
+                        yield connection
+                finally:
+                    share.free.release()
+            finally:
+                share.users -= 1
+                if not share.users:
+                    del self._shares[storage]
+
+
+@dataclass(slots=True, eq=False)
+class _Share:
+    """The connections that may be used for one storage."""
+
+    free: asyncio.Semaphore
+    users: int = 0
+
+    async def acquire(self) -> None:
+        """Raises Overloaded."""
+        try:
+            async with asyncio.timeout(CONNECTION_WAIT_S):
+                await self.free.acquire()
+        except TimeoutError as error:
+            raise Overloaded("Too many requests for this storage are in progress") from error
+
+
+async def _notice_pooler(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Prepare no statements behind a pooler, which may pass each transaction to another session.
+
+    A pooler gives its clients numbers of its own for sessions. Raises psycopg.Error.
+    """
+    cursor = await connection.execute("SELECT pg_backend_pid()")
+    row = await cursor.fetchone()
+    if row is not None and row[0] != connection.info.backend_pid:
+        connection.prepare_threshold = None

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 import psycopg
-from psycopg_pool import AsyncConnectionPool
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.postgresql import rows
+from podstead.storage.postgresql.connecting import ConnectionPool
 from podstead.storage.postgresql.errors import is_lost_connection, reading
 from podstead.storage.postgresql.rows import CHANGES, ENTRIES, METADATA, PODS, TOKENS, Row
 from podstead.storage.protocol import Snapshot
@@ -94,13 +94,14 @@ class StateAhead(msgspec.Struct, frozen=True):
 class Reader:
     """Runs queries on the connections of a pool."""
 
-    def __init__(self, pool: AsyncConnectionPool) -> None:
+    def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """The metadata of each path, all in one snapshot. Raises StorageError."""
         wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
-        found = await self._all(_SELECT_METADATA, _keys(wanted), rows.metadata_of)
+        keys = _keys(wanted)
+        found = await self._all(_SELECT_METADATA, keys, rows.metadata_of, _storage_of(keys))
         wanted.update((metadata.path, metadata) for metadata in found)
         return wanted
 
@@ -110,7 +111,7 @@ class Reader:
         Raises StorageError, Overloaded.
         """
         storage = rows.root_of(paths[0])
-        found = await self._all(_SELECT_AHEAD, (storage, *_keys(paths)), tuple)
+        found = await self._all(_SELECT_AHEAD, (storage, *_keys(paths)), tuple, storage)
         wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
         with reading():
             registries, used_bytes = found[0][:2]
@@ -137,7 +138,7 @@ class Reader:
         select, storage = _SELECT_WHOLE, rows.root_of(root)
         if storage:
             select, values = _SELECT_TREE, (storage, *values)
-        found = await self._all(select, values, rows.metadata_of)
+        found = await self._all(select, values, rows.metadata_of, storage)
         others.update((metadata.path, metadata) for metadata in found)
         return others
 
@@ -148,7 +149,8 @@ class Reader:
 
         Raises StorageError.
         """
-        row = await self._one(_SELECT_CONTENT, (rows.root_of(path), path))
+        storage = rows.root_of(path)
+        row = await self._one(_SELECT_CONTENT, (storage, path), storage)
         return None if row is None or row[0] != version else (row[1], row[2])
 
     async def list_members(
@@ -160,7 +162,7 @@ class Reader:
         if not storage:  # only the root of the server is in none
             return await self._all(_SELECT_TOP_MEMBERS, values, rows.metadata_of)
         values = (storage, container, *values)
-        return await self._all(_SELECT_MEMBERS, values, rows.metadata_of)
+        return await self._all(_SELECT_MEMBERS, values, rows.metadata_of, storage)
 
     async def list_acls(self, after: ResourcePath | None, limit: int) -> list[Metadata]:
         """ACLs in the byte order of their paths. Raises StorageError."""
@@ -287,34 +289,49 @@ class Reader:
         return 0 if row is None else int(row[0])
 
     async def _first(
-        self, select: str, values: Sequence[Any], make: Callable[[Row], Value]
+        self,
+        select: str,
+        values: Sequence[Any],
+        make: Callable[[Row], Value],
+        storage: str = "",
     ) -> Value | None:
-        found = await self._all(select, values, make)
+        found = await self._all(select, values, make, storage)
         return found[0] if found else None
 
-    async def _one(self, select: str, values: Sequence[Any]) -> Row | None:
-        return await self._first(select, values, tuple)
+    async def _one(self, select: str, values: Sequence[Any], storage: str = "") -> Row | None:
+        return await self._first(select, values, tuple, storage)
 
     async def _all(
-        self, select: str, values: Sequence[Any], make: Callable[[Row], Value]
+        self,
+        select: str,
+        values: Sequence[Any],
+        make: Callable[[Row], Value],
+        storage: str = "",
     ) -> list[Value]:
         with reading():
             try:
-                found = await self._fetch(select, values)
+                found = await self._fetch(select, values, storage)
             except psycopg.OperationalError as error:
                 if not is_lost_connection(error):
                     raise
                 # A read may be repeated. After a restart of the database, each connection of the
                 # pool fails once.
-                found = await self._fetch(select, values)
+                found = await self._fetch(select, values, storage)
             return [make(row) for row in found]
 
-    async def _fetch(self, select: str, values: Sequence[Any]) -> list[Row]:
-        async with self._pool.connection() as connection:
+    async def _fetch(self, select: str, values: Sequence[Any], storage: str) -> list[Row]:
+        async with self._pool.connection(storage=storage) as connection:
             cursor = await connection.execute(select.encode(), values, binary=True)
-            return await cursor.fetchall()
+            found: list[Row] = await cursor.fetchall()
+            return found
 
 
 def _keys(paths: Iterable[ResourcePath]) -> tuple[list[str], list[str]]:
     wanted = list(paths)
     return [rows.root_of(path) for path in wanted], list(wanted)
+
+
+def _storage_of(keys: tuple[list[str], list[str]]) -> str:
+    """The storage of the first of some keys."""
+    storages, _ = keys
+    return storages[0] if storages else ""

@@ -74,6 +74,10 @@ DELETED_ACL_MS: Final = 24 * 60 * 60 * 1000
 DEFAULT_CHANGE_LOG_DAYS: Final = 30
 DEFAULT_MAX_WAITING: Final = 1024
 
+CLOCK_ERROR_MS: Final = 5 * 60 * 1000
+"""How much the clocks of nodes may differ. A node keeps uses of proofs so much longer than it needs
+them itself, because others may accept those proofs still."""
+
 READ_CONNECTIONS: Final = 4
 """The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
 
@@ -399,7 +403,7 @@ class PostgresStore:
         await _finish_removals(opened)
         await _run_to_end(
             opened.writer,
-            partial(maintenance.delete_expired_uses, now_ms=now_ms),
+            partial(maintenance.delete_expired_uses, now_ms=now_ms - CLOCK_ERROR_MS),
             partial(maintenance.delete_expired_entries, now_ms=now_ms),
         )
 

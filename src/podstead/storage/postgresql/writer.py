@@ -28,6 +28,7 @@ from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.decision import InvalidWrite, decide
 from podstead.storage.postgresql.apply import Connection, Cursor, base_of, flush, load
 from podstead.storage.postgresql.errors import JOB_ERRORS, RETRIED, storage_error
+from podstead.storage.postgresql.rows import root_of
 from podstead.storage.records import CommitOutcome, Committed, Write
 from podstead.storage.state import Needs
 
@@ -44,7 +45,14 @@ MAX_ATTEMPTS: Final = 5
 STATEMENT_TIMEOUT_S: Final = 30
 """After this time, the database ends a statement of a write, such as one that waits for a lock."""
 
-_LIMIT_TIME: Final = f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_S}s'"
+IDLE_TIMEOUT_S: Final = 10
+"""After this time, the database ends the transaction of a node that says nothing more, since all
+others may be waiting for its locks."""
+
+_LIMIT_TIME: Final = (
+    f"SELECT set_config('statement_timeout', '{STATEMENT_TIMEOUT_S}s', true),"
+    f" set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT_S}s', true)"
+)
 
 _OPEN: Final = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
@@ -68,12 +76,15 @@ class Writer:
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Jobs are refused while ``max_waiting`` are waiting. ``on_changes`` is called after each
+        """Jobs are refused while ``max_waiting`` are waiting, and those of one storage while half
+        as many of it are. ``on_changes`` is called after each
         batch that adds to the change log."""
         self._pool = pool
         self._max_waiting = max_waiting
         self._on_changes = on_changes
         self._waiting: deque[_Waiting] = deque()
+        self._waiting_of: dict[str, int] = {}
+        """How many writes of each storage wait or are being stored."""
         self._task: asyncio.Task[None] | None = None
         self.batches = Histogram(BATCH_BOUNDS)
         """The sizes of the batches so far."""
@@ -88,7 +99,17 @@ class Writer:
 
     async def commit(self, write: Write) -> CommitOutcome:
         """Decide and store one write. Raises StorageError or Overloaded."""
-        outcome: CommitOutcome = await self._submit(write)
+        storage = _storage_of(write)
+        waiting = self._waiting_of.get(storage, 0)
+        if storage and waiting >= self._max_waiting // 2:
+            raise Overloaded("Too many changes of this storage are waiting to be stored")
+        self._waiting_of[storage] = waiting + 1
+        try:
+            outcome: CommitOutcome = await self._submit(write)
+        finally:
+            self._waiting_of[storage] -= 1
+            if not self._waiting_of[storage]:
+                del self._waiting_of[storage]
         return outcome
 
     async def run(self, statements: Callable[[Connection], Awaitable[T]]) -> T:
@@ -141,7 +162,12 @@ class Writer:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 async with self._pool.connection() as connection:
-                    return await _transaction(connection, jobs)
+                    try:
+                        return await _transaction(connection, jobs)
+                    except psycopg.errors.ReadOnlySqlTransaction:
+                        # This is no primary any more; the next connection looks for the one that is
+                        await connection.close()
+                        raise
             except RETRIED:
                 if attempt == MAX_ATTEMPTS:
                     raise
@@ -208,6 +234,13 @@ async def _apply_writes(
         except InvalidWrite as error:  # the state is unchanged, so the other writes continue
             outcomes.append(storage_error(error, "The change could not be stored"))
     return outcomes, await flush(connection, state)
+
+
+def _storage_of(write: Write) -> str:
+    """The storage that a write changes first, empty if it changes none."""
+    if write.puts:
+        return root_of(write.puts[0].path)
+    return root_of(write.deletes[0]) if write.deletes else ""
 
 
 def _numbered(outcome: JobResult, base: int) -> JobResult:
