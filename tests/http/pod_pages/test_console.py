@@ -356,8 +356,8 @@ async def test_every_action_is_in_the_log(server: Server, operator: Browser) -> 
         "Account deleted",
     ):
         assert log.count(f"<td>{text}") == 1
-    assert log.count("<td>alice</td>") == 7
-    assert log.count("<code>127.0.0.1</code>") == 7
+    assert log.count('<td class="wide-only">alice</td>') == 7
+    assert log.count('<td class="wide-only"><code>127.0.0.1</code>') == 7
 
 
 _DIRECT = ("enable", "sign-out")
