@@ -41,6 +41,7 @@ from podstead.rdf.parser import RdfParser
 from podstead.resources.archives import Archives
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
+from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.people import NoAccounts
 from podstead.resources.sharing.rules_index import RulesIndex, RulesIndexBuilder
 from podstead.resources.storage_usage import PodUsage
@@ -250,12 +251,9 @@ def build_application(
         capacity=capacity,
         max_body_bytes=settings.max_body_bytes,
     )
-    upload_routes = UploadsEndpoint(
-        service=uploads,
-        challenges=challenges,
-        base_url=base_url,
-        max_bytes=settings.max_body_bytes,
-    ).routes()
+    kept_answers = KeptAnswers(
+        RecordStore(store, clock, randomness), profiles=verification.profiles, sending=foreign
+    )
     pod_pages = build_pod_pages(
         settings,
         records=RecordStore(store, clock, randomness),
@@ -282,6 +280,7 @@ def build_application(
             gate=gate,
             owners=owners,
             emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
+            kept_answers=kept_answers,
             clock=clock,
             randomness=randomness,
         ),
@@ -343,7 +342,12 @@ def build_application(
                 ),
                 ProbeEndpoint(RecordStore(store, clock, randomness)).route(),
                 *live_updates.routes(),
-                *upload_routes,
+                *UploadsEndpoint(
+                    service=uploads,
+                    challenges=challenges,
+                    base_url=base_url,
+                    max_bytes=settings.max_body_bytes,
+                ).routes(),
                 *pod_pages.routes,
                 *(() if parted_hosts else provider_routes),
             ),
@@ -372,6 +376,7 @@ def build_application(
             provider=provider,
             git=git,
             repositories=repositories,
+            kept_answers=kept_answers,
             among_nodes=settings.database is not None,
             rules_index=RulesIndexBuilder(
                 index=RulesIndex(RecordStore(store, clock, randomness), base_url=base_url),

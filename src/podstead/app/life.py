@@ -17,6 +17,7 @@ from podstead.app.git import Answering, RepositorySweep
 from podstead.app.live_updates import LiveUpdates
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
+from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.rules_index import RulesIndexBuilder
 from podstead.storage.lease import Lease
 from podstead.storage.protocol import Store
@@ -47,6 +48,7 @@ class Life:
     git: Answering | None
     repositories: RepositorySweep
     rules_index: RulesIndexBuilder
+    kept_answers: KeptAnswers
     among_nodes: bool = False
     """Whether other nodes share the records; then one worker of all nodes sweeps."""
     _sweeping: list[asyncio.Task[None]] = field(default_factory=list)
@@ -81,6 +83,7 @@ class Life:
         for task in self._sweeping:
             task.cancel()
         await asyncio.gather(*self._sweeping, return_exceptions=True)
+        await self.kept_answers.close()
         await self.live_updates.drain()
         if self.git is not None:
             await self.git.close()

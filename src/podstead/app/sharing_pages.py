@@ -10,6 +10,7 @@ from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.contacts import Contacts
+from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
@@ -35,6 +36,7 @@ class SharingParts:
     gate: Gate
     owners: Owners
     emails: EmailOwners
+    kept_answers: KeptAnswers
     clock: Clock
     randomness: Randomness
 
@@ -65,6 +67,7 @@ def build_sharing_pages(
         gate=parts.gate,
         owners=parts.owners,
         clock=parts.clock,
+        kept_answers=parts.kept_answers,
     )
     people = PeopleDirectory(
         base_url=base_url,
@@ -88,7 +91,9 @@ def build_sharing_pages(
         ),
         why=WhyPage(sharing=sharing, people=people, names=names, renderer=renderer),
         ask=AskPage(requests=requests, guard=guard, renderer=renderer),
-        shared=SharedPage(lists=shared_lists(parts, base_url), names=names, renderer=renderer),
+        shared=SharedPage(
+            lists=shared_lists(parts, base_url), requests=requests, names=names, renderer=renderer
+        ),
         requests=RequestsPage(
             requests=requests, sharing=sharing, names=names, guard=guard, renderer=renderer
         ),

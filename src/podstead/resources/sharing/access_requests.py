@@ -30,6 +30,7 @@ from podstead.rdf.terms import Iri
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.offers import (
     Offer,
     OfferAnswer,
@@ -44,7 +45,7 @@ from podstead.storage.records import Metadata
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
 from podstead.wac.iris import agent_name, local_path
-from podstead.wac.modes import Modes
+from podstead.wac.modes import Mode, Modes
 
 REQUESTS_PER_HOUR: Final = 20
 """How many requests one person may send in an hour."""
@@ -90,13 +91,17 @@ class AccessRequest:
 
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
-    """The answer to a request for access in an inbox. ``actor`` is who it says it is from."""
+    """The answer to a request for access. ``actor`` is who it says it is from.
 
-    notification: ResourcePath
+    It is the ``notification`` in an inbox, or kept under a ``key``.
+    """
+
+    notification: ResourcePath | None
     actor: str
     resource: ResourcePath
     modes: Modes
     allowed: bool
+    key: str = ""
 
 
 class AccessRequests:
@@ -113,7 +118,10 @@ class AccessRequests:
         gate: Gate,
         owners: StorageOwners,
         clock: Clock,
+        kept_answers: KeptAnswers | None = None,
     ) -> None:
+        """``kept_answers`` takes the answers to people who have no inbox here."""
+        self._kept_answers = kept_answers
         self._base_url = base_url
         self._resources = resources
         self._documents = documents
@@ -170,9 +178,10 @@ class AccessRequests:
         return None if storage is None else await self._read(owner, notification, storage)
 
     async def answer(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
-        """Tell the person who has asked, if they have an inbox here, and remove the request.
+        """Tell the person who has asked, in their inbox here or as soon as they come back, and
+        remove the request.
 
-        Raises what a DELETE raises.
+        Raises what a DELETE raises, StorageError, Overloaded.
         """
         await self._tell(owner, request, allowed=allowed)
         await self.dismiss(owner, request)
@@ -193,6 +202,28 @@ class AccessRequests:
                     AccessAnswer(path, read.actor, resource, read.offer.modes, read.allowed)
                 )
         return tuple(found)
+
+    async def kept_answers(self, person: Identity) -> tuple[AccessAnswer, ...]:
+        """The answers to a person that have not reached an inbox. Raises StorageError."""
+        if self._kept_answers is None:
+            return ()
+        return tuple(
+            AccessAnswer(
+                None,
+                each.value.actor,
+                ResourcePath(each.value.resource),
+                frozenset(map(Mode, each.value.modes)),
+                each.value.allowed,
+                key=each.key,
+            )
+            for each in await self._kept_answers.of(person)
+        )
+
+    async def forget_kept(self, person: Identity, key: str) -> None:
+        """Remove one of these. Raises NotFound, StorageError, Overloaded."""
+        if self._kept_answers is None:
+            raise NotFound
+        await self._kept_answers.forget(person, key)
 
     async def forget(self, person: Identity, answer: ResourcePath) -> None:
         """Remove an answer. Raises NotFound if it is none, and what a DELETE raises."""
@@ -237,13 +268,21 @@ class AccessRequests:
                 raise RateLimited(retry_after_s=wait_s)
 
     async def _tell(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
-        """Post the answer with the rights of the owner. Nothing else depends on its arrival."""
-        profile = local_path(request.actor.partition("#")[0], self._base_url)
-        storage = None if profile is None else storage_root(profile)
-        if storage is None:
-            return
+        """Post the answer with the rights of the owner, or keep it without an inbox for it."""
         offer = Offer(request.actor, self._base_url + request.resource, request.modes)
         answer = OfferAnswer(owner.iri, offer, allowed)
+        if await self._post(owner, answer):
+            return
+        storage = storage_root(request.resource)
+        if self._kept_answers is not None and storage is not None:
+            await self._kept_answers.keep(answer, request.resource, storage=storage)
+
+    async def _post(self, owner: Identity, answer: OfferAnswer) -> bool:
+        """Post an answer to the inbox of who has asked; whether there is one that took it."""
+        profile = local_path(answer.offer.actor.partition("#")[0], self._base_url)
+        storage = None if profile is None else storage_root(profile)
+        if storage is None:
+            return False
         try:
             operation = Operation(
                 "POST",
@@ -252,8 +291,9 @@ class AccessRequests:
                 content_type=JSON_LD,
             )
             await self._resources.handle(ResourceRequest(operation, owner))
-        except RequestRefused:
-            return  # there is no inbox, or it takes nothing from the owner
+        except RequestRefused:  # there is no inbox, or it takes nothing from the owner
+            return False
+        return True
 
     async def _inbox_of(self, agent: Identity, storage: ResourcePath) -> ResourcePath:
         """The inbox that the owner's profile names, if profile and inbox are in the storage."""

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.iris import canonical_url
+from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResource
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import AccessEntry, Scope
@@ -18,6 +19,7 @@ from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_tabs import BY_ME, WITH_ME, shared_tabs
+from podstead.web.pod_pages.sharing.answers import shown_answer
 from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, shown_role
 from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
@@ -54,8 +56,16 @@ class ShownOwn:
 class SharedPage:
     """Shows both lists."""
 
-    def __init__(self, *, lists: SharedLists, names: Names, renderer: PageRenderer) -> None:
+    def __init__(
+        self,
+        *,
+        lists: SharedLists,
+        requests: AccessRequests,
+        names: Names,
+        renderer: PageRenderer,
+    ) -> None:
         self._lists = lists
+        self._requests = requests
         self._names = names
         self._renderer = renderer
 
@@ -69,10 +79,13 @@ class SharedPage:
         found = await self._lists.shared_with(
             person.identity, own=person.pods, storage=storage, after=page.query_text("after")
         )
+        # Who has a pod here finds the answers among the requests.
+        answers = () if person.pods else await self._requests.kept_answers(person.identity)
         return self._renderer.page(
             page,
             "shared/shared.html",
             views=shared_tabs(page, WITH_ME),
+            answers=[shown_answer(each, self._names) for each in answers],
             is_complete=is_complete,
             only_of=None if storage is None else shown_name(storage),
             shared=[_shared(each) for each in found.resources],

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from podstead.core.errors import NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.resources.sharing.access_requests import (
-    AccessAnswer,
     AccessRequest,
     AccessRequests,
     HasAccess,
@@ -16,7 +15,7 @@ from podstead.resources.sharing.access_requests import (
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
 from podstead.wac.sharing.roles import ROLE_MODES, Role
-from podstead.web.pod_pages.addresses import REQUESTS, ask_url, files_url, local_address
+from podstead.web.pod_pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
@@ -24,6 +23,7 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_tabs import ASKED, shared_tabs
+from podstead.web.pod_pages.sharing.answers import shown_answer
 from podstead.web.pod_pages.sharing.sentences import Names, shown_role
 from podstead.web.pod_pages.sharing.views import offered_role
 from podstead.web.pod_pages.texts import N_
@@ -52,16 +52,6 @@ class ShownRequest:
     role: str
     name: str
     token: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """An answer to a request of the person."""
-
-    answer: AccessAnswer
-    actor: str
-    role_text: str
-    name: str
 
 
 class AskPage:
@@ -122,7 +112,7 @@ class RequestsPage:
         """Raises NotAuthenticated."""
         person = page.signed_in()
         found: list[AccessRequest] = []
-        answers: list[AccessAnswer] = []
+        answers = [*await self._requests.kept_answers(person.identity)]
         for pod in person.pods:
             try:
                 answers += await self._requests.answers(person.identity, pod)
@@ -134,15 +124,7 @@ class RequestsPage:
             "sharing/requests.html",
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
-            answers=[
-                ShownAnswer(
-                    answer,
-                    self._names.iri(answer.actor),
-                    shown_role(answer.modes),
-                    shown_name(answer.resource),
-                )
-                for answer in answers
-            ],
+            answers=[shown_answer(answer, self._names) for answer in answers],
         )
 
     async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
@@ -166,6 +148,10 @@ class RequestsPage:
         """Remove a request. Raises NotAuthenticated, AccessDenied, NotFound."""
         sent = await page.form()
         person = page.signed_in()
+        if sent.text("kept"):
+            await self._requests.forget_kept(person.identity, sent.text("kept"))
+            back = REQUESTS if person.pods else SHARED
+            return self._guard.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):
             await self._requests.forget(
                 person.identity, parse_path(sent.text("answer").encode("ascii", "replace"))
