@@ -15,6 +15,7 @@ from podstead.app.adapters.stored_audit import StoredAudit
 from podstead.app.console import build_console
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
+from podstead.app.registration import terms_hash
 from podstead.app.visitors import own_client
 from podstead.authn.elsewhere.requests import client_document
 from podstead.authn.event_uses import EventUses
@@ -202,6 +203,7 @@ class Provider:
                 clients=clients,
                 keys=self.keys,
                 registration=registration,
+                terms_text=settings.terms_text,
                 sends_mail=settings.mail is not None,
                 party=relying_party(
                     settings.issuer,
@@ -256,7 +258,9 @@ class Provider:
         """The people who are signed in to their accounts, for pages at the provider's origin."""
         secure = self.issuer.startswith("https:")
         return PeopleByAccount(
-            sessions=Sessions(self.accounts.records), cookies=Cookies(secure=secure)
+            sessions=Sessions(self.accounts.records),
+            cookies=Cookies(secure=secure),
+            terms_hash=terms_hash(self._settings),
         )
 
     def own_account(self, renderer: PageRenderer) -> OwnAccountPages | None:

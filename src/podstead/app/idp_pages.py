@@ -41,6 +41,7 @@ from podstead.web.idp.export_pages import ExportPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.issuer_pages import IssuerPages
 from podstead.web.idp.login_page import LoginPage
+from podstead.web.idp.new_terms_page import NewTermsPage
 from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
 from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.pages import (
@@ -55,6 +56,7 @@ from podstead.web.idp.pages import (
     pod_token_routes,
     profile_key_routes,
     second_factor_routes,
+    terms_routes,
 )
 from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
@@ -84,6 +86,7 @@ class PageServices:
     clients: ClientDirectory
     keys: ProviderKeys
     registration: Registration
+    terms_text: str
     sends_mail: bool
     party: RelyingParty | None
     """The relying party of passkeys; ``None`` if browsers do not support passkeys here (A-115)."""
@@ -252,6 +255,7 @@ def build_pages(
         cookies=cookies,
         renderer=renderer,
         randomness=randomness,
+        terms_hash=services.registration.terms_hash,
     )
     verified = VerifiedSignIn(accounts.accounts, authorizations, sign_in, clock)
     issuer_pages = IssuerPages(
@@ -286,6 +290,17 @@ def build_pages(
                 attempts=accounts.attempts,
                 sign_in=sign_in,
                 renderer=renderer,
+            ),
+        ),
+        *terms_routes(
+            guard,
+            NewTermsPage(
+                accounts=accounts.accounts,
+                authorizations=authorizations,
+                renderer=renderer,
+                terms_hash=services.registration.terms_hash,
+                terms_text=services.terms_text,
+                about=services.registration.about,
             ),
         ),
         *pod_token_routes(guard, PodTokenPages(pod_tokens, cookies)),

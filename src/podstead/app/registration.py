@@ -19,7 +19,6 @@ def build_registration(
     settings: Settings, *, records: RecordStore, refused: Callable[[], None] | None
 ) -> Registration:
     """The rules for registering; ``refused`` is told of wrong codes."""
-    text = settings.terms_text
     return Registration(
         mode=settings.registration,
         limit=PodCreationLimit(
@@ -32,8 +31,14 @@ def build_registration(
         wrong_codes=InvitationGuessLimit(records.store, records.clock),
         refused=refused,
         about=about_operator(settings),
-        terms_hash=hashlib.sha256(text.encode()).hexdigest() if text else "",
+        terms_hash=terms_hash(settings),
     )
+
+
+def terms_hash(settings: Settings) -> str:
+    """The SHA-256 of the present terms, empty if there are none: what accounts remember of them."""
+    text = settings.terms_text
+    return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
 def about_operator(settings: Settings) -> AboutOperator:

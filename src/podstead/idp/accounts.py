@@ -190,6 +190,19 @@ class Accounts:
 
     # --- changing -----------------------------------------------------------------------------
 
+    async def accept_terms(self, account_id: str, terms_hash: str) -> Account:
+        """Record that the person accepts the terms with this hash. Raises NotFound, Overloaded,
+        StorageError."""
+        now_s = self._records.now_s()
+        changed = await self._change(
+            account_id,
+            lambda account: msgspec.structs.replace(
+                account, terms_accepted_s=now_s, terms_hash=terms_hash
+            ),
+        )
+        self._audit.note(AuditEvent.TERMS_ACCEPTED, account_id=account_id, terms=terms_hash)
+        return changed
+
     async def set_password(
         self,
         account_id: str,

@@ -28,6 +28,7 @@ class AuditEvent(Enum):
     INVITATION_CREATED = "invitation created"
     INVITATION_REVOKED = "invitation revoked"
     INVITATION_REFUSED = "invitation refused"
+    TERMS_ACCEPTED = "terms accepted"
     EMAIL_CHANGED = "e-mail address changed"
     EMAIL_VERIFIED = "e-mail address confirmed"
     PASSWORD_LINK_SENT = "link for a new password sent"  # noqa: S105 - the name of what happened

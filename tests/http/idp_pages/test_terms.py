@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 
 from podstead.config import Settings
 from podstead.idp.records import Account
-from tests.support.application import BASE, Server, Start, password_of
-from tests.support.browser import Browser
+from tests.support.application import BASE, Server, Start, password_of, running
+from tests.support.browser import Browser, Page
 from tests.support.console import administering, sign_in_operator
+from tests.support.idp_pages import register, reply_of
 
 JSON = "application/json"
 TERMS = """# The terms
@@ -108,3 +112,85 @@ async def test_operators_see_when_a_person_accepted_which_terms(
     page = await operator.get("/.pages/console/accounts/bob")
     assert "Terms accepted" in page.text
     assert hashlib.sha256(TERMS.encode()).hexdigest()[:12] in page.text
+
+
+# --- terms that have changed ----------------------------------------------------------------------
+
+
+NEW = "/idp/terms"
+CHANGED = "Be <b>very</b> kind."
+
+
+@pytest.fixture
+async def changed(server: Server, settings: Settings) -> AsyncIterator[Server]:
+    """The same server after a restart with other terms."""
+    path = settings.root.parent / "terms.txt"
+    named: dict[str, Any] = {"idp": True, "terms": path, "terms_text": CHANGED}
+    async with running(replace(settings, **named)) as application:
+        public = server.public.asking(application)
+        yield replace(server, application=application, public=public)
+
+
+async def asked(server: Server, path: str = "/idp/login") -> tuple[Browser, Page]:
+    browser = Browser(server.application)
+    page = await browser.get(path)
+    action = page.path if page.path.startswith("/idp/interaction/") else path
+    typed = {"username": "alice", "password": password_of("alice")}
+    return browser, await browser.send(page, action, **typed)
+
+
+async def test_who_signs_in_after_a_change_is_asked_again(
+    changed: Server, settings: Settings
+) -> None:
+    browser, page = await asked(changed, "/idp/login?next=/.pages/files/alice/")
+    assert page.path == NEW
+    assert "Be &lt;b&gt;very&lt;/b&gt; kind." in page.text
+    for elsewhere in ("/.pages/files/alice/", "/.pages/security", "/idp/account?view=all"):
+        assert (await browser.get(elsewhere)).path == NEW
+    assert (await browser.get("/.pages/terms")).status == 200
+    assert (await browser.get("/idp/account/delete")).path == "/idp/account/delete"
+    page = await browser.send(page, page.form(NEW).action)
+    assert page.path == "/.pages/files/alice/"
+    alice = await account(settings, "alice")
+    assert alice.terms_hash == hashlib.sha256(CHANGED.encode()).hexdigest()
+    assert alice.terms_accepted_s >= alice.created_s
+    _, page = await asked(changed)
+    assert page.path == "/.pages/security", "and only once"
+
+
+async def test_who_declines_is_signed_out(changed: Server, settings: Settings) -> None:
+    browser, page = await asked(changed)
+    await browser.send(page, "/idp/logout")
+    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
+    alice = await account(settings, "alice")
+    assert alice.terms_hash == hashlib.sha256(TERMS.encode()).hexdigest()
+
+
+async def test_an_application_waits_until_the_person_has_accepted(changed: Server) -> None:
+    app = await register(changed)
+    browser, page = await asked(changed, app.request())
+    assert page.path == NEW
+    policy = page.answer.header("content-security-policy") or ""
+    assert "form-action 'self' https://app.example" in policy
+    page = await browser.send(page, page.form(NEW).action)
+    assert reply_of(page)["code"]
+
+
+async def test_a_link_does_not_lead_away_from_this_server(changed: Server) -> None:
+    browser, _ = await asked(changed)
+    for afterwards in ("//evil.example", "https://evil.example/", "/idp/../..//evil.example", NEW):
+        page = await browser.get(f"{NEW}?next={quote(afterwards)}")
+        action = unquote(page.form(NEW).action.partition("next=")[2])
+        assert action == "/idp/account", afterwards
+
+
+async def test_terms_that_changed_while_they_were_read_are_shown_again(changed: Server) -> None:
+    browser, page = await asked(changed)
+    page = await browser.send(page, page.form(NEW).action, terms="0" * 64)
+    assert page.path == NEW
+
+
+async def test_programs_are_not_asked(changed: Server) -> None:
+    body = json.dumps({"username": "alice", "password": password_of("alice")})
+    answer = await changed.public.post("/idp/credentials", body, JSON)
+    assert (answer.status, answer.json()["token_type"]) == (200, "Bearer")

@@ -179,7 +179,7 @@ class ServerSettings:
         (
             "The terms of use, as a text file, or in Markdown if its name ends in .md. People "
             "accept them when they register, and find them at /.pages/terms. After a change, "
-            "restart the server."
+            "restart the server; pages then ask everybody to accept them again."
         ),
     )
     ssl_cert: Path | None = optional(

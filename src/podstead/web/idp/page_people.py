@@ -16,7 +16,9 @@ from podstead.web.response import HeaderField
 class PeopleByAccount:
     """Finds the owners of accounts by their sessions."""
 
-    def __init__(self, *, sessions: Sessions, cookies: Cookies) -> None:
+    def __init__(self, *, sessions: Sessions, cookies: Cookies, terms_hash: str = "") -> None:
+        """``terms_hash`` is that of the present terms, if there are any."""
+        self._terms_hash = terms_hash
         self._sessions = sessions
         self._cookies = cookies
 
@@ -42,6 +44,7 @@ class PeopleByAccount:
             pods=(ResourcePath(f"/{found.account.pod}/"),),
             account_id=found.account.account_id,
             is_operator=found.account.operator and not found.session.restricted,
+            has_new_terms=self._terms_hash not in ("", found.account.terms_hash),
             signed_in_recently=self._sessions.is_recent(found),
         )
 

@@ -14,6 +14,7 @@ from podstead.web.idp.export_pages import EXPORT_PATH, ExportPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.issuer_pages import ISSUER_PATH, IssuerPages
 from podstead.web.idp.login_page import TWO_FACTOR_PATH, LoginPage
+from podstead.web.idp.new_terms_page import NewTermsPage
 from podstead.web.idp.nostr_key_endpoints import (
     CHALLENGE_PATH,
     KEYS_PATH,
@@ -43,6 +44,7 @@ from podstead.web.idp.two_factor_pages import (
     REMOVE_PATH,
     TwoFactorPages,
 )
+from podstead.web.pod_pages.addresses import NEW_TERMS
 from podstead.web.routes import Route
 
 
@@ -134,6 +136,11 @@ def page_routes(guard: SessionGuard, pages: Pages) -> tuple[Route, ...]:
             DELETE=own.end_credential,
         ),
     )
+
+
+def terms_routes(guard: SessionGuard, terms: NewTermsPage) -> tuple[Route, ...]:
+    """The route of the page that asks for the acceptance of new terms."""
+    return (guard.route(NEW_TERMS, GET=terms.get, POST=terms.post),)
 
 
 def second_factor_routes(

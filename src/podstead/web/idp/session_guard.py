@@ -18,6 +18,7 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.idp.discovery import AUTHORIZATION_PATH, END_SESSION_PATH
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.source import RequestSource
@@ -30,7 +31,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
 from podstead.web.origins import check_form_token, check_origin
-from podstead.web.pod_pages.addresses import local_address
+from podstead.web.pod_pages.addresses import NEW_TERMS, local_address, new_terms_url
 from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.request import Request
@@ -43,6 +44,17 @@ ACCOUNT_PATH: Final = "/idp/account"
 WHOLE_ACCOUNT: Final = f"{ACCOUNT_PATH}?view=all"
 """The provider's own page of an account, also where the pages of pods take its place."""
 
+_WITHOUT_TERMS: Final = frozenset(
+    {
+        NEW_TERMS,
+        LOGIN_PATH,
+        AUTHORIZATION_PATH,
+        END_SESSION_PATH,
+        f"{ACCOUNT_PATH}/delete",
+    }
+)
+"""Pages that people see who have not accepted the terms: above all, they can leave with their
+data."""
 _SECRET_BYTES: Final = 32
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
@@ -123,8 +135,11 @@ class SessionGuard:
         cookies: Cookies,
         renderer: Renderer,
         randomness: Randomness,
+        terms_hash: str = "",
     ) -> None:
-        """``origin`` is the server's base URL."""
+        """``origin`` is the server's base URL, and ``terms_hash`` that of the terms that people
+        must have accepted."""
+        self._terms_hash = terms_hash
         self._origin = origin
         self._sessions = sessions
         self._cookies = cookies
@@ -159,13 +174,25 @@ class SessionGuard:
             try:
                 if request.method not in _SAFE:
                     self._check(request, rule)
-                response = await handler(browser_request)
+                response = self._new_terms(browser_request) or await handler(browser_request)
             except (RequestRefused, UnusableClient) as error:
                 response = self._refused(error, browser_request)
             response.headers = [*response.headers, *self._cookies_to_set(browser_request)]
             return response if request.method != "HEAD" else replace(response, body=b"")
 
         return endpoint
+
+    def _new_terms(self, browser_request: BrowserRequest) -> Response | None:
+        """Where a person goes first who has not accepted the present terms. Only pages wait for
+        that, so the authorization request of an application is answered where it needs none."""
+        owner, request = browser_request.open_session, browser_request.request
+        if owner is None or self._terms_hash in ("", owner.account.terms_hash):
+            return None
+        is_page = request.method in _SAFE and browser_request.wants_page
+        if not is_page or _is_without_terms(request.path):
+            return None
+        query = request.query.decode("latin-1")
+        return see_other(new_terms_url(request.path + (f"?{query}" if query else "")))
 
     async def _browser_request(self, request: Request, *, wants_page: bool) -> BrowserRequest:
         use_language_of(request, secure=self._cookies.secure)
@@ -238,6 +265,10 @@ class SessionGuard:
             is_translated=is_translated(error),
             unusable_client=unusable_client,
         )
+
+
+def _is_without_terms(path: str) -> bool:
+    return path in _WITHOUT_TERMS or path.startswith(f"{ACCOUNT_PATH}/export")
 
 
 def _wants_page(request: Request, *, is_page: bool) -> bool:

@@ -46,6 +46,8 @@ SHARED: Final = f"{PREFIX}/shared"
 CONSOLE: Final = f"{PREFIX}/console/"
 LINK: Final = f"{PREFIX}/link"
 TERMS: Final = f"{PREFIX}/terms"
+NEW_TERMS: Final = "/idp/terms"
+"""Where the identity provider asks people who have not accepted the present terms."""
 FORGOT: Final = f"{PREFIX}/forgot"
 VERIFY: Final = f"{PREFIX}/verify"
 ASSETS: Final = f"{PREFIX}/assets"
@@ -114,6 +116,11 @@ def verify_url(secret: str) -> str:
 def sign_in_url(afterwards: str) -> str:
     """The page for signing in, which leads to ``afterwards``."""
     return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
+
+
+def new_terms_url(afterwards: str) -> str:
+    """The page that asks for the acceptance of the terms, and leads to ``afterwards``."""
+    return f"{NEW_TERMS}?next={quote(afterwards, safe='/')}"
 
 
 def elsewhere_url(afterwards: str | None) -> str:

@@ -20,7 +20,19 @@ from podstead.web.cookies import CookieJar
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.origins import check_origin
-from podstead.web.pod_pages.addresses import sign_in_url, target_or_none
+from podstead.web.pod_pages.addresses import (
+    ASSETS,
+    FORGOT,
+    LANGUAGE,
+    LINK,
+    SIGN_IN,
+    SIGN_OUT,
+    TERMS,
+    VERIFY,
+    new_terms_url,
+    sign_in_url,
+    target_or_none,
+)
 from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.pod_pages.notices import Notice, clear_notice, read_notice, set_notice
 from podstead.web.pod_pages.page_request import PageRequest
@@ -39,6 +51,9 @@ _ISOLATION: Final = (
 """No other origin, and no stored page, which has an origin of its own, may load what a person sees
 or hold on to the window: whether something loads would tell that it exists."""
 _SAFE: Final = frozenset({"GET", "HEAD"})
+
+_WITHOUT_TERMS: Final = (TERMS, SIGN_OUT, SIGN_IN, LINK, VERIFY, FORGOT, LANGUAGE, ASSETS)
+"""Pages that people see who have not accepted the terms."""
 
 Handler = Callable[[PageRequest], Awaitable[Response]]
 
@@ -77,7 +92,7 @@ class PageGuard:
             try:
                 if request.method not in _SAFE:
                     check_origin(request, origin=self._origin, has_binding=True)
-                response = await handler(page)
+                response = self._new_terms(page) or await handler(page)
             except RequestRefused as error:
                 response = self._refused(error, page)
             response.headers = [*response.headers, *_ISOLATION]
@@ -86,6 +101,16 @@ class PageGuard:
             return response if request.method != "HEAD" else replace(response, body=b"")
 
         return endpoint
+
+    def _new_terms(self, page: PageRequest) -> Response | None:
+        """Where a person goes first who has not accepted the present terms. Only pages wait for
+        that: a form that has been filled in is not lost."""
+        if page.person is None or not page.person.has_new_terms:
+            return None
+        is_free = page.request.path.startswith(_WITHOUT_TERMS)
+        if is_free or page.request.method not in _SAFE or not page.wants_page:
+            return None
+        return see_other(new_terms_url(page.address))
 
     async def _page_request(self, request: Request) -> PageRequest:
         texts = use_language_of(request, secure=self._cookies.secure)

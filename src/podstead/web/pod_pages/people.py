@@ -37,6 +37,8 @@ class Person:
     account_id: str | None = None
     is_operator: bool = False
     """Whether the person may use the operator's console."""
+    has_new_terms: bool = False
+    """Whether the person has not accepted the present terms of this server."""
     signed_in_recently: bool = False
     """Whether the person has signed in to the account within the last minutes."""
 

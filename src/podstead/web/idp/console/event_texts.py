@@ -27,6 +27,7 @@ TEXTS: Final = {
     AuditEvent.INVITATION_CREATED: N_("Invitation created"),
     AuditEvent.INVITATION_REVOKED: N_("Invitation revoked"),
     AuditEvent.INVITATION_REFUSED: N_("Code of an invitation refused"),
+    AuditEvent.TERMS_ACCEPTED: N_("Terms of use accepted"),
     AuditEvent.EMAIL_CHANGED: N_("E-mail address changed"),
     AuditEvent.EMAIL_VERIFIED: N_("E-mail address confirmed"),
     AuditEvent.PASSWORD_LINK_SENT: N_("Link for a new password sent"),

@@ -1,0 +1,113 @@
+"""``/idp/terms``: a person who is signed in accepts the terms, which have changed or are new.
+
+Until then every page leads here (:mod:`podstead.web.idp.session_guard`). Whoever declines signs
+out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from podstead.core.errors import BadRequest, RequestRefused
+from podstead.core.identifiers import parse_path
+from podstead.idp.accounts import Accounts
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.discovery import AUTHORIZATION_PATH
+from podstead.web.about_operator import AboutOperator
+from podstead.web.browser_responses import json_response, see_other
+from podstead.web.forms import only, read_query
+from podstead.web.idp.rendering import Renderer
+from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.pod_pages.addresses import NEW_TERMS, local_address, new_terms_url
+from podstead.web.response import Response
+
+_PROVIDER: Final = "/idp/"
+_INTERACTION: Final = re.compile(
+    rf"(?:{re.escape(AUTHORIZATION_PATH)}|{re.escape(INTERACTION_PATH)})/(?P<uid>[^/?]+)"
+)
+
+
+class NewTermsPage:
+    """Shows the terms, and records who accepts them."""
+
+    def __init__(
+        self,
+        *,
+        accounts: Accounts,
+        authorizations: Authorizations,
+        renderer: Renderer,
+        terms_hash: str,
+        terms_text: str,
+        about: AboutOperator,
+    ) -> None:
+        self._accounts = accounts
+        self._authorizations = authorizations
+        self._renderer = renderer
+        self._terms_hash = terms_hash
+        self._terms_text = terms_text
+        self._about = about
+
+    async def get(self, browser_request: BrowserRequest) -> Response:
+        """The page. Raises NotAuthenticated."""
+        owner, afterwards = browser_request.owner(), _afterwards(browser_request)
+        if self._terms_hash in ("", owner.account.terms_hash):
+            return see_other(afterwards)
+        return self._renderer.page(
+            "new_terms.html",
+            form_targets=await self._form_targets(browser_request, afterwards),
+            account=owner.account,
+            csrf_token=owner.session.csrf_token,
+            text=self._terms_text,
+            terms_hash=self._terms_hash,
+            action=new_terms_url(afterwards),
+            is_first=not owner.account.terms_hash,
+            operator=self._about,
+        )
+
+    async def post(self, browser_request: BrowserRequest) -> Response:
+        """Record that the person accepts the terms that the page showed. If they have changed
+        since, the page is shown again. Raises NotAuthenticated, WrongFormToken."""
+        sent = await browser_request.submission()
+        owner, afterwards = browser_request.owner(), _afterwards(browser_request)
+        if sent.text("terms") != self._terms_hash:
+            return see_other(new_terms_url(afterwards))
+        await self._accounts.accept_terms(owner.account.account_id, self._terms_hash)
+        if not browser_request.wants_page:
+            return json_response(200, {})
+        return see_other(afterwards)
+
+    async def _form_targets(
+        self, browser_request: BrowserRequest, afterwards: str
+    ) -> Sequence[str]:
+        """Where the form may lead besides this server: to the application that the person signs in
+        to."""
+        found = _INTERACTION.match(afterwards)
+        if found is None:
+            return ()
+        try:
+            pending = await self._authorizations.pending(
+                found["uid"], browser=browser_request.browser
+            )
+        except RequestRefused:
+            return ()  # it has expired, which the next page explains
+        return (pending.interaction.request.redirect_uri,)
+
+
+def _afterwards(browser_request: BrowserRequest) -> str:
+    """The page of this server that the person wanted to see. Raises BadRequest."""
+    text = only(read_query(browser_request.request), "next") or ""
+    local = local_address(text)
+    if local is not None:
+        return local
+    path, question_mark, query = text.partition("?")
+    if not text.isascii() or not path.startswith(_PROVIDER) or not query.isprintable():
+        return ACCOUNT_PATH
+    try:
+        canonical = parse_path(path.encode("ascii"))
+    except BadRequest:
+        return ACCOUNT_PATH
+    is_ours = canonical.startswith(_PROVIDER) and canonical != NEW_TERMS
+    return canonical + question_mark + query if is_ours else ACCOUNT_PATH
