@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "cert": ("podstead.cli.cert", "cert"),
     "check": ("podstead.cli.check", "check_data"),
     "compact": ("podstead.cli.compact", "compact_data"),
+    "copy": ("podstead.cli.copy", "copy_place"),
     "doctor": ("podstead.cli.doctor", "doctor"),
     "import": ("podstead.cli.importing", "import_"),
     "invite": ("podstead.cli.invite", "invite"),

@@ -79,6 +79,9 @@ class Inspection(Protocol):
 
     def counts(self) -> StoreCounts: ...
 
+    def newest_sequence(self) -> int:
+        """The sequence number of the newest row ever added to the change log."""
+
     def large_bodies(self) -> Iterator[LargeBody]:
         """All large bodies, in the byte order of the paths of their resources."""
 

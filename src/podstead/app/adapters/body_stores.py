@@ -19,13 +19,11 @@ from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS
 from podstead.storage.blobs.s3_location import S3Location
+from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
-
-BODIES_FACT: Final = "bodies"
-"""The fact that says where the large bodies are, if they are not in the data root."""
 
 _PRIVATE: Final = 0o700
 

@@ -19,6 +19,7 @@ from podstead.app.adapters.retrying import retry_while_busy
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
@@ -68,6 +69,7 @@ def prepared_root(settings: Settings) -> Iterator[None]:
 
 def _prepare_records(settings: Settings, layout: RootLayout) -> None:
     """Give the records what they need besides a schema. Raises RootUnusable, StorageError."""
+    refuse_unfinished_copy(settings)
     is_new = remembered_base_url(settings) is None
     claim_bodies(settings, stored_facts(settings), is_new=is_new)
     _claim_base_url(settings)
@@ -89,8 +91,17 @@ def check_succession(settings: Settings) -> None:
     """Refuse what :func:`prepared_root` would refuse, as far as that can be seen while another
     server holds the data root. Raises RootUnusable, StorageError."""
     refuse_newer_records(settings)
+    refuse_unfinished_copy(settings)
     check_bodies(settings, stored_facts(settings))
     _check_base_url(settings)
+
+
+def refuse_unfinished_copy(settings: Settings) -> None:
+    """Raises RootUnusable while 'podstead copy' has not finished, StorageError."""
+    if stored_facts(settings).read_fact(COPYING_FACT) is not None:
+        raise RootUnusable(
+            "These records are an unfinished copy. Run the same 'podstead copy' again to finish it."
+        )
 
 
 def remembered_base_url(settings: Settings) -> str | None:

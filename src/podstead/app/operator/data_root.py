@@ -8,6 +8,7 @@ from pathlib import Path
 
 from podstead.app.adapters.body_stores import check_bodies
 from podstead.app.adapters.engine import has_records, new_store, stored_facts
+from podstead.app.adapters.root import refuse_unfinished_copy
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
@@ -28,6 +29,7 @@ async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
     check_has_records(settings)
+    refuse_unfinished_copy(settings)
     check_bodies(settings, stored_facts(settings))
     store = new_store(settings)
     await store.open()

@@ -92,7 +92,7 @@ class RootCopy:
         for path in sorted(self.layout.root.iterdir()):
             if self.keys is not None and path == self.layout.keys:
                 continue
-            if path.name in _not_copied(self.layout) or path.name.startswith(DATABASE):
+            if path.name in not_copied(self.layout) or path.name.startswith(DATABASE):
                 continue
             if path.is_dir():
                 for name, content, mode in _stable_content(path):
@@ -152,8 +152,9 @@ class OpenDrafts:
         self._files.close()
 
 
-def _not_copied(layout: RootLayout) -> frozenset[str]:
-    """What is copied otherwise, belongs to running processes, or can be made again."""
+def not_copied(layout: RootLayout) -> frozenset[str]:
+    """The names in a root of what is copied otherwise, belongs to running processes, or can be made
+    again."""
     copied_otherwise = (layout.blobs, layout.git)
     of_processes = (layout.lock, layout.write_turns, layout.removal_hold, layout.change_pipes)
     made_again = (layout.thumbnails, layout.root / "reserve", layout.last_backup)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podstead.core.errors import PodsteadError
-from podstead.storage.copying.tables import BODIES, RECORD_TABLES, RecordRow, RecordTable
+from podstead.storage.copying.tables import BODIES, ENTRIES, RECORD_TABLES, RecordRow, RecordTable
 
 _BATCH_ROWS: Final = 5000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -63,7 +63,7 @@ class RowTarget(Protocol):
         """Whether nothing is stored. Raises StorageError."""
 
     def begin(self, state: CopyState) -> None:
-        """Note that a copy begins. Raises StorageError."""
+        """Remove what another copy has brought, and note that one begins. Raises StorageError."""
 
     def put(
         self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
@@ -74,13 +74,17 @@ class RowTarget(Protocol):
     def finish(self, before: CopyState) -> None:
         """Remove the note: servers may use the store. Raises as :meth:`put` does."""
 
-    def clear(self) -> None:
-        """Remove everything that an unfinished copy has brought. Raises StorageError."""
 
-
-def copy_rows(source: RowSource, target: RowTarget, begun: CopyState, on_step: OnRows) -> CopyState:
-    """Copy what ``begun`` says is missing; the state after that. Raises StorageError,
-    CopyRefused, CopyFailed."""
+def copy_rows(
+    source: RowSource,
+    target: RowTarget,
+    begun: CopyState,
+    on_step: OnRows,
+    *,
+    without: tuple[str, ...] = (),
+) -> CopyState:
+    """Copy what ``begun`` says is missing, except entries that begin with one of ``without``; the
+    state after that. Raises StorageError, CopyRefused, CopyFailed."""
     names = [table.name for table in RECORD_TABLES]
     if begun.is_complete:
         return begun
@@ -91,7 +95,7 @@ def copy_rows(source: RowSource, target: RowTarget, begun: CopyState, on_step: O
         total, done = source.row_count(table), 0
         step = f"Copying {table.name}"
         on_step(step, 0, total)
-        for batch in _batches(checked_rows(table, source.rows(table, after=after))):
+        for batch in _batches(_checked(table, source.rows(table, after=after), without)):
             following = CopyState(begun.source, table.name, table.key_of(batch[-1]))
             target.put(table, batch, state, following)
             state, done = following, done + len(batch)
@@ -105,14 +109,16 @@ OnRows = Callable[[str, int, int], None]
 """Called with a step, and the rows that are done and that there are."""
 
 
-def compare_rows(source: RowSource, target: RowSource, on_step: OnRows) -> None:
+def compare_rows(
+    source: RowSource, target: RowSource, on_step: OnRows, *, without: tuple[str, ...] = ()
+) -> None:
     """Read all rows of both, and compare them. Raises StorageError, CopyFailed."""
     for table in RECORD_TABLES:
         step = f"Verifying {table.name}"
         total = source.row_count(table)
         shown = partial(_show, on_step, step, total)
-        expected = digest_of_rows(table, source.rows(table), shown)
-        found = digest_of_rows(table, target.rows(table), shown)
+        expected = digest_of_rows(_checked(table, source.rows(table), without), shown)
+        found = digest_of_rows(_checked(table, target.rows(table)), shown)
         if found != expected:
             raise CopyFailed(
                 f"The copy is not the same as the source: {found.rows} rows of {table.name} instead"
@@ -131,13 +137,10 @@ class RowsDigest(msgspec.Struct, frozen=True):
     total: int
 
 
-def digest_of_rows(
-    table: RecordTable, rows: Iterable[RecordRow], on_done: Callable[[int], None]
-) -> RowsDigest:
-    """The number of the rows, and the sum of their hashes. Raises CopyFailed for a body that is not
-    the one that was stored."""
+def digest_of_rows(rows: Iterable[RecordRow], on_done: Callable[[int], None]) -> RowsDigest:
+    """The number of the rows, and the sum of their hashes."""
     count = total = 0
-    for row in checked_rows(table, rows):
+    for row in rows:
         total += int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(row)).digest())
         count += 1
         if count % _BATCH_ROWS == 0:
@@ -145,17 +148,23 @@ def digest_of_rows(
     return RowsDigest(count, total % 2**256)
 
 
-def checked_rows(table: RecordTable, rows: Iterable[RecordRow]) -> Iterator[RecordRow]:
-    """The rows; those of small bodies with their hash, which early versions did not store. Raises
-    CopyFailed for a body that is not the one that was stored."""
-    if table is not BODIES:
+def _checked(
+    table: RecordTable, rows: Iterable[RecordRow], without: tuple[str, ...] = ()
+) -> Iterator[RecordRow]:
+    """The rows that are copied; those of small bodies with their hash, which early versions did not
+    store. Raises CopyFailed for a body that is not the one that was stored."""
+    if table is ENTRIES:
+        yield from (row for row in rows if not row[0].startswith(without))
+    elif table is not BODIES:
         yield from rows
-        return
-    for path, content, sha256 in rows:
-        found = hashlib.sha256(content).digest()
-        if sha256 not in {None, found}:
-            raise CopyFailed(f"The body of {path} is damaged. Find out more with 'podstead check'.")
-        yield path, content, found
+    else:
+        for path, content, sha256 in rows:
+            found = hashlib.sha256(content).digest()
+            if sha256 not in {None, found}:
+                raise CopyFailed(
+                    f"The body of {path} is damaged. Find out more with 'podstead check'."
+                )
+            yield path, content, found
 
 
 def _batches(rows: Iterable[RecordRow]) -> Iterator[list[RecordRow]]:

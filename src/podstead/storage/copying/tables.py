@@ -54,6 +54,8 @@ def _table(text: str, *, has_root: bool = False, key: int = 1) -> RecordTable:
 
 BODIES: Final = _table("bodies: path content#bytes sha256#bytes", has_root=True)
 
+ENTRIES: Final = _table("entries: entry version value#bytes owner expires_ms#number")
+
 RECORD_TABLES: Final = (
     _table(
         "resources: path kind#number version content_type size_bytes#number modified_ms#number"
@@ -73,7 +75,7 @@ RECORD_TABLES: Final = (
     ),
     _table("pods: folded_name name root owner created_ms#number quota_bytes#number"),
     _table("tokens: token_id pod web_id issued_s#number expires_s#number revoked_s#number"),
-    _table("entries: entry version value#bytes owner expires_ms#number"),
+    ENTRIES,
     _table("facts: name value"),
 )
 """In the order in which they are copied."""
@@ -87,8 +89,15 @@ ROWS_COUNTER: Final = "rows"
 """The row of ``counters`` in which one engine counts its own changes; it is not copied."""
 
 COPYING_FACT: Final = "copying"
-"""The fact that says that a copy is being made into this store, and how far it is. It is not
-copied, and removed when the copy is complete and verified."""
+"""The fact that says that a copy is being made into this store, and how far it is. It is removed
+when the copy is complete and verified."""
 
-LEASE_ENTRIES: Final = "lease/"
-"""Leases belong to running servers, so entries that begin so are not copied."""
+BODIES_FACT: Final = "bodies"
+"""The fact that says where the large bodies are, if they are not in the data root."""
+
+FACTS_OF_PLACE: Final = (COPYING_FACT, BODIES_FACT)
+"""Facts that are about one store, and not about what is in it, so that they are not copied."""
+
+MOVED_WITHOUT: Final = ("lease/", "upload/")
+"""How those entries begin that a move leaves behind: leases belong to running servers, and what has
+arrived of an unfinished upload is kept in another way by each store of bodies."""

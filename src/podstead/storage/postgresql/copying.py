@@ -15,7 +15,7 @@ from podstead.core.errors import StorageError
 from podstead.storage.copying.rows import CopyRefused, CopyState
 from podstead.storage.copying.tables import (
     COPYING_FACT,
-    LEASE_ENTRIES,
+    FACTS_OF_PLACE,
     RECORD_TABLES,
     RecordRow,
     RecordTable,
@@ -25,8 +25,7 @@ from podstead.storage.postgresql.rows import root_of
 SyncConnection = psycopg.Connection[Any]
 
 _OWN_ROWS: Final = {
-    "facts": f"name <> '{COPYING_FACT}'",
-    "entries": f"(entry < '{LEASE_ENTRIES}' OR entry >= '{LEASE_ENTRIES[:-1]}0')",
+    "facts": f"name NOT IN {FACTS_OF_PLACE}",
 }
 """What is copied of tables that are not copied as a whole."""
 _NEW: Final = frozenset({"counters", "facts"})
@@ -99,10 +98,6 @@ class PostgresTarget:
             self._connection.execute("DELETE FROM facts WHERE name = %s", (COPYING_FACT,))
         with _trouble():
             self._connection.execute("ANALYZE")
-
-    def clear(self) -> None:
-        with self._transaction():
-            self._empty_tables()
 
     def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None:
         types = [column.value for column in table.columns.values()]

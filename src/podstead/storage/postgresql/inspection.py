@@ -92,6 +92,11 @@ class PostgresInspection:
             ).fetchall()
         return StoreCounts(*row)
 
+    def newest_sequence(self) -> int:
+        with _trouble():
+            newest: int = self._scalar("SELECT value FROM counters WHERE name = 'changes'")
+        return newest
+
     def large_bodies(self) -> Iterator[LargeBody]:
         for path, blob, size_bytes in self._rows(
             "SELECT path, blob, size_bytes FROM resources WHERE blob IS NOT NULL ORDER BY path"

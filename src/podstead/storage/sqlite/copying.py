@@ -15,7 +15,7 @@ from podstead.core.errors import StorageError
 from podstead.storage.copying.rows import CopyRefused, CopyState
 from podstead.storage.copying.tables import (
     COPYING_FACT,
-    LEASE_ENTRIES,
+    FACTS_OF_PLACE,
     RECORD_TABLES,
     ROWS_COUNTER,
     RecordRow,
@@ -25,8 +25,7 @@ from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_w
 
 _OWN_ROWS: Final = {
     "counters": f"name <> '{ROWS_COUNTER}'",
-    "facts": f"name <> '{COPYING_FACT}'",
-    "entries": f"(entry < '{LEASE_ENTRIES}' OR entry >= '{LEASE_ENTRIES[:-1]}0')",
+    "facts": f"name NOT IN {FACTS_OF_PLACE}",
 }
 """What is copied of tables that are not copied as a whole."""
 _NEW: Final = frozenset({"counters", "facts"})
@@ -104,10 +103,6 @@ class SqliteTarget:
             self._connection.execute("DELETE FROM facts WHERE name = ?", (COPYING_FACT,))
         with _trouble(self._database):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    def clear(self) -> None:
-        with self._transaction():
-            self._empty_tables()
 
     def _empty_tables(self) -> None:
         for table in RECORD_TABLES:

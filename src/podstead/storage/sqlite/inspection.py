@@ -19,7 +19,7 @@ import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.copying.tables import RecordRow, RecordTable
+from podstead.storage.copying.tables import FACTS_OF_PLACE, RecordRow, RecordTable
 from podstead.storage.inspection import (
     DamagedBody,
     LargeBody,
@@ -34,6 +34,7 @@ from podstead.storage.sqlite import copying, figures
 from podstead.storage.sqlite.connection import BusyHandler, open_reader
 from podstead.storage.sqlite.migrate import read_schema_version
 
+NEWEST_SEQUENCE: Final = "SELECT value FROM counters WHERE name = 'changes'"
 _WAIT_S: Final = 10.0
 _STEP_PAGES: Final = 1024
 _MAX_FAULTS: Final = 100
@@ -76,6 +77,11 @@ class SqliteInspection:
             pods = self._connection.execute("SELECT count(*) FROM pods").get
         return StoreCounts(pods, resources, large, size_bytes)
 
+    def newest_sequence(self) -> int:
+        with _trouble(self._database):
+            newest: int = self._connection.execute(NEWEST_SEQUENCE).get
+        return newest
+
     def large_bodies(self) -> Iterator[LargeBody]:
         with _trouble(self._database):
             for path, blob, size_bytes in self._connection.execute(
@@ -103,6 +109,7 @@ class SqliteInspection:
                     while not backup.done:
                         backup.step(_STEP_PAGES)
                         on_progress(backup.page_count - backup.remaining, backup.page_count)
+                copy.execute(f"DELETE FROM facts WHERE name IN {FACTS_OF_PLACE}")  # noqa: S608
                 # One file, which can be read without the files of a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE").fetchall()
             finally:

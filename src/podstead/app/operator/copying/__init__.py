@@ -1,0 +1,1 @@
+"""``podstead copy``: everything that a server stores, from one place to another."""

@@ -1,0 +1,148 @@
+"""Copies everything that a server stores to an empty place, and verifies it.
+
+Everything is copied in steps that can be repeated. A fact in the target says how far its rows are,
+and keeps servers from using it; it is removed when all has been read back and compared. So a copy
+that was killed at any moment is continued by the same command.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+
+from podstead.app.adapters.keys import read_all_keys
+from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
+from podstead.app.operator.backup import OnStep
+from podstead.app.operator.copying.files import copy_files
+from podstead.app.operator.copying.places import (
+    OpenPlace,
+    Place,
+    inspect,
+    opened_source,
+    opened_target,
+)
+from podstead.storage.copying.bodies import copy_bodies, verify_bodies
+from podstead.storage.copying.rows import (
+    CopyFailed,
+    CopyRefused,
+    CopyState,
+    RowTarget,
+    compare_rows,
+    copy_rows,
+)
+from podstead.storage.copying.tables import COPYING_FACT, MOVED_WITHOUT
+from podstead.storage.inspection import Inspection
+from podstead.storage.repositories import KIND
+from podstead.storage.uploads import UPLOADS
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """What was copied and verified."""
+
+    base_url: str
+    pods: int
+    resources: int
+    large_bodies: int
+    body_bytes: int
+    changes: int
+    """The number of the newest row of the change log, which goes on from there."""
+    unfinished_uploads: int
+    """Left behind: their clients have to start again."""
+
+
+async def copy_everything(
+    source: Place, target: Place, *, start_over: bool, on_step: OnStep
+) -> CopyResult:
+    """Copy the source, or what an earlier run has not copied. ``start_over`` removes what that has
+    copied first.
+
+    Raises CopyRefused, CopyFailed, RootUnusable, StorageError, OSError.
+    """
+    if source.shares_with(target):
+        raise CopyRefused("The source and the target must not have anything in common.")
+    with opened_source(source) as (origin, records):
+        name = _name_of(origin, records)
+        if target.root is None and any(records.entries(KIND)):
+            raise CopyRefused("There are git repositories: name a data root for them, too.")
+        with opened_target(target) as (place, rows):
+            state = _begun(rows, name, start_over=start_over)
+            await _Copying(origin, records, place, rows, on_step).run(state)
+        counts = records.counts()
+        return CopyResult(
+            base_url=records.read_fact(BASE_URL_FACT) or "",
+            pods=counts.pods,
+            resources=counts.resources,
+            large_bodies=counts.large_bodies,
+            body_bytes=counts.body_bytes,
+            changes=records.newest_sequence(),
+            unfinished_uploads=sum(1 for _ in records.entries(UPLOADS.kind)),
+        )
+
+
+def _name_of(origin: OpenPlace, records: Inspection) -> str:
+    """What is copied, and in which state. Raises CopyRefused."""
+    if records.read_fact(COPYING_FACT) is not None:
+        raise CopyRefused("The source is itself an unfinished copy. Finish that first.")
+    if unfinished_move(origin.settings):
+        raise CopyRefused("The source is being moved to another base URL. Finish that first.")
+    base_url = records.read_fact(BASE_URL_FACT)
+    if base_url is None:
+        raise CopyRefused("The source is empty: no server has used it.")
+    return f"{base_url} at change {records.newest_sequence()}"
+
+
+def _begun(target: RowTarget, name: str, *, start_over: bool) -> CopyState:
+    """The state of a copy that has begun. Raises CopyRefused, StorageError."""
+    state = target.state()
+    if state is None:
+        if not target.is_empty():
+            raise CopyRefused("The target is not empty.")
+    elif not start_over:
+        if state.source != name:
+            raise CopyRefused(
+                f"The target has an unfinished copy of {state.source}, and the source is {name}. "
+                "Use --start-over to replace it."
+            )
+        return state
+    begun = CopyState(name)
+    target.begin(begun)
+    return begun
+
+
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """One run of a copy."""
+
+    origin: OpenPlace
+    records: Inspection
+    place: OpenPlace
+    rows: RowTarget
+    on_step: OnStep
+
+    async def run(self, state: CopyState) -> None:
+        list_bodies, stores = self.records.large_bodies, (self.origin.bodies, self.place.bodies)
+        await copy_bodies(
+            list_bodies, *stores, lambda *done: self.on_step("Copying large bodies", *done)
+        )
+        if self.origin.has_root and self.place.has_root:
+            copy_files(self.origin.layout, self.place.layout, self.on_step)
+        self._copy_keys()
+        state = copy_rows(self.records, self.rows, state, self.on_step, without=MOVED_WITHOUT)
+        await verify_bodies(
+            list_bodies, *stores, lambda *done: self.on_step("Verifying large bodies", *done)
+        )
+        with closing(inspect(self.place)) as copied:
+            compare_rows(self.records, copied, self.on_step, without=MOVED_WITHOUT)
+        if read_all_keys(self.place.keys) != read_all_keys(self.origin.keys):
+            raise CopyFailed("The keys of the copy are others.")
+        self.rows.finish(state)
+
+    def _copy_keys(self) -> None:
+        self.on_step("Copying keys", 0, 0)
+        keys, present = read_all_keys(self.origin.keys), read_all_keys(self.place.keys)
+        for name, content in present.items():
+            if keys.get(name) != content:
+                self.place.keys.remove(name)
+        for name, content in keys.items():
+            self.place.keys.add(name, content)

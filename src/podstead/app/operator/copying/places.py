@@ -1,0 +1,144 @@
+"""From where to where is copied? A place has records, large bodies, keys and other files.
+
+Nobody else may use either while it is copied: a data root is locked as a server locks it, writers
+of an SQLite database have to wait, and a PostgreSQL database is refused while anybody else is
+connected to it, and then locked against writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
+from podstead.app.adapters.root import BASE_URL_FACT
+from podstead.app.operator.data_root import check_has_records
+from podstead.config import Settings
+from podstead.core.errors import RootInUse
+from podstead.storage.copying.bodies import FileBlobs, StoredBlobs
+from podstead.storage.copying.rows import CopyRefused, RowTarget
+from podstead.storage.copying.tables import COPYING_FACT
+from podstead.storage.disk_space import DiskSpace
+from podstead.storage.inspection import Inspection
+from podstead.storage.keys import KeyStorage
+from podstead.storage.layout import RootLayout
+from podstead.storage.root import lock_root
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server keeps what it stores. Without a ``root``, it has no files."""
+
+    root: Path | None
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.root is None and self.database is None:
+            raise CopyRefused("Name a data root, or a database with a place for large bodies.")
+
+    def shares_with(self, other: Place) -> bool:
+        """Whether both have the same data root or database."""
+        roots = {place.root.resolve() for place in (self, other) if place.root is not None}
+        has_both = self.root is not None and other.root is not None
+        is_same_database = self.database is not None and self.database == other.database
+        return (has_both and len(roots) == 1) or is_same_database
+
+
+class ClosingTarget(RowTarget, Protocol):
+    """A target to be closed at the end."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPlace:
+    """A place that nobody else uses. ``layout`` is that of a temporary folder if it has no root."""
+
+    settings: Settings
+    layout: RootLayout
+    has_root: bool
+    bodies: StoredBlobs
+    keys: KeyStorage
+
+
+@contextmanager
+def opened_source(place: Place) -> Iterator[tuple[OpenPlace, Inspection]]:
+    """Keep everybody from writing to a place, and read it. Raises CopyRefused, RootUnusable,
+    StorageError."""
+    with ExitStack() as stack:
+        opened = _opened(place, stack)
+        check_has_records(opened.settings)
+        _lock(opened, stack)
+        yield opened, stack.enter_context(closing(_inspect_alone(opened, stack)))
+
+
+@contextmanager
+def opened_target(place: Place) -> Iterator[tuple[OpenPlace, ClosingTarget]]:
+    """Prepare a place that is empty, or that a copy has begun to fill. Raises CopyRefused,
+    RootUnusable, StorageError."""
+    with ExitStack() as stack:
+        opened = _opened(place, stack)
+        settings = opened.settings
+        if has_records(settings):
+            # Before anything is changed, also the schema.
+            facts = stored_facts(settings)
+            is_in_use = facts.read_fact(BASE_URL_FACT) is not None
+            if is_in_use and facts.read_fact(COPYING_FACT) is None:
+                raise CopyRefused("The target is not empty: a server has used it.")
+        settings.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _lock(opened, stack)
+        prepare_engine(settings, DiskSpace(settings.root))
+        yield opened, stack.enter_context(closing(_target_of(opened)))
+
+
+def inspect(place: OpenPlace) -> Inspection:
+    """Read the records as of now. Raises StorageError."""
+    if place.settings.database is not None:
+        from podstead.storage.postgresql.inspection import PostgresInspection
+
+        return PostgresInspection(place.settings.database)
+    from podstead.storage.sqlite.inspection import SqliteInspection
+
+    return SqliteInspection(place.layout.database)
+
+
+def _inspect_alone(place: OpenPlace, stack: ExitStack) -> Inspection:
+    if place.settings.database is not None:
+        from podstead.storage.postgresql.inspection import PostgresInspection
+
+        return PostgresInspection(place.settings.database, is_alone=True)
+    from podstead.storage.sqlite.copying import writers_kept_out
+
+    stack.enter_context(writers_kept_out(place.layout.database))
+    return inspect(place)
+
+
+def _opened(place: Place, stack: ExitStack) -> OpenPlace:
+    root = place.root or Path(stack.enter_context(TemporaryDirectory(prefix="podstead-copy-")))
+    settings = replace(Settings(), root=root, database=place.database)
+    layout = RootLayout(root)
+    has_root, bodies = place.root is not None, FileBlobs(layout.blobs)
+    return OpenPlace(settings, layout, has_root, bodies, key_storage(settings))
+
+
+def _lock(place: OpenPlace, stack: ExitStack) -> None:
+    try:
+        stack.enter_context(lock_root(place.layout.root))
+    except RootInUse as error:
+        raise CopyRefused(
+            f"A server is running on the data root {place.layout.root}. Stop it first."
+        ) from error
+
+
+def _target_of(place: OpenPlace) -> ClosingTarget:
+    if place.settings.database is not None:
+        from podstead.storage.postgresql.copying import PostgresTarget
+
+        return PostgresTarget(place.settings.database)
+    from podstead.storage.sqlite.copying import SqliteTarget
+
+    return SqliteTarget(place.layout.database)

@@ -1,0 +1,123 @@
+"""``podstead copy``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from podstead.cli.progress import ProgressLine
+from podstead.cli.tables import bytes_text, json_option, print_json
+from podstead.config import value_types
+from podstead.core.counting import counted
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.operator.copying.places import Place
+
+_OPTIONS: Final = ("--from", "--to")
+_DATABASES: Final = ("postgresql:", "postgres:")
+_METAVAR: Final = "FOLDER|URL…"
+
+
+class _PlacesCommand(click.Command):
+    """A command in which several values may follow ``--from`` and ``--to``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, repeated(args))
+
+
+def repeated(args: Sequence[str]) -> list[str]:
+    """The arguments with the option before each of its values."""
+    found: list[str] = []
+    option: str | None = None
+    for argument in args:
+        if argument.startswith("-"):
+            option = argument if argument in _OPTIONS else None
+            if option is None:
+                found.append(argument)
+        elif option is None:
+            found.append(argument)
+        else:
+            found += [option, argument]
+    return found
+
+
+@click.command("copy", cls=_PlacesCommand, short_help="Copy everything to another place.")
+@click.option(
+    "--from",
+    "source",
+    multiple=True,
+    required=True,
+    metavar=_METAVAR,
+    help="What to copy: a data root, and where its records are if not there.",
+)
+@click.option(
+    "--to",
+    "target",
+    multiple=True,
+    required=True,
+    metavar=_METAVAR,
+    help="An empty place, described in the same way.",
+)
+@click.option(
+    "--start-over", is_flag=True, help="Remove what an unfinished copy has brought, and copy anew."
+)
+@json_option
+def copy_place(
+    source: tuple[str, ...], target: tuple[str, ...], *, start_over: bool, as_json: bool
+) -> None:
+    r"""Copy everything that a server stores to another place, and verify it: from SQLite to
+    PostgreSQL and back, or to another database.
+
+    \b
+      podstead copy --from ./data --to /mnt/podstead postgresql://db.example/podstead
+      podstead copy --from /mnt/podstead postgresql://db.example/podstead --to ./data
+
+    Stop all servers first. The source is not changed. Versions and the positions of the change log
+    stay, so that clients and watchers go on where they were. What is copied is read back and
+    compared; no server starts on the target before that is done. Run an interrupted copy again to
+    continue it.
+    """
+    from podstead.app.operator.copying.copying import copy_everything
+
+    places = _place(source, "--from"), _place(target, "--to")
+    with ProgressLine() as progress:
+        try:
+            result = asyncio.run(copy_everything(*places, start_over=start_over, on_step=progress))
+        except OSError as error:
+            raise click.ClickException(f"The copy failed: {error}") from error
+    if as_json:
+        fields = {name: getattr(result, name) for name in result.__dataclass_fields__}
+        print_json(fields)
+        return
+    click.echo(
+        f"Copied and verified {counted(result.pods, 'pod')} with "
+        f"{counted(result.resources, 'resource')} ({bytes_text(result.body_bytes)})."
+    )
+    if result.unfinished_uploads:
+        uploads = counted(result.unfinished_uploads, "unfinished upload")
+        click.echo(f"{uploads} not copied: their clients start again.")
+    click.echo(f"Start the server there with --base-url {result.base_url}.")
+
+
+def _place(words: Sequence[str], option: str) -> Place:
+    from podstead.app.operator.copying.places import Place
+    from podstead.storage.copying.rows import CopyRefused
+
+    databases = [word for word in words if word.startswith(_DATABASES)]
+    folders = [Path(word) for word in words if word not in databases]
+    if len(databases) > 1 or len(folders) > 1:
+        raise click.BadParameter(
+            "must be one folder or database, or one of each", param_hint=option
+        )
+    try:
+        database = value_types.POSTGRESQL_URL.parse(databases[0]) if databases else None
+    except ValueError as error:
+        raise click.BadParameter(value_types.POSTGRESQL_URL.expected, param_hint=option) from error
+    try:
+        return Place(folders[0] if folders else None, database)
+    except CopyRefused as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
