@@ -117,6 +117,7 @@ def compare_rows(
         step = f"Verifying {table.name}"
         total = source.row_count(table)
         shown = partial(_show, on_step, step, total)
+        shown(0)
         expected = digest_of_rows(_checked(table, source.rows(table), without), shown)
         found = digest_of_rows(_checked(table, target.rows(table)), shown)
         if found != expected:

@@ -85,8 +85,8 @@ LEFT_OUT: Final = frozenset(
 )
 """The tables that are not copied; keys are, but not as rows, since not every engine has them."""
 
-ROWS_COUNTER: Final = "rows"
-"""The row of ``counters`` in which one engine counts its own changes; it is not copied."""
+CHANGES_COUNTER: Final = "changes"
+"""The row of ``counters`` that is copied; in others, each engine counts its own changes."""
 
 COPYING_FACT: Final = "copying"
 """The fact that says that a copy is being made into this store, and how far it is. It is removed

@@ -14,6 +14,7 @@ from psycopg import sql
 from podstead.core.errors import StorageError
 from podstead.storage.copying.rows import CopyRefused, CopyState
 from podstead.storage.copying.tables import (
+    CHANGES_COUNTER,
     COPYING_FACT,
     FACTS_OF_PLACE,
     RECORD_TABLES,
@@ -25,6 +26,7 @@ from podstead.storage.postgresql.rows import root_of
 SyncConnection = psycopg.Connection[Any]
 
 _OWN_ROWS: Final = {
+    "counters": f"name = '{CHANGES_COUNTER}'",
     "facts": f"name NOT IN {FACTS_OF_PLACE}",
 }
 """What is copied of tables that are not copied as a whole."""
@@ -114,8 +116,8 @@ class PostgresTarget:
                 copy.write_row((root_of(row[0]), *row) if table.has_root else row)
 
     def _empty_tables(self) -> None:
-        names = ", ".join(table.name for table in RECORD_TABLES)
-        self._connection.execute(f"TRUNCATE {names}".encode())
+        self._connection.execute(f"TRUNCATE facts, {', '.join(_FILLED)}".encode())
+        self._connection.execute("DELETE FROM counters WHERE name = %s", (CHANGES_COUNTER,))
 
     def _note(self, state: CopyState) -> None:
         self._connection.execute(

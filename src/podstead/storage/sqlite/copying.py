@@ -14,17 +14,17 @@ import msgspec
 from podstead.core.errors import StorageError
 from podstead.storage.copying.rows import CopyRefused, CopyState
 from podstead.storage.copying.tables import (
+    CHANGES_COUNTER,
     COPYING_FACT,
     FACTS_OF_PLACE,
     RECORD_TABLES,
-    ROWS_COUNTER,
     RecordRow,
     RecordTable,
 )
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
 
 _OWN_ROWS: Final = {
-    "counters": f"name <> '{ROWS_COUNTER}'",
+    "counters": f"name = '{CHANGES_COUNTER}'",
     "facts": f"name NOT IN {FACTS_OF_PLACE}",
 }
 """What is copied of tables that are not copied as a whole."""
