@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -124,7 +125,7 @@ class InterruptedTarget:
         if self._left <= 0:
             raise Interrupted
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the target has
         return getattr(self._target, name)
 
 
