@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from podstead.app.adapters.body_stores import check_bodies
 from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import check_has_records
@@ -72,6 +73,7 @@ def opened_source(place: Place) -> Iterator[tuple[OpenPlace, Inspection]]:
     with ExitStack() as stack:
         opened = _opened(place, stack)
         check_has_records(opened.settings)
+        check_bodies(opened.settings, stored_facts(opened.settings))
         _lock(opened, stack)
         yield opened, stack.enter_context(closing(_inspect_alone(opened, stack)))
 
