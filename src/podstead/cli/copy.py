@@ -26,10 +26,10 @@ class _PlacesCommand(click.Command):
     """A command in which several values may follow ``--from`` and ``--to``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, repeated(args))
+        return super().parse_args(ctx, _repeated(args))
 
 
-def repeated(args: Sequence[str]) -> list[str]:
+def _repeated(args: Sequence[str]) -> list[str]:
     """The arguments with the option before each of its values."""
     found: list[str] = []
     option: str | None = None

@@ -33,9 +33,9 @@ from podstead.storage.records import (
 from podstead.storage.repositories import (
     RepositoryName,
     container_of,
-    name_in,
     put_repository,
     repository_entries,
+    repository_name_in,
     repository_of,
 )
 
@@ -111,7 +111,7 @@ class Repositories:
     async def name_of(self, container: ResourcePath) -> RepositoryName | None:
         """The name of the container's own repository, if it has one. Raises StorageError."""
         entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
-        return None if entry is None else name_in(entry)
+        return None if entry is None else repository_name_in(entry)
 
     async def join(self, name: RepositoryName, container: ResourcePath) -> ClaimedRepository:
         """Claim a container's repository for changes.
@@ -289,10 +289,10 @@ async def container_with(
     """The container whose repository this is: that which it ``was_of``, or another one, since pods
     can be renamed. Raises StorageError."""
     entry = await store.read_entry(repository_of(was_of), now_ms=clock.now_ms())
-    if entry is not None and name_in(entry) == name:
+    if entry is not None and repository_name_in(entry) == name:
         return was_of
     async for each in repository_entries(store, now_ms=clock.now_ms()):
-        if name_in(each) == name:
+        if repository_name_in(each) == name:
             return container_of(each)
     return None
 

@@ -47,7 +47,7 @@ def container_of(entry: Entry) -> ResourcePath:
     return ResourcePath(entry.entry.removeprefix(f"{KIND}/"))
 
 
-def name_in(entry: Entry) -> RepositoryName:
+def repository_name_in(entry: Entry) -> RepositoryName:
     """The repository that an entry names."""
     return RepositoryName(entry.value.decode("ascii"))
 

@@ -18,7 +18,7 @@ from podstead.resources.importing.pod_archive import ArchivedRepository
 from podstead.resources.importing.values import NotTaken
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
-from podstead.storage.repositories import container_of, name_in, repository_entries
+from podstead.storage.repositories import container_of, repository_entries, repository_name_in
 
 _NO_GIT = "git is not installed, so the repository was not imported"
 
@@ -90,7 +90,7 @@ async def follow_name(settings: Settings, records: RecordStore, root: ResourcePa
     layout = RootLayout(settings.root)
     with closing(Directories(layout.git, removal_hold=layout.removal_hold)) as directories:
         async for each in repository_entries(records.store, root=root, now_ms=records.now_ms()):
-            name, container = name_in(each), container_of(each)
+            name, container = repository_name_in(each), container_of(each)
             if await directories.exists(name):
                 await directories.describe(name, container)
             await charge_repository(records.store, directories, name, container)

@@ -63,7 +63,7 @@ KEPT_ANSWERS: Final = RecordKind("access-answer", KeptAnswer)
 """The key begins with the hash of the person, so that their answers are listed together."""
 
 
-class Sending(Protocol):
+class AnswerSending(Protocol):
     """Sends notifications to other servers."""
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
@@ -73,7 +73,9 @@ class Sending(Protocol):
 class KeptAnswers:
     """Keeps and sends answers."""
 
-    def __init__(self, records: RecordStore, *, profiles: ProfileSources, sending: Sending) -> None:
+    def __init__(
+        self, records: RecordStore, *, profiles: ProfileSources, sending: AnswerSending
+    ) -> None:
         self._records = records
         self._inboxes: WebIdDocuments[tuple[str, ...]] = WebIdDocuments(
             profiles, extract=_inboxes, weigh=lambda found: sum(map(len, found))
