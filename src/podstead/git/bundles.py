@@ -25,7 +25,12 @@ from podstead.git.processes import Processes
 from podstead.git.repositories import charge_repository, first_branch, new_name
 from podstead.storage.protocol import Store
 from podstead.storage.records import Record
-from podstead.storage.repositories import RepositoryName, name_in, put_repository, repository_of
+from podstead.storage.repositories import (
+    RepositoryName,
+    put_repository,
+    repository_name_in,
+    repository_of,
+)
 
 _PIECE_BYTES: Final = 256 * 1024
 _LIMIT_S: Final = 3600
@@ -93,9 +98,9 @@ class RepositoryBundles:
         entry = await self._store.read_entry(repository_of(container), now_ms=now_ms)
         if entry is None:
             return None
-        claim = await self._directories.claim(name_in(entry))
+        claim = await self._directories.claim(repository_name_in(entry))
         try:
-            repository = self._directories.path(name_in(entry))
+            repository = self._directories.path(repository_name_in(entry))
             if not await self._git(repository, "for-each-ref", "--count=1"):
                 return None
             async with self._directories.draft() as draft:

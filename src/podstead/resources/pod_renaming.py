@@ -59,9 +59,9 @@ from podstead.storage.records import (
 )
 from podstead.storage.repositories import (
     container_of,
-    name_in,
     put_repository,
     repository_entries,
+    repository_name_in,
 )
 from podstead.storage.state import folded
 from podstead.storage.tokens import revocations
@@ -265,7 +265,7 @@ class PodRenamer:
         async for each in repository_entries(self._records.store, root=pod.root, now_ms=now_ms):
             preconditions.append(EntryAt(each.entry, each.version))
             container = _new_path(container_of(each), pod, after)
-            records += [DropEntry(each.entry), put_repository(container, name_in(each))]
+            records += [DropEntry(each.entry), put_repository(container, repository_name_in(each))]
         return preconditions, records
 
     async def _resources(self, pod: PodRecord) -> list[Metadata]:

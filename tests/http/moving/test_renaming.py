@@ -14,9 +14,9 @@ from podstead.storage.quota import fixed_charge
 from podstead.storage.repositories import (
     RepositoryName,
     container_of,
-    name_in,
     put_repository,
     repository_entries,
+    repository_name_in,
 )
 from tests.support.application import BASE, Server
 from tests.support.asgi import Answer
@@ -119,7 +119,7 @@ async def test_repositories_follow_also_those_that_are_made_meanwhile(
     monkeypatch.setattr(PodRenamer, "_hooked", and_made)
     await renamed(pods)
     found = [each async for each in repository_entries(pods.records.store, now_ms=0)]
-    assert {container_of(each): name_in(each) for each in found} == {
+    assert {container_of(each): repository_name_in(each) for each in found} == {
         f"/alicia/made-{number}/": name for number, name in enumerate(names, 1)
     }
     assert {each.owner for each in found} == {"/alicia/"}
