@@ -43,7 +43,7 @@ def sign_in_at(page: Page, provider: str, name: str) -> None:
     page.get_by_label("E-mail address or pod name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url(f"{provider}/idp/account")
+    page.wait_for_url(f"{provider}/.pages/security")
 
 
 def test_people_are_led_from_the_pods_to_the_provider_and_stay_there(
@@ -57,7 +57,7 @@ def test_people_are_led_from_the_pods_to_the_provider_and_stay_there(
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
-    page.wait_for_url(f"{provider}/idp/account")
+    page.wait_for_url(f"{provider}/.pages/security")
     assert f"{server.base_url}/alice/" in page.inner_text("main")
     cookies = context.cookies()
     assert cookies
@@ -96,7 +96,7 @@ def test_a_page_of_a_pod_that_is_in_no_sandbox_gets_nothing_of_the_provider(
     }"""
     assert page.evaluate(post, f"{provider}/idp/logout") == "opaque"
     page.goto(f"{provider}/idp/account")
-    assert page.url == f"{provider}/idp/account", "still signed in"
+    assert page.url == f"{provider}/.pages/security", "still signed in"
 
 
 def test_a_provider_that_moves_is_named_by_a_profile_again_when_its_owner_says_so(
@@ -115,6 +115,6 @@ def test_a_provider_that_moves_is_named_by_a_profile_again_when_its_owner_says_s
         assert server.get("/alice/private/", bearer).status == 401
         sign_in_at(page, provider, "alice")
         page.get_by_role("button", name="Restore").click()
-        page.wait_for_url(f"{provider}/idp/account?view=all")
+        page.get_by_text("as your identity provider again").wait_for()
         bearer = {"Authorization": f"Bearer {token_of(server, 'alice')}"}
         assert server.get("/alice/private/", bearer).status == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
@@ -34,6 +35,7 @@ from podstead.web.idp.mail_pages import ForgotPage, VerifyPage
 from podstead.web.idp.session_guard import LOGIN_PATH
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pod_pages import addresses
+from podstead.web.pod_pages.account.security_page import SecurityPage, ShownAccount
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -51,6 +53,7 @@ def build_console(
     about: AboutOperator,
     two_factors: TwoFactors,
     second_step: SecondStep,
+    own_account: Callable[[PageRenderer], ShownAccount | None],
 ) -> tuple[Route, ...]:
     """All routes of the console and of one-time links, at the origin of the provider."""
     issuer, records = settings.issuer, accounts.records
@@ -120,10 +123,30 @@ def build_console(
         routes += _beside_pods(
             settings, accounts, guard=guard, people=people, renderer=renderer, cookies=cookies
         )
+        routes += _of_person(url.netloc, issuer, people, cookies, own_account)
     else:
-        own.add(f"{addresses.FILES}/")
+        own |= {f"{addresses.FILES}/", addresses.HOME}
     renderer.link_to(own, NAVIGATION)
     plain.link_to(own, ())
+    return routes
+
+
+def _of_person(
+    server_name: str,
+    issuer: str,
+    people: People,
+    cookies: CookieJar,
+    own_account: Callable[[PageRenderer], ShownAccount | None],
+) -> tuple[Route, ...]:
+    """The pages about a person's account, for a provider whose origin has no pages of pods."""
+    renderer = PageRenderer(server_name=server_name, base_url=issuer)
+    guard = PageGuard(origin=issuer, people=people, cookies=cookies, renderer=renderer)
+    page = SecurityPage(own_account=own_account(renderer), renderer=renderer)
+    routes = (
+        guard.route(addresses.SECURITY, GET=page.get),
+        guard.route(addresses.APPS, GET=page.apps),
+    )
+    renderer.link_to(route.path for route in routes)
     return routes
 
 

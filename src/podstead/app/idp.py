@@ -243,6 +243,7 @@ class Provider:
                 slow=self.slow_requests,
                 two_factors=self.two_factors,
                 second_step=self.second_step,
+                own_account=self.own_account,
             ),
         )
         if nostr is None:

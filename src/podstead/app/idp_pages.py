@@ -224,7 +224,6 @@ def build_pages(
             audit=audit,
             verification=EmailVerification(records, audit) if services.sends_mail else None,
             base_url=pods_url,
-            has_pages=pods_url == base_url,
         ),
         self_service=SelfService(
             sessions=sessions,

@@ -66,7 +66,7 @@ def create_account(
         click.echo(
             "Tokens of the account are valid once the profile states this identity provider: "
             f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{issuer}>. "
-            "The owner can add the statement on the account page.",
+            "The owner can add the statement on the page Security.",
             err=True,
         )
 
@@ -298,7 +298,7 @@ def change_issuer(url: str, *, as_json: bool, **options: Any) -> None:  # noqa: 
 
     Run this command before you start the server with a different --idp-base-url, or without one
     for the first time. The profiles still name the previous provider, so no server accepts tokens
-    from the new one until each owner has signed in and restored the statement on the account page.
+    from the new one until each owner has signed in and restored the statement on the page Security.
     Owners must also connect their applications again.
     """
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -106,6 +107,8 @@ async def test_every_route_is_at_one_of_both_origins(server: Server, provider: C
         "/.pages/sign-in",
         "/.pages/sign-out",
         "/.pages/language",
+        "/.pages/security",
+        "/.pages/apps",
     }
     console = {path for path in pods | own if path.startswith(("/.pages/console", "/.pages/link"))}
     assert console <= own - pods
@@ -173,7 +176,7 @@ async def test_a_script_gets_a_token_for_a_proof_of_the_address_at_the_provider(
 
 async def test_a_session_is_of_no_use_at_the_pods(server: Server, browser: Browser) -> None:
     account = await sign_in(browser)
-    assert account.url == f"{PROVIDER}/idp/account"
+    assert account.url.startswith(f"{PROVIDER}/idp/account")
     at_pods = Browser(server.application, base_url=BASE, cookies=dict(browser.cookies))
     assert (await at_pods.get("/idp/account?view=all")).status == 404
     answer = await at_pods.ask("GET", "/alice/private/", headers={"Sec-Fetch-Mode": "cors"})
@@ -181,6 +184,20 @@ async def test_a_session_is_of_no_use_at_the_pods(server: Server, browser: Brows
     page = await at_pods.get("/alice/private/")
     assert page.path == "/.pages/sign-in"
     assert answer.header_lines("set-cookie") == []
+
+
+@pytest.mark.parametrize("view", ["sign-in", "browsers", "programs", "events", "account"])
+async def test_the_account_has_its_pages_at_the_provider(browser: Browser, view: str) -> None:
+    """In the dress and the languages of the others, without links to what is not there."""
+    await sign_in(browser)
+    page = await browser.get(f"/.pages/security?view={view}", Accept_Language="de")
+    assert (page.status, page.path) == (200, "/.pages/security")
+    assert 'lang="de"' in page.text
+    assert f'href="{BASE}/alice/"' in page.text
+    links = set(re.findall(r'(?:href|action)="(/[^"#?]*)', page.text))
+    for link in sorted(each for each in links if not each.startswith("/.pages/assets/")):
+        assert (await browser.ask("GET", link)).status != 404, link
+    assert (await browser.get("/.pages/apps")).status == 200
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """``/idp/account``: a person views and changes their account (A-86).
 
-One page shows everything, and each of its forms changes one thing. Where the pages of pods have the
-same origin, ``/.pages/security`` takes its place. Programs that are signed in send JSON to the same
-URLs. To change how they sign in, people must prove again that they can, with the current password
-or by signing in again.
+People are led to ``/.pages/security``, whose forms come here; each changes one thing. A form that
+names no page to go back to gets a page with everything, as ``?view=all`` does. Programs that are
+signed in send JSON to the same URLs. To change how they sign in, people must prove again that they
+can, with the current password or by signing in again.
 """
 
 from __future__ import annotations
@@ -114,11 +114,8 @@ class AccountPages:
         audit: Audit,
         verification: EmailVerification | None,
         base_url: str,
-        has_pages: bool,
     ) -> None:
-        """``verification`` is ``None`` if the server sends no mail; ``has_pages`` if the pages of
-        pods have the provider's origin."""
-        self._has_pages = has_pages
+        """``verification`` is ``None`` if the server sends no mail."""
         self._verification = verification
         self._accounts = accounts
         self._sessions = sessions
@@ -144,7 +141,7 @@ class AccountPages:
         owner = browser_request.owner()
         if browser_request.wants_page:
             view = only(read_query(browser_request.request), "view")
-            if self._has_pages and view != _WHOLE:
+            if view != _WHOLE:
                 return see_other(_page_of_pods(view))
             return await self._page(browser_request)
         account = owner.account
