@@ -10,16 +10,16 @@ from __future__ import annotations
 import errno
 import logging
 import platform
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from socketserver import TCPServer, ThreadingMixIn
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -30,19 +30,22 @@ from podstead.app.monitoring.exposition import CONTENT_TYPE, exposition
 from podstead.app.monitoring.readings import Reading, Readings, Total, single
 from podstead.app.monitoring.worker_answers import Question
 from podstead.app.process.questions import ask, forget
+from podstead.app.process.small_server import SmallHandler, SmallServer
 from podstead.app.process.tls.front import private_folder
 from podstead.config import Settings, StartRefused
 from podstead.config.value_types import ListenAddress
 from podstead.core.counting import counted
+from podstead.web.authority import read_address
 
 logger = logging.getLogger("podstead.app")
 
 _BACKLOG: Final = 16
-_MAX_REQUESTS: Final = 16
-"""How many requests are answered at a time; further ones wait."""
-_REQUEST_TIMEOUT_S: Final = 10
 _NEVER_S: Final = 86_400.0
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+_PRIVATE_ENDINGS: Final = (".localhost", ".internal", ".local", ".home.arpa")
+_WRONG_HOST: Final = (
+    b"This is a private address. Use its IP address, or the host name of admin-listen.\n"
+)
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
 
@@ -209,47 +212,27 @@ class Monitor:
         }
 
 
-class _Server(ThreadingMixIn, TCPServer):
-    """Answers each request in a thread, which does not keep the process alive."""
-
-    daemon_threads = True
-    block_on_close = False
+class _Server(SmallServer):
+    """Answers on the private address."""
 
     def __init__(
         self, listener: socket.socket, address: ListenAddress, reply: Callable[[str], _Reply]
     ) -> None:
-        super().__init__(("", 0), _Handler, bind_and_activate=False)
-        self.socket.close()
-        self.socket = listener
+        super().__init__(listener, _Handler)
+        self.address = address
         self.reply = reply
-        self.only_local = address.host in _LOOPBACK
-        self._free = threading.Semaphore(_MAX_REQUESTS)
-
-    def process_request(self, request: object, client_address: object) -> None:
-        self._free.acquire()
-        super().process_request(request, client_address)  # type: ignore[arg-type]
-
-    def process_request_thread(self, request: object, client_address: object) -> None:
-        try:
-            super().process_request_thread(request, client_address)  # type: ignore[arg-type]
-        finally:
-            self._free.release()
-
-    def handle_error(self, *_arguments: object) -> None:
-        """What a client does wrong is no trouble of the server."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(SmallHandler):
     """One request."""
 
     server: _Server
-    timeout: ClassVar[float] = _REQUEST_TIMEOUT_S
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server has it
         """Answer with the content."""
         self._answer(with_content=True)
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802 - as http.server has it
         """Answer without the content."""
         self._answer(with_content=False)
 
@@ -265,25 +248,34 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _reply(self) -> _Reply:
-        if self.server.only_local and not _is_local(self.headers.get("Host", "")):
-            return 421, _TEXT, b"This address is for this machine only.\n"
+        if not is_private_host(self.headers.get("Host", ""), self.server.address):
+            return 421, _TEXT, _WRONG_HOST
         try:
             return self.server.reply(self.path.partition("?")[0])
         except Exception:
             logger.exception("A request to the private address could not be answered")
             return 500, _TEXT, b"The server could not answer; its log says why.\n"
 
-    def version_string(self) -> str:
-        return "Podstead"
 
-    def log_message(self, *_arguments: object) -> None:
-        """Requests to the private address are not logged."""
+def is_private_host(host: str, address: ListenAddress) -> bool:
+    """Whether a Host value cannot be that of a page of somebody else.
 
-
-def _is_local(host: str) -> bool:
-    """Whether a Host value names this machine. A page in a browser could otherwise read metrics,
-    from a name that leads to the loopback address."""
-    return host.rpartition(":")[0].strip("[]") in _LOOPBACK or host.strip("[]") in _LOOPBACK
+    A page in a browser that reaches the private address could otherwise read metrics: its owner has
+    the name of the page lead to this address for a moment (DNS rebinding), and for the browser both
+    then have one origin. So a name must be one that nobody else can own: that of ``admin-listen``
+    or ``localhost``, and beyond loopback addresses one of this network, without a dot or with an
+    ending for private use, by which containers and monitors find each other. An IP address is
+    never a rebound name, and browsers always send a host.
+    """
+    if host and not _HOST.fullmatch(host):
+        return False
+    name = urlsplit(f"//{host}").hostname or ""
+    if name in ("", address.host.lower(), "localhost") or read_address(name) is not None:
+        return True
+    listens_on = read_address(address.host)
+    if address.host == "localhost" or (listens_on is not None and listens_on.is_loopback):
+        return False
+    return "." not in name or name.endswith(_PRIVATE_ENDINGS)
 
 
 def serve_admin(admin: Admin, monitor: Monitor) -> None:

@@ -11,12 +11,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar, Final
 
 from podstead.app.process.acme.client import OrderFailed, Publish
+from podstead.app.process.small_server import SmallHandler, SmallServer
 
-_REQUEST_TIMEOUT_S: Final = 10
 _POLL_S: Final = 0.1
 
 
@@ -29,15 +28,12 @@ def answering_challenges(host: str, port: int) -> Iterator[Publish]:
         published = answers
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-    class Server(ThreadingHTTPServer):
-        address_family = family
-        daemon_threads = True
-
     try:
-        server = Server((host, port), Handler)
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        listener = socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except OSError as error:
         raise OrderFailed(_why(error, port)) from error
+    server = SmallServer(listener, Handler)
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
     thread.start()
     try:
@@ -48,13 +44,10 @@ def answering_challenges(host: str, port: int) -> Iterator[Publish]:
         server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(SmallHandler):
     published: ClassVar[dict[str, bytes]]
-    timeout = _REQUEST_TIMEOUT_S
-    server_version = "podstead"
-    sys_version = ""
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server has it
         """Answer the path of a challenge."""
         body = self.published.get(self.path)
         self.send_response(404 if body is None else 200)
@@ -62,9 +55,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body or b"")))
         self.end_headers()
         self.wfile.write(body or b"")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as there
-        """Log nothing: whoever scans the port would fill the log."""
 
 
 def _why(error: OSError, port: int) -> str:
