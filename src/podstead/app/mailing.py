@@ -27,6 +27,7 @@ from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S, OneTimeLi
 from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
 from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, mark_of
+from podstead.idp.names import mailbox_key
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
 from podstead.storage.registry import Versioned, secret_key
@@ -43,9 +44,13 @@ AGAIN_S: Final = 60
 MAX_FAILURES: Final = 3
 """After how many messages in a row that the mail server did not take the rest waits."""
 VERIFICATIONS_PER_DAY: Final = 5
-"""To one address, whoever states it."""
+"""For one account, to whatever addresses it states: only its owner uses them up."""
+VERIFICATIONS_TO_MAILBOX_PER_DAY: Final = 30
+"""To one mailbox, whoever states it. More than one account may ask for, so that nobody uses them up
+alone, and few enough to bear; one more is possible every 48 minutes."""
 PASSWORD_LINKS_PER_HOUR: Final = 3
-"""To one account, whoever asks for them. Each is valid for an hour, so there is always one."""
+"""To one account, whoever asks for them. When no further one is sent, the last was sent less than
+twenty minutes ago and is valid for an hour, so a stranger who asks keeps nobody from having one."""
 NOTICES_PER_DAY: Final = 30
 """To one account."""
 _DAY_S: Final = 24 * 3600
@@ -189,8 +194,11 @@ class MailSender:
     ) -> tuple[str, MailText] | None:
         if account.email != job.to:
             return None
-        key = f"to:{secret_key(job.to.lower())}"
+        key = f"verification:{account.account_id}"
         if not await self._may_send(job, key, VERIFICATIONS_PER_DAY, _DAY_S):
+            return None
+        key = f"to:{secret_key(mailbox_key(job.to))}"
+        if not await self._may_send(job, key, VERIFICATIONS_TO_MAILBOX_PER_DAY, _DAY_S):
             return None
         secret = await self._verification.create(account)
         if secret is None:

@@ -56,6 +56,13 @@ def name_key(name: str) -> str:
     return name.strip().lower()
 
 
+def mailbox_key(email: str) -> str:
+    """What addresses have in common that usually lead to one mailbox: without case, and without
+    what follows a plus sign. For limits only; accounts may have each of them."""
+    local, _, domain = name_key(email).rpartition("@")
+    return f"{local.partition('+')[0] or local}@{domain}"
+
+
 def login_records(login: str) -> RecordKind[AccountName]:
     """The kind of record in which a login is looked up."""
     return EMAILS if "@" in login else USERNAMES
