@@ -18,7 +18,7 @@ from podstead.app.operator.doctor_mail import mail_findings
 from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
 from podstead.core.counting import counted
-from podstead.core.errors import PodsteadError
+from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.outbound.probing import NotReached, probe
 from podstead.storage.backup.last import read_last_backup
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
@@ -48,12 +48,27 @@ async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
             finally:
                 await records.commit([PROBES.drop(key)])
             findings += await mail_findings(settings.mail, records)
+            if settings.database is not None:
+                findings.append(good("database", "The database answers."))
     except PodsteadError as error:
-        findings.append(
-            serious("store", f"The data root cannot be opened: {error}", "Check --root.")
-        )
+        findings.append(_unopened(settings, error))
+        without_probe = Outside(settings, None)
+        findings += await asyncio.to_thread(lambda: [*without_probe.findings()])
     findings += await asyncio.to_thread(lambda: [*_private_address(settings)])
     return findings
+
+
+def _unopened(settings: Settings, error: PodsteadError) -> Diagnosis:
+    """What to do if the records cannot be read."""
+    reason = " ".join(str(error).split())
+    if settings.database is None or isinstance(error, RootUnusable):
+        return serious("store", f"The data root cannot be opened: {reason}", "Check --root.")
+    return serious(
+        "database",
+        reason,
+        "Start PostgreSQL, and check database: host, port, name, user and password, and that "
+        "pg_hba.conf and the firewall let this machine in.",
+    )
 
 
 async def _announced(records: RecordStore) -> str:

@@ -53,8 +53,8 @@ class Outside:
     """Looks at the server as its clients do."""
 
     settings: Settings
-    probe_key: str
-    """The key of a probe that the server recognizes."""
+    probe_key: str | None
+    """The key of a probe that the server recognizes; ``None`` if none could be stored."""
 
     def findings(self) -> Iterator[Diagnosis]:
         """All findings, in the order of a request's way."""
@@ -133,6 +133,9 @@ class Outside:
     def _way(self) -> Iterator[Diagnosis]:
         """Whether the address leads here, and what proxies do on the way."""
         url = self.settings.base_url
+        if self.probe_key is None:
+            yield skipped("proxy", "Nothing can be stored that this server would recognize.")
+            return
         try:
             place = f"{url}{PREFIX}{self.probe_key}"
             plain = _seen(place)
