@@ -231,8 +231,9 @@ class Accounts:
     async def set_email(
         self, account_id: str, email: object, *, source: RequestSource = OPERATOR
     ) -> Account:
-        """Change the e-mail address. Raises UnusableEmail, EmailTaken, NotFound, Overloaded,
-        StorageError."""
+        """Change the e-mail address, and end the links that were sent to the former one: whoever
+        reads its mail may be the reason for the change. Raises UnusableEmail, EmailTaken, NotFound,
+        Overloaded, StorageError."""
         address = check_email(email)
         key = name_key(address)
 
@@ -243,9 +244,11 @@ class Accounts:
             if address != before:
                 changed = msgspec.structs.replace(changed, email_verified_s=0)
             proofs = await self._records.of_owner(EMAIL_PROOFS, account_id)
+            links = await self._records.of_owner(ONE_TIME_LINKS, account_id)
             records: list[Record] = [
                 ACCOUNTS.replace(kept, changed),
                 *(EMAIL_PROOFS.drop(each.key) for each in proofs),
+                *(ONE_TIME_LINKS.drop(each.key) for each in links),
                 *await noting(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
                 *await self._verification(changed, source),
             ]

@@ -242,6 +242,18 @@ async def test_a_stranger_neither_floods_a_person_nor_ends_their_links(
         assert (await browser.get(each.link)).status == 404, "a new password ends all of them"
 
 
+async def test_another_address_ends_the_links_that_the_former_one_got(
+    server: Server, confirmed: Browser, office: PostOffice
+) -> None:
+    """Whoever reads the mail of the former address may be the reason for the change."""
+    await ask(server, "alice")
+    [message] = await office.deliver()
+    page = await confirmed.get("/idp/account?view=all")
+    typed = {"email": "safe@example.org", "current": password_of("alice")}
+    await confirmed.send(page, "/idp/account/email", **typed)
+    assert (await Browser(server.application).get(message.link)).status == 404
+
+
 @pytest.mark.usefixtures("confirmed")
 async def test_there_is_always_a_link_within_the_limit(
     server: Server, office: PostOffice, clock: FakeClock
