@@ -12,6 +12,7 @@ import pytest
 from cryptography.x509 import DNSName
 
 from podstead.app.adapters.engine import prepare_engine
+from podstead.app.adapters.root import prepared_root
 from podstead.app.operator.restore import restore_backup
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable, SchemaTooNew, StorageError
@@ -157,6 +158,43 @@ def test_a_database_that_is_away_is_no_reason_to_give_up(tmp_path: Path) -> None
     away = f"postgresql://podstead@/podstead?host={tmp_path}"
     with pytest.raises(StorageError, match="connection"):
         prepare_engine(Settings(root=tmp_path, database=away), DiskSpace(tmp_path))
+
+
+def start(settings: Settings) -> None:
+    """What a node does before it serves."""
+    with prepared_root(settings):
+        pass
+
+
+def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path) -> None:
+    """It would not find what they store, and they not what it stores."""
+    with new_database() as url:
+        first = Settings(
+            root=tmp_path / "first",
+            database=url,
+            base_url="https://pods.example",
+            bodies=tmp_path / "bodies",
+            git=True,
+        )
+        start(first)
+        start(first)
+        second = replace(first, root=tmp_path / "second", git=False)
+        start(second)
+        with pytest.raises(RootUnusable, match="start this one without --git"):
+            start(replace(second, git=True))
+        (tmp_path / "second" / "git").symlink_to(tmp_path / "first" / "git")
+        start(replace(second, git=True))
+        (tmp_path / "bodies").rename(tmp_path / "not mounted")
+        with pytest.raises(RootUnusable, match="mount it there"), prepared_root(second):
+            pass
+
+
+def test_nodes_with_roots_of_their_own_need_a_place_for_bodies(tmp_path: Path) -> None:
+    with new_database() as url:
+        settings = Settings(root=tmp_path / "1", database=url, base_url="https://pods.example")
+        start(settings)
+        with pytest.raises(RootUnusable, match="keep them in S3"):
+            start(replace(settings, root=tmp_path / "2"))
 
 
 def test_a_backup_with_its_own_records_is_not_restored(tmp_path: Path, database: str) -> None:

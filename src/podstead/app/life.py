@@ -100,15 +100,18 @@ async def sweep_regularly(
     lease: Lease | None = None,
 ) -> None:
     """Runs forever, also after errors; to be run in its own task. With a ``lease``, only its holder
-    sweeps."""
+    sweeps what nodes have in common."""
     next_ms = 0
     try:
         while True:
             try:
-                if lease is None or (await lease.hold() and clock.now_ms() >= next_ms):
+                is_ours = lease is None or await lease.hold()
+                if lease is None or clock.now_ms() >= next_ms:
                     next_ms = clock.now_ms() + SWEEP_PERIOD_S * 1000
-                    await store.sweep(now_ms=clock.now_ms())
+                    await store.sweep_own_files(now_ms=clock.now_ms())
                     await repositories.now()
+                    if is_ours:
+                        await store.sweep(now_ms=clock.now_ms())
                     if provider is not None:
                         await asyncio.to_thread(provider.keys.maintain)
             except ServerTrouble:  # for example, because the store is too busy

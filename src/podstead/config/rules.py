@@ -84,6 +84,12 @@ def _check_acme(settings: Settings) -> None:
             "acme-email is set together with ssl-cert. Either the server orders its certificate, "
             "or you supply one: remove one of them."
         )
+    if settings.database is not None:
+        raise StartRefused(
+            "acme-email is set together with database. The certificate authority may reach another "
+            "node than the one that orders. Let the load balancer order the certificate, or "
+            "distribute one to all nodes and set ssl-cert and ssl-key."
+        )
     host = urlsplit(settings.base_url).hostname or "localhost"
     if host == "localhost" or host[-1].isdigit() or ":" in host:
         raise StartRefused(

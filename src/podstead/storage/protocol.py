@@ -413,6 +413,9 @@ class Store(
         anew. Raises StorageError.
         """
 
+    async def sweep_own_files(self, *, now_ms: int) -> None:
+        """Remove what this node alone has on its disk and nobody needs. Raises StorageError."""
+
     async def sweep(self, *, now_ms: int) -> None:
         """Remove what is no longer needed, and return free pages to the file system.
 

@@ -24,6 +24,9 @@ class _SweptStore:
         self.troubles = [StorageError("broken"), Overloaded("too many writes")]
         self.swept = asyncio.Event()
 
+    async def sweep_own_files(self, *, now_ms: int) -> None:
+        assert now_ms > 0
+
     async def sweep(self, *, now_ms: int) -> None:
         assert now_ms > 0
         if self.troubles:

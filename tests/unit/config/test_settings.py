@@ -439,6 +439,10 @@ def test_clients_can_reach_the_port_for_sockets(
             {"base_url": "https://a.example", "ssl_cert": "c.pem", "ssl_key": "k.pem"},
             "together with ssl-cert",
         ),
+        (
+            {"base_url": "https://a.example", "database": "postgresql://db.example/podstead"},
+            "together with database",
+        ),
     ],
 )
 def test_a_certificate_is_ordered_for_a_domain_name(

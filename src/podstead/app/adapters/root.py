@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from podstead.app.adapters.body_stores import check_bodies, claim_bodies
+from podstead.app.adapters.body_stores import check_bodies, claim_bodies, layout_of
 from podstead.app.adapters.engine import (
     key_storage,
     preparation_turn,
@@ -16,9 +16,11 @@ from podstead.app.adapters.engine import (
 )
 from podstead.app.adapters.keys import adopt_keys, ensure_token_key
 from podstead.app.adapters.retrying import retry_while_busy
+from podstead.app.adapters.shared_folders import BODIES_MARK, GIT_MARK, claim_shared_folder
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.keys import KeyFiles
@@ -73,6 +75,8 @@ def _prepare_records(settings: Settings, layout: RootLayout) -> None:
     is_new = remembered_base_url(settings) is None
     claim_bodies(settings, stored_facts(settings), is_new=is_new)
     _claim_base_url(settings)
+    if settings.database is not None:
+        _claim_shared_folders(settings)
     _complete_profile_keys(settings, is_new=is_new)
     keys = key_storage(settings)
     if keys.is_remote:
@@ -85,6 +89,27 @@ def _prepare_records(settings: Settings, layout: RootLayout) -> None:
         provider_keys = KeyFolder(keys, SystemClock())
         _claim_issuer(settings, was_provider=provider_keys.exists())
         provider_keys.maintain()
+
+
+def _claim_shared_folders(settings: Settings) -> None:
+    """Refuse folders that are not those of the other nodes. Raises RootUnusable, StorageError."""
+    facts, layout = stored_facts(settings), layout_of(settings)
+    if not isinstance(settings.bodies, S3Location):
+        claim_shared_folder(
+            layout.blobs,
+            BODIES_MARK,
+            facts,
+            advice="Large bodies are in a folder that all of them have: mount it there, or set "
+            "--bodies to it. Without a folder in common, keep them in S3 from the first start on.",
+        )
+    if settings.git:
+        claim_shared_folder(
+            layout.git,
+            GIT_MARK,
+            facts,
+            advice="Git repositories are in a folder that all servers with --git have: mount it "
+            "there, or start this one without --git.",
+        )
 
 
 def check_succession(settings: Settings) -> None:

@@ -18,7 +18,11 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
-from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
+from podstead.storage.blobs.staging import (
+    DEFAULT_INLINE_BODY_BYTES,
+    STAGED_GRACE_MS,
+    BodyStaging,
+)
 from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.compaction import Compaction
@@ -384,6 +388,9 @@ class PostgresStore:
         except psycopg.Error as error:
             raise StorageError("The database could not be made smaller") from error
         return Compaction.VACUUMED
+
+    async def sweep_own_files(self, *, now_ms: int) -> None:
+        await self._use().blobs.remove_drafts(before_ms=now_ms - STAGED_GRACE_MS)
 
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()

@@ -386,6 +386,9 @@ class SqliteStore:
         while await opened.writer.run(partial(maintenance.delete_expired_entries, now_ms=now_ms)):
             pass
 
+    async def sweep_own_files(self, *, now_ms: int) -> None:  # noqa: ARG002
+        self._use()  # there is one node, and sweep() removes its files as well
+
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
         await self._sweep_current(opened, now_ms)
