@@ -33,6 +33,8 @@ WRITES = 5
 FAULT_S = 1.0
 """How long writers meet a fault that does not end by itself."""
 MINUTE_S = 60
+LARGE = " and so on" * 8000
+"""What makes a body too large for the database."""
 
 _STORED = {200, 201, 204, 205}
 _TROUBLE = {502, 503, 504}
@@ -110,7 +112,8 @@ class Writers:
         for value in itertools.count():
             if self._over:
                 return
-            answer = self._ask("PUT", own, str(value))
+            body = str(value) + (LARGE if number % 2 else "")
+            answer = self._ask("PUT", own, body)
             if answer is not None:
                 self.numbers[own] = value
                 if self._increment():
@@ -156,7 +159,9 @@ class Writers:
         assert len(made) == len(set(made)), "two writers have replaced the same number"
         for node in self.cluster.nodes:
             for target, number in self.numbers.items():
-                assert int(self._read(node, target)) >= number, "an acknowledged write is lost"
+                assert int(self._read(node, target).split()[0]) >= number, (
+                    "an acknowledged write is lost"
+                )
             self.last = int(self._read(node, self.counter))
             assert max(made) <= self.last <= len(made) + self.unknown
 
@@ -256,6 +261,13 @@ def cut_database(cluster: Cluster) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def paused_bodies(cluster: Cluster) -> Iterator[None]:
+    """Nothing reaches S3, and no connection is closed."""
+    with cluster.to_bodies.stopped():
+        yield
+
+
+@contextlib.contextmanager
 def full_pools(cluster: Cluster) -> Iterator[None]:
     """All statements wait for a lock, so all connections are in use."""
     with cluster.connect() as connection, connection.transaction():
@@ -289,6 +301,7 @@ Fault = Callable[[Cluster], AbstractContextManager[None]]
         killed_database,
         failed_over_database,
         cut_database,
+        paused_bodies,
         full_pools,
         pytest.param(wrong_clocks, marks=pytest.mark.needs("faketime")),
     ],

@@ -1,8 +1,9 @@
-"""Three nodes behind a balancer, on a PostgreSQL server that can fail over to a standby.
+"""Three nodes behind a balancer, on a PostgreSQL server that can fail over to a standby, and on S3.
 
 ::
 
     clients -> HAProxy -> nodes -> HAProxy -> PostgreSQL, or the standby that was promoted
+                               -> HAProxy -> SeaweedFS
 
 No node shares a disk with another one.
 """
@@ -23,6 +24,7 @@ import psycopg
 
 from tests.support.postgresql import PostgresServer
 from tests.support.proxies import program
+from tests.support.seaweedfs import s3_environment, shared_s3_server
 from tests.support.server import DEADLINE_S, Answer, ServerProcess, request_to
 
 NODES = 3
@@ -109,6 +111,7 @@ class Cluster:
     servers: list[PostgresServer]
     """The primary first."""
     to_database: Balancer
+    to_bodies: Balancer
     url: str
     tokens: dict[str, str] = field(default_factory=dict)
 
@@ -154,12 +157,23 @@ def running_cluster(folder: Path, *, nodes: int = NODES) -> Iterator[Cluster]:
         url = servers[0].create_database()
         name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
         to_database = _balancer(stack, folder / "database", 2)
-        to_database.start(_TO_DATABASE + _database_parts(servers))
+        to_database.start(
+            _PASSING_ON
+            + "".join(
+                _LISTENING.format(number, f"unix@{server.socket}")
+                for number, server in enumerate(servers)
+            )
+        )
         ports = ",".join(map(str, to_database.ports))
         database = (
             f"postgresql://postgres@/{name}?host=127.0.0.1,127.0.0.1&port={ports}"
             "&target_session_attrs=read-write"
         )
+        bodies = shared_s3_server()
+        to_bodies = _balancer(stack, folder / "bodies", 1)
+        to_bodies.start(_PASSING_ON + _LISTENING.format(0, f"127.0.0.1:{bodies.port}"))
+        through = f"http://127.0.0.1:{to_bodies.ports[0]}"
+        location = bodies.new_location().replace(bodies.endpoint, through)
         balancer = _balancer(stack, folder / "balancer", 1)
         balanced = f"http://localhost:{balancer.ports[0]}"
         started: list[ClusterNode] = []
@@ -167,14 +181,18 @@ def running_cluster(folder: Path, *, nodes: int = NODES) -> Iterator[Cluster]:
             node = ClusterNode(
                 folder / f"node{number}",
                 options=("--base-url", balanced),
-                environment={"PODSTEAD_DATABASE": database},
+                environment={
+                    "PODSTEAD_DATABASE": database,
+                    "PODSTEAD_BODIES": location,
+                    **s3_environment(),
+                },
                 balancer_url=balanced,
             )
             stack.callback(node.close)
             started.append(node)
         start_together(started)
         balancer.start(_BALANCING + _node_parts(started))
-        yield Cluster(started, database, servers, to_database, balanced)
+        yield Cluster(started, database, servers, to_database, to_bodies, balanced)
 
 
 def start_together(nodes: Sequence[ClusterNode]) -> None:
@@ -208,7 +226,7 @@ def _balancer(stack: contextlib.ExitStack, folder: Path, listeners: int) -> Bala
     return balancer
 
 
-_TO_DATABASE = f"""
+_PASSING_ON = f"""
 defaults
     mode tcp
     timeout connect {DEADLINE_S}s
@@ -217,16 +235,11 @@ defaults
 """
 
 
-def _database_parts(servers: Sequence[PostgresServer]) -> str:
-    return "".join(
-        f"""
-listen database{number}
-    bind {{sockets[{number}]}}
-    server database unix@{server.socket}
+_LISTENING = """
+listen place{0}
+    bind {{sockets[{0}]}}
+    server only {1}
 """
-        for number, server in enumerate(servers)
-    )
-
 
 # A request is sent again only if the node could not be connected to.
 _BALANCING = f"""
