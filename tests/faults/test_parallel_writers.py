@@ -1,4 +1,4 @@
-"""Of concurrent writers, the right number succeeds, whichever workers they reach (P-26).
+"""Of concurrent writers, the right number succeeds, whichever workers or nodes they reach (P-26).
 
 All requests of a round are sent before the first answer is read, over connections that are known
 to be served by different processes.
@@ -13,14 +13,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.support.client import Client, Pod, create_pod
+from tests.support.cluster import NODES, ClusterNode
+from tests.support.postgresql import new_database
 from tests.support.server import Answer, ServerProcess, run_command, running_server
 from tests.support.workers import clients_of_every_worker
 
 ROUNDS = 15
+ROUNDS_OF_NODES = 4
+"""Fewer, because each round costs the database more time."""
 CLIENTS_PER_WORKER = 4
 
 
@@ -34,6 +39,10 @@ class Parallel:
     clients: Sequence[Client]
 
     @property
+    def rounds(self) -> int:
+        return ROUNDS_OF_NODES if isinstance(self.server, FirstNode) else ROUNDS
+
+    @property
     def one_of_each(self) -> Sequence[Client]:
         """One connection to each worker."""
         return self.clients[: self.workers]
@@ -41,7 +50,7 @@ class Parallel:
     @contextlib.contextmanager
     def strangers(self) -> Iterator[Sequence[Client]]:
         """Connections without a credential, one to each worker."""
-        with clients_of_every_worker(self.server, workers=self.workers) as clients:
+        with clients_of(self.server, self.workers) as clients:
             yield clients
 
     def receive(self) -> list[Answer]:
@@ -49,23 +58,69 @@ class Parallel:
         return [client.receive() for client in self.clients]
 
 
-@pytest.fixture(scope="module", params=[2, 3], ids="{} workers".format)
+@dataclass
+class FirstNode(ServerProcess):
+    """A node with a worker, and others that have its base URL and its database."""
+
+    others: Sequence[ClusterNode] = ()
+
+
+@contextlib.contextmanager
+def running_nodes(folder: Path) -> Iterator[FirstNode]:
+    with new_database() as database, contextlib.ExitStack() as stack:
+        environment = {"PODSTEAD_DATABASE": database, "PODSTEAD_BODIES": str(folder / "bodies")}
+        first = FirstNode(folder / "node0", environment=environment)
+        stack.enter_context(running_server(first))
+        first.others = [
+            ClusterNode(
+                folder / f"node{number}",
+                options=("--base-url", first.base_url),
+                environment=environment,
+                balancer_url=first.base_url,
+            )
+            for number in range(1, NODES)
+        ]
+        for node in first.others:
+            stack.enter_context(running_server(node))
+        yield first
+
+
+@contextlib.contextmanager
+def clients_of(
+    server: ServerProcess, workers: int, *, each: int = 1, token: str | None = None
+) -> Iterator[Sequence[Client]]:
+    """Connections to every worker, or to every node, taking turns."""
+    if not isinstance(server, FirstNode):
+        with clients_of_every_worker(server, workers=workers, each=each, token=token) as clients:
+            yield clients
+        return
+    nodes = [server, *server.others]
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(Client(node, token=token)) for _ in range(each) for node in nodes
+        ]
+
+
+@pytest.fixture(scope="module", params=["2 workers", "3 workers", f"{NODES} nodes"])
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
-    workers = str(request.param)
-    root = tmp_path_factory.mktemp("parallel") / "root"
-    with running_server(ServerProcess(root=root, options=("--workers", workers))) as server:
+    folder = tmp_path_factory.mktemp("parallel")
+    number, unit = request.param.split()
+    if unit == "nodes":
+        with running_nodes(folder) as first:
+            yield first
+        return
+    options = ("--workers", number)
+    with running_server(ServerProcess(root=folder / "root", options=options)) as server:
         yield server
 
 
 @pytest.fixture
 def parallel(server: ServerProcess) -> Iterator[Parallel]:
-    workers = int(server.options[-1])
+    workers = NODES if isinstance(server, FirstNode) else int(server.options[-1])
     pod = create_pod(server)
-    with clients_of_every_worker(
-        server, workers=workers, each=CLIENTS_PER_WORKER, token=pod.token
-    ) as clients:
+    with clients_of(server, workers, each=CLIENTS_PER_WORKER, token=pod.token) as clients:
         yield Parallel(server, workers, pod, clients)
 
 
@@ -81,7 +136,7 @@ def text(body: str, **headers: str) -> tuple[str, dict[str, str]]:
 
 def test_of_many_that_create_only_if_nothing_is_there_one_does(parallel: Parallel) -> None:
     """P-26, P-21: `If-None-Match: *`."""
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         target = f"{parallel.pod.root}notes/{round_}/new.txt"
         for number, client in enumerate(parallel.clients):
             client.send("PUT", target, *text(str(number), If_None_Match="*"))
@@ -98,7 +153,7 @@ def test_of_many_that_replace_the_same_state_one_does(parallel: Parallel) -> Non
     """P-26, P-22: `If-Match`."""
     target = f"{parallel.pod.root}counter.txt"
     etag = parallel.clients[0].put(target, "start").headers["etag"]
-    for _ in range(ROUNDS):
+    for _ in range(parallel.rounds):
         for number, client in enumerate(parallel.clients):
             client.send("PUT", target, *text(str(number), If_Match=etag))
         answers = parallel.receive()
@@ -112,7 +167,7 @@ def test_of_many_that_replace_the_same_state_one_does(parallel: Parallel) -> Non
 
 def test_of_many_that_delete_the_same_state_one_does(parallel: Parallel) -> None:
     target = f"{parallel.pod.root}doomed.txt"
-    for _ in range(ROUNDS):
+    for _ in range(parallel.rounds):
         etag = parallel.clients[0].put(target, "here").headers["etag"]
         for client in parallel.clients:
             client.send("DELETE", target, headers={"If-Match": etag})
@@ -126,7 +181,7 @@ def test_patches_of_one_document_are_all_applied(parallel: Parallel) -> None:
     target = f"{parallel.pod.root}patched.ttl"
     parallel.clients[0].put(target, "", "text/turtle")
     values: set[str] = set()
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         for number, client in enumerate(parallel.clients):
             value = f'"{round_}-{number}"'
             values.add(value)
@@ -142,7 +197,7 @@ def test_of_many_that_patch_the_same_statement_away_one_does(parallel: Parallel)
     target = f"{parallel.pod.root}token.ttl"
     parallel.clients[0].put(target, '<#token> <#held-by> "start".', "text/turtle")
     holder = "start"
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         for number, client in enumerate(parallel.clients):
             patch = n3_patch(
                 deletes=f'<#token> <#held-by> "{holder}".',
@@ -173,7 +228,7 @@ def test_replacements_without_a_condition_all_succeed_and_one_stays_whole(
     target = f"{parallel.pod.root}contended.txt"
     bodies = [str(number) * (number + 1) * 20_000 for number in range(len(parallel.clients))]
     assert len(bodies[0]) < 64 * 1024 < len(bodies[-1])  # in the database, and in files
-    for _ in range(ROUNDS):
+    for _ in range(parallel.rounds):
         for client, body in zip(parallel.clients, bodies, strict=True):
             client.send("PUT", target, *text(body))
         answers = parallel.receive()
@@ -188,7 +243,7 @@ def test_posts_with_one_slug_make_resources_of_their_own(parallel: Parallel) -> 
     """C-4, C-5: a taken name is never overwritten."""
     container = f"{parallel.pod.root}inbox/"
     made: dict[str, str] = {}
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         for number, client in enumerate(parallel.clients):
             body = f"{round_}-{number}"
             client.send("POST", container, *text(body, Slug="message"))
@@ -205,7 +260,7 @@ def test_posts_with_one_slug_make_resources_of_their_own(parallel: Parallel) -> 
 
 def test_a_container_is_never_deleted_from_under_a_member(parallel: Parallel) -> None:
     """C-18, C-23: a member and its container exist together or not at all."""
-    for round_ in range(2 * ROUNDS):
+    for round_ in range(2 * parallel.rounds):
         container = f"{parallel.pod.root}room{round_}/"
         parallel.clients[0].put(container, "", "text/turtle")
         put: set[str] = set()
@@ -231,7 +286,7 @@ def test_of_a_document_and_a_container_at_one_url_one_comes_to_be(
     parallel: Parallel, first: str, second: str
 ) -> None:
     """P-47, P-49."""
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         place = f"{parallel.pod.root}{round_}/"
         # There already: else whoever makes it first is the only one to go on.
         parallel.clients[0].put(place, "", "text/turtle")
@@ -252,7 +307,7 @@ def test_listings_of_all_workers_are_what_was_acknowledged(parallel: Parallel) -
     container = f"{parallel.pod.root}busy/"
     parallel.clients[0].put(container, "", "text/turtle")
     members: set[str] = set()
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         doomed = sorted(members)[: len(parallel.clients) // 2]
         for number, client in enumerate(parallel.clients):
             if number < len(doomed):
@@ -274,7 +329,7 @@ def test_what_one_worker_stored_every_worker_gives_at_once(parallel: Parallel) -
     """Kept answers and renderings of a worker never outlive a commit of another one."""
     target = f"{parallel.pod.root}shared.ttl"
     as_json = {"Accept": "application/ld+json"}
-    for round_ in range(ROUNDS * len(parallel.clients)):
+    for round_ in range(parallel.rounds * len(parallel.clients)):
         writer = parallel.clients[round_ % len(parallel.clients)]
         etag = writer.put(target, f'<#it> <#is> "{round_}".', "text/turtle").headers["etag"]
         for client in parallel.one_of_each:
@@ -289,7 +344,7 @@ def test_new_access_rules_hold_for_the_next_request_at_every_worker(parallel: Pa
     member = f"{container}member.txt"
     parallel.clients[0].put(member, "text")
     with parallel.strangers() as strangers:
-        for round_ in range(ROUNDS):
+        for round_ in range(parallel.rounds):
             opened = round_ % 2 == 0
             acl = parallel.pod.acl(container, public=("Read",) if opened else ())
             owner = parallel.clients[round_ % len(parallel.clients)]
@@ -318,10 +373,13 @@ def test_a_revoked_token_is_refused_by_every_worker_at_its_next_request(
     """A-33: revoked by the operator's command while the server runs; others stay valid."""
     root = str(parallel.server.root)
     target = f"{parallel.pod.root}private/"
-    kept = run_command("token", "create", parallel.pod.name, "--root", root).stdout.strip()
+    engine = parallel.server.environment
+    create = run_command("token", "create", parallel.pod.name, "--root", root, environment=engine)
+    kept = create.stdout.strip()
     for client in parallel.clients:
         assert client.get(target).status == 200
-    command = run_command("token", "revoke", token_id(parallel.pod.token), "--root", root)
+    revoke = ("token", "revoke", token_id(parallel.pod.token), "--root", root)
+    command = run_command(*revoke, environment=engine)
     assert (command.returncode, command.stderr) == (0, "")
     for client in parallel.clients:
         assert client.get(target).status == 401
@@ -339,7 +397,7 @@ def token_id(token: str) -> str:
 
 def test_of_many_pods_with_one_name_one_comes_to_be(parallel: Parallel) -> None:
     """A-90, A-91: names compare case-insensitively."""
-    for round_ in range(ROUNDS):
+    for round_ in range(parallel.rounds):
         name = f"{parallel.pod.name}-Twin-{round_}"
         spellings = [name, name.lower(), name.upper()]
         for number, client in enumerate(parallel.clients):
