@@ -43,8 +43,10 @@ _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
 _OF_COMMANDS = {
     "podstead.outbound.submission",
+    "podstead.storage.postgresql.copying",
     "podstead.storage.postgresql.inspection",
     "podstead.storage.sqlite.compacting",
+    "podstead.storage.sqlite.copying",
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {
