@@ -82,6 +82,15 @@ bench-workers: $(DEV_STAMP) ## Measure what more workers bring on this machine
 	@scripts/install-packages bench
 	$(BIN)/python -m bench.workers $(ARGS)
 
+.PHONY: bench-nodes
+bench-nodes: $(DEV_STAMP) ## Measure what PostgreSQL, a second node and distance cost
+	@scripts/install-packages bench
+	$(BIN)/python -m bench.nodes $(ARGS)
+
+.PHONY: bench-many-pods
+bench-many-pods: $(DEV_STAMP) ## Measure what requests cost among a million pods on PostgreSQL
+	$(BIN)/python -m bench.many_pods $(ARGS)
+
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock"
 PYTHON_CLIENTS := tests/clients/python

@@ -89,7 +89,7 @@ class RunningServer:
     def cpu_s(self) -> float:
         """Return the processor time, user and system, that the process and its descendants have
         taken so far, those that have ended included."""
-        return sum(_cpu_s(pid) for pid in _tree(self._process.pid))
+        return tree_cpu_s(self._process.pid)
 
     def _await_port(self, port: int) -> None:
         deadline_s = time.monotonic() + START_TIMEOUT_S
@@ -112,6 +112,11 @@ def free_port() -> int:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def tree_cpu_s(root: int) -> float:
+    """Return the processor time that a process and its descendants have taken so far."""
+    return sum(_cpu_s(pid) for pid in _tree(root))
 
 
 def _tree(root: int) -> list[int]:

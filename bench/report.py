@@ -21,9 +21,8 @@ from bench.targets import CPU_PEERS, OURS, by_case, targets
 from bench.trials import Verdict
 from bench.watching import WATCHERS, Delays, Watched
 
-BEGIN: Final = "<!-- bench: begin -->"
-END: Final = "<!-- bench: end -->"
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+SCALE_PAGE: Final = PAGE.parent / "explanation" / "scale.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +74,18 @@ def markdown(results: Results) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def write_page(text: str, page: Path = PAGE) -> None:
-    """Write the report between the markers of the page.
+def write_page(text: str, page: Path = PAGE, section: str = "bench") -> None:
+    """Write the report between the markers of a section of the page.
 
     Raises:
         ValueError: the page does not have both markers.
     """
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    first, last = f"<!-- {section}: begin -->", f"<!-- {section}: end -->"
+    before, begin, rest = page.read_text(encoding="utf-8").partition(first)
+    _, end, after = rest.partition(last)
     if not (begin and end):
-        raise ValueError(f"{page} has no {BEGIN} … {END}")
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        raise ValueError(f"{page} has no {first} … {last}")
+    page.write_text(f"{before}{first}\n{text}\n{last}{after}", encoding="utf-8")
 
 
 def _rates(results: Results) -> str:

@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -43,8 +43,9 @@ _users: list[TextIO] = []
 class PostgresServer:
     """One server, with its data and its socket in a folder, which must be empty at first."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self._folder = folder
+        self._settings = {**_SETTINGS, **(settings or {})}
         self._data = folder / "data"
 
     def create(self) -> None:
@@ -79,7 +80,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers, which it does only after crash recovery."""
-        settings = [f"-c {name}={value}" for name, value in _SETTINGS.items()]
+        settings = [f"-c {name}={value}" for name, value in self._settings.items()]
         options = " ".join([f"-k {self._folder} -h ''", *settings])
         log = self._folder / "log"
         try:
