@@ -1,4 +1,4 @@
-"""How is PostgreSQL run for measurements, near and far? As the tests run it, with more memory."""
+"""How are PostgreSQL and S3 run for measurements, near and far? As the tests run them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Final
 from bench.distance import SOCKET_NAME
 from bench.processes import NotStarted, tree_cpu_s
 from tests.support.postgresql import PostgresServer
+from tests.support.seaweedfs import S3Server
 
 SETTINGS: Final = {
     "shared_buffers": "1GB",
@@ -61,6 +62,18 @@ def running_postgresql() -> Iterator[MeasuredDatabase]:
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def running_s3() -> Iterator[S3Server]:
+    """Run SeaweedFS on the disk."""
+    with tempfile.TemporaryDirectory(prefix="podstead-bench-", dir="/var/tmp") as folder:
+        server = S3Server(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
 
 
 def _await(socket: Path) -> None:

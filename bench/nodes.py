@@ -1,8 +1,8 @@
 """The command `python -m bench.nodes`: what do PostgreSQL, a second node and distance cost?
 
-The same server with one worker in several settings, measured in turn: on SQLite, on PostgreSQL on
-the same machine, two nodes of that (with half of the connections each), and on a PostgreSQL to
-which each round trip takes 1 and 5 ms longer. For each request the report has the rate over many
+The same server with one worker in several settings, measured in turn: on SQLite, on PostgreSQL and
+S3 on the same machine, two nodes of that (with half of the connections each), and on a PostgreSQL
+to which each round trip takes 1 and 5 ms longer. For each request the report has the rate over many
 connections, the processor time of the nodes and of the database, and how long a request alone
 takes.
 """
@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from bench import load
-from bench.databases import MeasuredDatabase, running_postgresql
-from bench.documents import HUNDRED, PRIVATE_CARD, PUBLIC_CARD
+from bench.databases import MeasuredDatabase, running_postgresql, running_s3
+from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PUBLIC_CARD
 from bench.exercises import Exercise, Read, Replace
 from bench.installation import CACHE, system_command
 from bench.load import Intensity, Load, Outcome
-from bench.messages import JSON_LD, SEQUENCE
+from bench.messages import JSON_LD, OCTETS, SEQUENCE
 from bench.patches import N3_INSERT, Patch
 from bench.processes import RunningServer, free_port
 from bench.provider import Provider, running_provider
@@ -35,6 +35,7 @@ from bench.report import SCALE_PAGE, write_page
 from bench.rounds import progress
 from bench.servers import Podstead
 from bench.site import Headers, Site
+from tests.support.seaweedfs import s3_environment
 
 DISTANCES_MS: Final = (1, 5)
 CONNECTIONS: Final = 32
@@ -73,23 +74,36 @@ EXERCISES: Final[tuple[tuple[str, Exercise], ...]] = (
     ("GET, private, the same again", _PRIVATE),
     ("GET, private, each new", EachNew(_PRIVATE)),
     ("GET, container of 100, each new", EachNew(Read(HUNDRED, JSON_LD))),
+    ("GET, 1 MiB", Read(MEBIBYTE, OCTETS)),
     ("PUT, replacing", Replace("private/replaced/")),
     ("PATCH, N3, inserting", Patch("private/n3-insert/", N3_INSERT)),
 )
 
 
 class Nodes(Podstead):
-    """One or two servers on one PostgreSQL database."""
+    """One or two servers on one PostgreSQL database, with large bodies in S3 if there is one."""
 
-    def __init__(self, folder: Path, provider: Provider, database: str, *, count: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        provider: Provider,
+        database: str,
+        *,
+        count: int = 1,
+        bodies: str | None = None,
+    ) -> None:
         super().__init__(folder, provider)
         self.database = database
+        self.bodies = bodies
         self.ports = [self.port, *(free_port() for _ in range(count - 1))]
         self._others: list[RunningServer] = []
 
     def command(self) -> tuple[list[str], Headers]:
         command, environment = super().command()
-        return command, {**environment, "PODSTEAD_DATABASE": self.database}
+        added = {"PODSTEAD_DATABASE": self.database}
+        if self.bodies is not None:
+            added |= {"PODSTEAD_BODIES": self.bodies, **s3_environment()}
+        return command, {**environment, **added}
 
     def start(self) -> None:
         super().start()
@@ -168,7 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cleanup.callback(shutil.rmtree, place, ignore_errors=True)
         provider = cleanup.enter_context(running_provider())
         database = cleanup.enter_context(running_postgresql())
-        settings = _settings(place, provider, database, cleanup)
+        new_bodies = cleanup.enter_context(running_s3()).new_location
+        settings = _settings(place, provider, database, new_bodies, cleanup)
         for setting in settings:
             progress(f"starting {setting.title}")
             cleanup.callback(setting.server.stop)
@@ -182,18 +197,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _settings(
-    place: Path, provider: Provider, database: MeasuredDatabase, cleanup: ExitStack
+    place: Path,
+    provider: Provider,
+    database: MeasuredDatabase,
+    new_bodies: Callable[[], str],
+    cleanup: ExitStack,
 ) -> list[Setting]:
+    def nodes(name: str, url: str, count: int = 1) -> Nodes:
+        return Nodes(place / name, provider, url, count=count, bodies=new_bodies())
+
     near, cpu_s = database.create_database, database.cpu_s
     settings = [
         Setting("SQLite", Podstead(place / "sqlite", provider), lambda: 0.0),
-        Setting("PostgreSQL", Nodes(place / "near", provider, near()), cpu_s),
-        Setting("two nodes", Nodes(place / "two", provider, near(), count=2), cpu_s),
+        Setting("PostgreSQL and S3", nodes("near", near()), cpu_s),
+        Setting("two nodes", nodes("two", near(), 2), cpu_s),
     ]
     for delay_ms in DISTANCES_MS:
         url = cleanup.enter_context(database.seen_from_afar(near(), delay_ms))
-        title = f"{delay_ms} ms away"
-        settings.append(Setting(title, Nodes(place / f"far-{delay_ms}", provider, url), cpu_s))
+        settings.append(Setting(f"{delay_ms} ms away", nodes(f"far-{delay_ms}", url), cpu_s))
     return settings
 
 
