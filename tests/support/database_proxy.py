@@ -23,7 +23,10 @@ _SOCKET = ".s.PGSQL.5432"
 
 RoundTrip = list[str]
 """What a client has sent before it waited for the answer to all of it: the text of each statement,
-with ``$1`` for its first value."""
+with ``$1`` for its first value. A statement that is only prepared for later begins with
+:data:`PREPARED`."""
+
+PREPARED = "PREPARE "
 
 
 @dataclass
@@ -134,6 +137,8 @@ class _Connection:
         elif kind == b"P":
             name, text, _ = content.split(b"\0", 2)
             self._texts[name] = text.decode()
+            if name:
+                self._sent.append(PREPARED + text.decode())
         elif kind == b"B":  # an execution follows each
             _, name, _ = content.split(b"\0", 2)
             self._sent.append(self._texts[name])

@@ -81,7 +81,8 @@ class ConnectionPool(AsyncConnectionPool):
             kwargs={"autocommit": True},
         )
         self._limit_s = limit_s
-        self._share_size = max(size - 1, 1)
+        self.share_size = max(size - 1, 1)
+        """How many connections those who ask for one storage use at most."""
         self._shares: dict[str, _Share] = {}
 
     @asynccontextmanager
@@ -103,7 +104,7 @@ class ConnectionPool(AsyncConnectionPool):
                 return
             share = self._shares.get(storage)
             if share is None:
-                share = self._shares[storage] = _Share(asyncio.Semaphore(self._share_size))
+                share = self._shares[storage] = _Share(asyncio.Semaphore(self.share_size))
             share.users += 1
             try:
                 await share.acquire()

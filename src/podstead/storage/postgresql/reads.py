@@ -16,6 +16,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.postgresql import rows
 from podstead.storage.postgresql.connecting import ConnectionPool
 from podstead.storage.postgresql.errors import is_lost_connection, reading
+from podstead.storage.postgresql.reading_batches import ReadingBatches
 from podstead.storage.postgresql.rows import CHANGES, ENTRIES, METADATA, PODS, TOKENS, Row
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
@@ -95,7 +96,7 @@ class Reader:
     """Runs queries on the connections of a pool."""
 
     def __init__(self, pool: ConnectionPool) -> None:
-        self._pool = pool
+        self._batches = ReadingBatches(pool)
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """The metadata of each path, all in one snapshot. Raises StorageError."""
@@ -320,10 +321,7 @@ class Reader:
             return [make(row) for row in found]
 
     async def _fetch(self, select: str, values: Sequence[Any], storage: str) -> list[Row]:
-        async with self._pool.connection(storage=storage) as connection:
-            cursor = await connection.execute(select.encode(), values, binary=True)
-            found: list[Row] = await cursor.fetchall()
-            return found
+        return await self._batches.fetch(select.encode(), values, storage)
 
 
 def _keys(paths: Iterable[ResourcePath]) -> tuple[list[str], list[str]]:
