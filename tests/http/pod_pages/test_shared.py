@@ -32,7 +32,7 @@ async def test_what_names_me_is_listed_with_what_i_can_do(photos: Server, bob: B
     assert page.status == 200
     assert '<a href="/.pages/files/alice/photos/">' in page.text
     assert "alice alice Can view " in words(page)
-    assert "alice alice Can edit (This folder only)" in words(page)
+    assert "alice alice Can edit · This folder only" in words(page)
     assert 'href="/.pages/shared"' in page.text  # the navigation
 
 
@@ -52,7 +52,7 @@ async def test_what_only_its_contents_are_shared_of_has_no_link(
 <#bob> a acl:Authorization; {BOB}; acl:default <./>; acl:mode acl:Read."""
     assert (await photos.alice.put("/alice/photos/.acl", rules, "text/turtle")).status == 201
     page = await bob.get(SHARED)
-    assert "alice alice Can view (Everything inside)" in words(page)
+    assert "alice alice Can view · Everything inside" in words(page)
     assert "/.pages/files/alice/photos/" not in page.text
 
 
@@ -92,7 +92,7 @@ async def test_one_pod_does_not_fill_the_list(photos: Server, bob: Browser) -> N
 <#bob> a acl:Authorization; {BOB}; acl:accessTo <./>; acl:mode acl:Read."""
     assert (await zoe.put("/zoe/private/.acl", rules, "text/turtle")).status == 204
     page = await bob.get(SHARED)
-    assert "zoe zoe Can view (This folder only)" in words(page)
+    assert "zoe zoe Can view · This folder only" in words(page)
     assert page.text.count("/.pages/files/alice/") == 20
     assert '<a href="/.pages/shared?from=%2Falice%2F">More from alice</a>' in page.text
     rest = await bob.get("/.pages/shared?from=%2Falice%2F")
@@ -131,8 +131,8 @@ async def test_my_own_resources_are_listed_with_who_has_access(
     await photos.put_acl("/alice/photos/", (BOB, "+Read +Write"), (EVERYONE, "Read"))
     page = await alice.get(BY_ME)
     shown = words(page)
-    assert "photos alice Everyone can view (This folder only) bob can edit" in shown
-    assert "inbox alice Everyone can do only this: add" in shown
+    assert "photos alice Everyone can view · This folder only bob can edit" in shown
+    assert "inbox alice Everyone can add something, but not view it" in shown
     assert "private" not in shown
     assert 'href="/.pages/share/alice/photos/"' in page.text
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, parent_container
 from podstead.web.pod_pages.addresses import FILES, ask_url, files_url, sign_in_url
 from podstead.web.pod_pages.texts import N_, _
@@ -32,6 +33,10 @@ _TEXTS: Final = {
 }
 
 
+_SAID: Final = frozenset({str(AccessDenied()), str(NotFound()), str(NotAuthenticated())})
+"""Messages that say no more than the texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A link to what a person can do next."""
@@ -47,6 +52,11 @@ class Problem:
     title: str
     text: str
     steps: Sequence[Step]
+
+
+def further_text(message: str) -> str:
+    """What a message says besides the text of the page, in English."""
+    return "" if message in _SAID else message
 
 
 def problem(status: int, target: ResourcePath | None, *, signed_in: bool) -> Problem:

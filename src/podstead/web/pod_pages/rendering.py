@@ -18,7 +18,7 @@ from podstead.web.pod_pages.navigation import ENTRIES, NavigationEntry, Navigati
 from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
-from podstead.web.pod_pages.problems import problem
+from podstead.web.pod_pages.problems import further_text, problem
 from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.pod_pages.texts import ENGLISH, LANGUAGES, _, texts_in, use_texts
 from podstead.web.response import NO_STORE, HeaderField, Response, content_response
@@ -157,7 +157,7 @@ def error_page(
             "actions": frozenset(),
             "status": status,
             "reason": reason,
-            "message": refusal_text(message),
+            "message": refusal_text(further_text(message)),
             "is_translated": is_translated(message),
             "problem": problem(status, target, signed_in=False),
         },

@@ -132,7 +132,7 @@ class SharedPage:
         clause = self._names.clause(entry)
         if not is_container(path) or entry.scope is Scope.BOTH:
             return clause
-        return f"{clause} ({_(SCOPES[entry.scope])})"
+        return f"{clause} · {_(SCOPES[entry.scope])}"
 
 
 def _shared(shared: SharedResource) -> ShownShared:
@@ -140,7 +140,7 @@ def _shared(shared: SharedResource) -> ShownShared:
     role = shown_role(shared.modes)
     if shared.here != shared.inside and is_container(path) and shared.modes:
         scope = Scope.THIS if shared.here else Scope.INSIDE
-        role = f"{role} ({_(SCOPES[scope])})"
+        role = f"{role} · {_(SCOPES[scope])}"
     return ShownShared(
         name=shown_name(path),
         address=files_url(path) if Mode.READ in shared.here else None,

@@ -56,6 +56,15 @@ _CLAUSES: Final = {
     "agent-other": N_("%(name)s can do only this: %(modes)s"),
 }
 
+_ONLY_ADDING: Final = frozenset({Mode.APPEND})
+_ADDING: Final = {
+    "everyone-other": N_("Everyone can add something, but not view it"),
+    "authenticated-other": N_("Anyone who is signed in can add something, but not view it"),
+    "group-other": N_("The members of %(name)s can add something, but not view it"),
+    "agent-other": N_("%(name)s can add something, but not view it"),
+}
+"""For those who may do nothing but add, as to an inbox."""
+
 _PECULIARITIES: Final = {
     Peculiarity.NO_EFFECT: N_("has no effect here"),
     Peculiarity.ORIGINS: N_("names applications"),
@@ -120,7 +129,9 @@ class Names:
     def clause(self, entry: AccessEntry) -> str:
         """What somebody can do."""
         return _(
-            _CLAUSES[entry.sentence.id],
+            _ADDING[entry.sentence.id]
+            if entry.modes == _ONLY_ADDING and entry.sentence.id in _ADDING
+            else _CLAUSES[entry.sentence.id],
             name=self.grantee(entry.grantee),
             modes=shown_modes(entry.modes),
         )
