@@ -76,10 +76,6 @@ REFUSALS: Final = frozenset(
         N_("The password is not well-formed Unicode"),
         N_("The password of the account is missing"),
         N_("The picture must be a JPEG, PNG, WebP, GIF or AVIF file"),
-        N_(
-            "The pod has git repositories, which stay where they are. Export the "
-            "pod, import it under the new name, and push the repositories there"
-        ),
         N_("The pod keeps changing, so nothing was done; try again"),
         N_("The pod of this token has been deleted"),
         N_("The profile does not state this key; it may have been removed"),
