@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.support.application_page import running_application
-from tests.support.browser_people import ON_THE_WEB, App
+from tests.support.browser_people import ON_THE_WEB, App, Window
 from tests.support.chromium import running_chromium
 from tests.support.client import Client
 from tests.support.node import PAGE_CHECKS, install_packages
@@ -45,21 +45,23 @@ def axe() -> str:
 
 
 @pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
+def window(request: pytest.FixtureRequest) -> Window:
+    """The window of ``context``; ``AT_BOTH_WIDTHS`` and ``IN_EVERY_WINDOW`` choose others."""
+    window: Window = getattr(request, "param", Window())
+    return window
+
+
+@pytest.fixture
+def context(chromium: Browser, window: Window) -> Iterator[BrowserContext]:
     """A browser that has been nowhere yet."""
-    context = chromium.new_context()
+    context = window.new_context(chromium)
     yield context
     context.close()
 
 
 @pytest.fixture
-def page(context: BrowserContext, request: pytest.FixtureRequest) -> Page:
-    """A page; a test can set the width of its window (``AT_BOTH_WIDTHS``)."""
-    page = context.new_page()
-    width = getattr(request, "param", None)
-    if width is not None:
-        page.set_viewport_size({"width": width, "height": 740})
-    return page
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
 
 
 @pytest.fixture

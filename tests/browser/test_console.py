@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.browser_people import SCHEMES, sign_in, violations
+from tests.support.browser_people import IN_EVERY_WINDOW, SCHEMES, Window, sign_in, violations
+from tests.support.client import Client
 from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import ServerProcess, running_server
 
-PHONE: ViewportSize = {"width": 360, "height": 740}
-DESK: ViewportSize = {"width": 1280, "height": 800}
 PICTURES = os.environ.get("PODSTEAD_PICTURES")
 
 pytestmark = pytest.mark.needs("chromium")
@@ -52,15 +51,11 @@ def operated(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Ite
         yield Operated(server, found[0], create_account(server))
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["360", "1280"])
-def operator(
-    request: pytest.FixtureRequest, chromium: Browser, operated: Operated
-) -> Iterator[BrowserContext]:
-    """A browser of the operator, at two widths."""
-    context = chromium.new_context(viewport=request.param)
-    sign_in_as(context.new_page(), operated, "olga")
-    yield context
-    context.close()
+@pytest.fixture
+def operator(page: Page, operated: Operated) -> Page:
+    """A browser of the operator."""
+    sign_in_as(page, operated, "olga")
+    return page
 
 
 def sign_in_as(page: Page, operated: Operated, name: str) -> None:
@@ -69,9 +64,9 @@ def sign_in_as(page: Page, operated: Operated, name: str) -> None:
 
 
 def test_every_page_of_the_console_is_accessible(
-    operator: BrowserContext, operated: Operated, axe: str
+    operator: Page, operated: Operated, axe: str
 ) -> None:
-    page = operator.new_page()
+    page = operator
     bob = f"accounts/{operated.bob.name}"
     addresses = {
         "accounts": "accounts",
@@ -90,7 +85,6 @@ def test_every_page_of_the_console_is_accessible(
             found[name] = f"status {answer and answer.status}"
             continue
         found[name] = violations(page, axe)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         for scheme in SCHEMES if PICTURES else ():
             page.emulate_media(color_scheme=scheme)
             width = page.evaluate("innerWidth")
@@ -99,14 +93,12 @@ def test_every_page_of_the_console_is_accessible(
     assert not {name: each for name, each in found.items() if each}
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+@IN_EVERY_WINDOW
 def test_an_operator_helps_a_person_who_has_lost_the_password(
-    chromium: Browser, operated: Operated, *, scripts: bool
+    chromium: Browser, window: Window, operator: Page, operated: Operated
 ) -> None:
     person = create_account(operated.server)
-    context = chromium.new_context(java_script_enabled=scripts)
-    page = context.new_page()
-    sign_in_as(page, operated, "olga")
+    page = operator
     page.goto(operated.url("accounts"))
     page.get_by_role("searchbox", name="Name, e-mail address or WebID").fill(person.name)
     page.get_by_role("button", name="Search", exact=True).last.click()
@@ -114,9 +106,8 @@ def test_an_operator_helps_a_person_who_has_lost_the_password(
     page.get_by_role("link", name="Create a link…").click()
     page.get_by_role("button", name="Create the link").click()
     link = page.locator("code.secret").inner_text()
-    context.close()
 
-    context = chromium.new_context(java_script_enabled=scripts)
+    context = window.new_context(chromium)
     page = context.new_page()
     page.goto(link)
     page.get_by_label("Password", exact=True).fill("other words than before")
@@ -127,6 +118,57 @@ def test_an_operator_helps_a_person_who_has_lost_the_password(
     page.goto(link)
     expect(page.get_by_text("This link has been used")).to_be_visible()
     context.close()
+
+
+@IN_EVERY_WINDOW
+def test_an_operator_manages_an_account_to_its_end(operator: Page, operated: Operated) -> None:
+    """Quota, sessions, disabling, deleting; the log names each action."""
+    page = operator
+    person = create_account(operated.server)
+    account = operated.url(f"accounts/{person.name}")
+    page.goto(account)
+    page.get_by_label("A limit of its own").check()
+    page.get_by_label("Megabytes").fill("5")
+    page.get_by_role("button", name="Set the quota").click()
+    expect(page.get_by_text(f"The quota of {person.name} is set")).to_be_visible()
+    expect(page.locator(".facts")).to_contain_text("of 5 MB")
+    page.get_by_role("button", name="Sign out everywhere").click()
+    expect(page.get_by_text("signed out everywhere")).to_be_visible()
+    page.get_by_role("link", name="Disable…").click()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_text("The account is disabled")).to_be_visible()
+    page.get_by_role("button", name="Enable").click()
+    expect(page.get_by_role("link", name="Disable…")).to_be_visible()
+    page.get_by_role("link", name="Delete…").click()
+    page.get_by_label("name of the pod").fill(person.name)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name="Accounts and pods")).to_be_visible()
+    with Client(operated.server) as public:
+        assert public.get(f"/{person.name}/").status == 401
+    page.goto(operated.url("log"))
+    logged = page.get_by_role("row").filter(has_text="olga")
+    for event in ("Quota set", "Account disabled", "Account enabled", "Account deleted"):
+        expect(logged.filter(has_text=event).first).to_be_visible()
+
+
+@IN_EVERY_WINDOW
+def test_an_operator_invites_somebody_and_looks_after_the_server(
+    operator: Page, operated: Operated
+) -> None:
+    page = operator
+    page.goto(operated.url("invitations"))
+    expect(page.get_by_text("Registration is open")).to_be_visible()
+    page.get_by_label("How many people can use it").fill("3")
+    page.get_by_role("button", name="Create the invitation").click()
+    expect(page.locator("code.secret").first).to_contain_text("/idp/register")
+    page.goto(operated.url("invitations"))
+    expect(page.get_by_text("3 of 3")).to_be_visible()
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("There is no invitation")).to_be_visible()
+    page.goto(operated.url("health"))
+    expect(page.get_by_role("heading", name="Slow requests")).to_be_visible()
+    page.goto(operated.url("settings"))
+    expect(page.get_by_text("--idp", exact=True)).to_be_visible()
 
 
 def test_the_link_of_the_start_works_once(page: Page, operated: Operated) -> None:

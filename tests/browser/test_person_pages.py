@@ -6,14 +6,19 @@ import base64
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ViewportSize, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.support.browser_people import sign_in, violations
+from tests.support.browser_people import (
+    AT_BOTH_WIDTHS,
+    IN_EVERY_WINDOW,
+    App,
+    allow,
+    sign_in,
+    violations,
+)
 from tests.support.people import Account
 from tests.support.server import ServerProcess
 
-PHONE: ViewportSize = {"width": 360, "height": 740}
-DESK: ViewportSize = {"width": 1280, "height": 800}
 PAGES = (
     "/.pages/",
     "/.pages/profile",
@@ -32,35 +37,28 @@ PNG = base64.b64decode(
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["360", "1280"])
-def sized(
-    request: pytest.FixtureRequest, chromium: Browser, provider: ServerProcess, person: Account
-) -> Iterator[BrowserContext]:
-    """A browser in which the person is signed in, at two widths."""
-    context = chromium.new_context(viewport=request.param)
-    sign_in(context.new_page(), provider, person)
-    yield context
-    context.close()
+@pytest.fixture
+def signed_in(page: Page, provider: ServerProcess, person: Account) -> Page:
+    """A browser in which the person is signed in."""
+    sign_in(page, provider, person)
+    return page
 
 
 def test_every_page_is_accessible_and_as_wide_as_the_window(
-    sized: BrowserContext, provider: ServerProcess, axe: str
+    signed_in: Page, provider: ServerProcess, axe: str
 ) -> None:
-    page = sized.new_page()
+    page = signed_in
     refused: list[str] = []
     page.on("console", lambda message: refused.append(message.text))
     for path in PAGES:
         page.goto(provider.base_url + path)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        assert width <= page.evaluate("innerWidth"), path
         assert violations(page, axe) == {}, path
     assert refused == []  # nothing that the policy of the pages forbids
 
 
-def test_the_profile_is_saved_with_a_picture(
-    sized: BrowserContext, provider: ServerProcess, person: Account
-) -> None:
-    page = sized.new_page()
+@IN_EVERY_WINDOW
+def test_the_profile_is_saved_with_a_picture(signed_in: Page, provider: ServerProcess) -> None:
+    page = signed_in
     page.goto(f"{provider.base_url}/.pages/profile")
     page.get_by_label("Name", exact=True).fill("Maria Example")
     page.get_by_label("Links").fill("example.org")
@@ -79,11 +77,12 @@ def test_the_profile_is_saved_with_a_picture(
     expect(page.get_by_text("Your profile shows no picture any more.")).to_be_visible()
 
 
+@AT_BOTH_WIDTHS
 def test_addresses_are_copied(
-    sized: BrowserContext, provider: ServerProcess, person: Account
+    context: BrowserContext, signed_in: Page, provider: ServerProcess, person: Account
 ) -> None:
-    sized.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = sized.new_page()
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = signed_in
     page.goto(f"{provider.base_url}/.pages/")
     page.get_by_role("button", name="Copy: WebID").click()
     expect(page.get_by_text("Copied")).to_be_visible()
@@ -91,12 +90,11 @@ def test_addresses_are_copied(
     assert copied == f"{provider.base_url}/{person.name}/#me"
 
 
-def test_all_of_it_works_without_scripts(
-    chromium: Browser, provider: ServerProcess, person: Account
+@IN_EVERY_WINDOW
+def test_everything_about_the_person_is_found_and_ended(
+    signed_in: Page, provider: ServerProcess, person: Account, app: App
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False, viewport=PHONE)
-    page = context.new_page()
-    sign_in(page, provider, person)
+    page = signed_in
     page.goto(f"{provider.base_url}/.pages/profile")
     page.get_by_label("A few words about you").fill("Hello")
     page.get_by_label("Only you").check()
@@ -106,6 +104,14 @@ def test_all_of_it_works_without_scripts(
     page.get_by_label("What", exact=True).select_option("created")
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("link", name="details.ttl")).to_be_visible()
+    page.goto(f"{provider.base_url}/.pages/storage")
+    expect(page.get_by_role("table", name="By folder").get_by_role("link").first).to_be_visible()
+    page.goto(app.request())
+    allow(page)
+    page.wait_for_url(f"{app.redirect_uri}**")
+    page.goto(f"{provider.base_url}/.pages/apps")
+    page.get_by_role("button", name="Disconnect Field Notes").click()
+    expect(page.get_by_text("No application is connected")).to_be_visible()
     page.goto(f"{provider.base_url}/.pages/security?view=programs")
     page.get_by_label("What they are for").fill("nightly copy")
     page.get_by_role("button", name="Create client credentials").click()
@@ -113,7 +119,20 @@ def test_all_of_it_works_without_scripts(
     expect(page.get_by_text("nightly copy")).to_be_visible()
     page.get_by_role("button", name="Remove nightly copy").click()
     expect(page.get_by_text("The client credentials have been removed.")).to_be_visible()
-    context.close()
+    page.goto(f"{provider.base_url}/.pages/security?view=events")
+    expect(page.get_by_text("Client credentials deleted").first).to_be_visible()
+    page.goto(f"{provider.base_url}/.pages/security?view=account")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download everything").click()
+    assert download.value.path().stat().st_size > 0
+    page.goto(f"{provider.base_url}/.pages/security?view=browsers")
+    page.get_by_role("button", name="Sign out everywhere").click()
+    expect(page.get_by_text("You are signed out")).to_be_visible()
+    sign_in(page, provider, person)
+    page.goto(f"{provider.base_url}/idp/account/delete")
+    page.get_by_label("To confirm, type the name of your pod").fill(person.name)
+    page.get_by_role("button", name="Delete everything").click()
+    expect(page.get_by_text("Your account has been deleted")).to_be_visible()
 
 
 def test_a_passkey_is_added_on_the_page_about_security(

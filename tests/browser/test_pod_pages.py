@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 
-from tests.support.browser_people import sign_in, violations
+from tests.support.browser_people import IN_EVERY_WINDOW, sign_in, violations
 from tests.support.client import Client
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess, running_server
 
-WIDTHS = (360, 1280, 2560)
 JSON = {"Content-Type": "application/json"}
 
 pytestmark = pytest.mark.needs("chromium")
@@ -82,16 +81,9 @@ def _tour(page: Page, home: Home) -> Iterator[str]:
     yield "components"
 
 
-def test_axe_finds_nothing_on_any_page(page: Page, home: Home, axe: str) -> None:
-    seen = {name: violations(page, axe) for name in _tour(page, home)}
-    assert {name: found for name, found in seen.items() if found} == {}
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_page_fits_its_window_and_loads_only_from_here(
-    chromium: Browser, home: Home, width: int
+def test_every_page_is_accessible_fits_and_loads_only_from_here(
+    page: Page, home: Home, axe: str
 ) -> None:
-    page = chromium.new_context(viewport={"width": width, "height": 700}).new_page()
     requested: list[str] = []
     complaints: list[str] = []
 
@@ -101,23 +93,14 @@ def test_every_page_fits_its_window_and_loads_only_from_here(
     page.on("request", note)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if "Policy" in said.text else None)
-    too_wide = [
-        name
-        for name in _tour(page, home)
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    ]
-    assert too_wide == []
+    seen = {name: violations(page, axe) for name in _tour(page, home)}
+    assert {name: found for name, found in seen.items() if found} == {}
     assert complaints == []
     assert {url.startswith((home.server.base_url, "data:")) for url in requested} == {True}
-    page.context.close()
 
 
-@pytest.mark.parametrize("with_scripts", [True, False])
-def test_a_person_finds_the_way_through_the_pod(
-    chromium: Browser, home: Home, *, with_scripts: bool
-) -> None:
-    context = chromium.new_context(java_script_enabled=with_scripts)
-    page = context.new_page()
+@IN_EVERY_WINDOW
+def test_a_person_finds_the_way_through_the_pod(page: Page, home: Home) -> None:
     _sign_in_by_token(page, home)
     page.goto(home.url("/.pages/files/"))
     page.get_by_role("link", name="private").click()
@@ -133,7 +116,6 @@ def test_a_person_finds_the_way_through_the_pod(
     expect(page.get_by_role("status")).to_contain_text("You are signed out")
     page.goto(home.url("/.pages/files/alice/private/"))
     expect(page).to_have_url(home.url("/.pages/sign-in?next=/.pages/files/alice/private/"))
-    context.close()
 
 
 @pytest.mark.parametrize("with_scripts", [True, False])

@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser_people import sign_in, violations
+from tests.support.browser_people import (
+    AT_BOTH_WIDTHS,
+    IN_EVERY_WINDOW,
+    Window,
+    sign_in,
+    violations,
+)
 from tests.support.client import Client
 from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import ServerProcess
-
-PHONE: ViewportSize = {"width": 360, "height": 740}
-DESK: ViewportSize = {"width": 1280, "height": 800}
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -63,19 +66,26 @@ def photos(provider: ServerProcess, person: Account) -> Photos:
     return Photos(provider, person, create_account(provider))
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["360", "1280"])
-def sized(
-    request: pytest.FixtureRequest, chromium: Browser, photos: Photos
-) -> Iterator[BrowserContext]:
-    """A browser of the owner, at two widths."""
-    context = chromium.new_context(viewport=request.param)
-    sign_in(context.new_page(), photos.provider, photos.owner)
-    yield context
+@pytest.fixture
+def owners(page: Page, photos: Photos) -> Page:
+    """A browser of the owner."""
+    sign_in(page, photos.provider, photos.owner)
+    return page
+
+
+@pytest.fixture
+def friends(chromium: Browser, window: Window, photos: Photos) -> Iterator[Page]:
+    """A browser of the friend, in a window like that of the owner."""
+    context = window.new_context(chromium)
+    page = context.new_page()
+    sign_in(page, photos.provider, photos.friend)
+    yield page
     context.close()
 
 
-def test_a_file_is_shared_in_a_dialog(sized: BrowserContext, photos: Photos) -> None:
-    page = sized.new_page()
+@AT_BOTH_WIDTHS
+def test_a_file_is_shared_in_a_dialog(owners: Page, photos: Photos) -> None:
+    page = owners
     page.goto(photos.url("files", f"{photos.folder}sea.txt"))
     share = page.get_by_role("link", name="Share", exact=True)
     share.click()
@@ -113,18 +123,20 @@ def test_a_file_is_shared_in_a_dialog(sized: BrowserContext, photos: Photos) -> 
     expect(page.get_by_text("Only you")).to_be_visible()
 
 
-def test_all_of_it_works_without_scripts(chromium: Browser, photos: Photos) -> None:
-    context = chromium.new_context(java_script_enabled=False, viewport=PHONE)
-    page = context.new_page()
-    sign_in(page, photos.provider, photos.owner)
+@IN_EVERY_WINDOW
+def test_a_folder_is_shared_with_everyone_and_says_why(
+    owners: Page, photos: Photos, window: Window
+) -> None:
+    page = owners
     page.goto(photos.url("files"))
     page.get_by_role("link", name="Share", exact=True).click()
-    page.get_by_label("Who", exact=True).select_option("everyone")
-    page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_role("row", name="Everyone No access Can view")).to_be_visible()
+    shown = page.get_by_role("dialog") if window.scripts else page.locator("main")
+    shown.get_by_label("Who", exact=True).select_option("everyone")
+    shown.get_by_role("button", name="Continue").click()
+    expect(shown.get_by_role("row", name="Everyone No access Can view")).to_be_visible()
     assert photos.seen_by(None) == 401
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Everyone can view.")).to_be_visible()
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.get_by_text("Everyone can view.")).to_be_visible()
     assert photos.seen_by(None) == 200
     page.goto(photos.url("share", f"{photos.folder}sea.txt"))
     sentence = "Everyone can view, because the folder “photos” says so."
@@ -133,40 +145,52 @@ def test_all_of_it_works_without_scripts(chromium: Browser, photos: Photos) -> N
     page.get_by_label("Who", exact=True).select_option("anybody")
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_text("The rules of “photos” allow it to everyone.")).to_be_visible()
-    context.close()
-
-
-def test_a_friend_asks_for_access_and_gets_it(
-    chromium: Browser, sized: BrowserContext, photos: Photos
-) -> None:
-    friends = chromium.new_context()
-    page = friends.new_page()
-    sign_in(page, photos.provider, photos.friend)
-    page.goto(photos.url("ask"))
-    page.get_by_label("Message (optional)").fill("It is <b>me</b>")
-    page.get_by_role("button", name="Send the request").click()
-    expect(page.get_by_text("Your request was sent to the owner.")).to_be_visible()
-    friends.close()
-    page = sized.new_page()
-    page.goto(photos.url("requests", " ").strip())
-    expect(page.get_by_text("It is <b>me</b>")).to_be_visible()
-    page.get_by_role("button", name="Allow").click()
+    # What inheritance gives is replaced, and followed again.
+    page.goto(photos.url("share", f"{photos.folder}sea.txt"))
+    page.get_by_role("button", name="Give this rules of its own").click()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text(f"{photos.friend.name} can view.")).to_be_visible()
-    assert photos.seen_by(photos.friend) == 200
+    page.get_by_role("button", name="Remove Everyone").click()
+    expect(page.get_by_role("row", name="Everyone Can view No access")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Remove Everyone")).to_have_count(0)
+    assert photos.seen_by(None) == 401
+    page.get_by_role("button", name="Follow the folder above again").click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text(sentence)).to_be_visible()
+    assert photos.seen_by(None) == 200
 
 
-def test_axe_finds_nothing_and_everything_fits(
-    sized: BrowserContext, photos: Photos, axe: str
+@IN_EVERY_WINDOW
+def test_a_friend_asks_for_access_until_it_is_allowed(
+    owners: Page, friends: Page, photos: Photos
 ) -> None:
-    page = sized.new_page()
-    found = {}
-    for name in _tour(page, photos):
-        too_wide = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        assert too_wide <= 0, name
-        found[name] = violations(page, axe)
+    """Refused the first time; then it is in the lists of both."""
+    for answer in ("Refuse", "Allow"):
+        friends.goto(photos.url("files"))
+        expect(friends.get_by_role("heading", name="You have no access")).to_be_visible()
+        friends.get_by_role("link", name="Ask for access").click()
+        friends.get_by_label("Message (optional)").fill("It is <b>me</b>")
+        friends.get_by_role("button", name="Send the request").click()
+        expect(friends.get_by_text("Your request was sent to the owner.")).to_be_visible()
+        owners.goto(photos.url("requests", " ").strip())
+        expect(owners.get_by_text("It is <b>me</b>")).to_be_visible()
+        owners.get_by_role("button", name=answer).click()
+        if answer == "Refuse":
+            expect(owners.get_by_text("It is <b>me</b>")).to_have_count(0)
+            assert photos.seen_by(photos.friend) == 403
+    owners.get_by_role("button", name="Save").click()
+    expect(owners.get_by_text(f"{photos.friend.name} can view.")).to_be_visible()
+    assert photos.seen_by(photos.friend) == 200
+    friends.goto(photos.url("shared", " ").strip())
+    friends.get_by_role("link", name="photos").click()
+    expect(friends.get_by_role("link", name="sea.txt")).to_be_visible()
+    owners.goto(photos.url("shared", " ").strip())
+    owners.get_by_role("link", name="Shared by me").click()
+    expect(owners.get_by_text(f"{photos.friend.name} can view")).to_be_visible()
+
+
+def test_axe_finds_nothing_and_everything_fits(owners: Page, photos: Photos, axe: str) -> None:
+    found = {name: violations(owners, axe) for name in _tour(owners, photos)}
     assert {name: each for name, each in found.items() if each} == {}
     assert len(found) == _TOUR_PAGES
 

@@ -1,25 +1,22 @@
-"""Visitors in a real browser, who sign in at another provider: a second server of ours, and the
-Community Solid Server."""
+"""Visitors in a real browser, who sign in at another provider: a second server of ours. One whose
+provider is the Community Solid Server is in ``test_story.py``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.support.browser_people import violations
+from tests.support.browser_people import IN_EVERY_WINDOW, violations
 from tests.support.client import Client
-from tests.support.community_server import running_community_server
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess, running_server
 
 pytestmark = pytest.mark.needs("chromium")
 
 TURTLE = "text/turtle"
-WIDTHS = (360, 1280)
 WEB_ID = "WebID or address of your provider"
 NOTHING_HERE = "There is no provider at this address"
 
@@ -70,18 +67,11 @@ def see_the_photo(page: Page, pods: ServerProcess) -> None:
     expect(page.get_by_role("heading", name="You have no access")).to_be_visible()
 
 
-@pytest.mark.parametrize("with_scripts", [True, False])
+@IN_EVERY_WINDOW
 def test_a_person_of_another_server_sees_what_was_shared(
-    chromium: Browser,
-    pods: ServerProcess,
-    alice: str,
-    provider: ServerProcess,
-    person: Account,
-    *,
-    with_scripts: bool,
+    page: Page, pods: ServerProcess, alice: str, provider: ServerProcess, person: Account
 ) -> None:
     share(pods, alice, person.web_id)
-    page = chromium.new_context(java_script_enabled=with_scripts).new_page()
     begin(page, pods, person.web_id)
     page.wait_for_url(f"{provider.base_url}/**")
     page.get_by_label("E-mail address or pod name").fill(person.name)
@@ -89,22 +79,6 @@ def test_a_person_of_another_server_sees_what_was_shared(
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("button", name="Allow", exact=True).click()
     see_the_photo(page, pods)
-    page.context.close()
-
-
-def test_a_person_of_the_community_solid_server_sees_what_was_shared(
-    page: Page, pods: ServerProcess, alice: str, tmp_path: Path
-) -> None:
-    with running_community_server(tmp_path) as community:
-        carol = community.create_agent("carol")
-        share(pods, alice, carol.web_id)
-        begin(page, pods, carol.web_id)
-        page.wait_for_url(f"{community.base_url}**")
-        page.get_by_label("Email").fill("carol@example.com")
-        page.get_by_label("Password").fill("password123")
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_role("button", name="Authorize").click()
-        see_the_photo(page, pods)
 
 
 def test_who_declines_at_the_provider_is_told_what_to_do(
@@ -146,18 +120,10 @@ def tour(page: Page, pods: ServerProcess, person: Account, token: str) -> Iterat
     yield "shared by Alice"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_every_page_fits(
-    chromium: Browser, pods: ServerProcess, alice: str, person: Account, axe: str, scheme: str
+    page: Page, pods: ServerProcess, alice: str, person: Account, axe: str
 ) -> None:
     share(pods, alice, person.web_id)
-    for width in WIDTHS:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 700},
-            color_scheme="dark" if scheme == "dark" else "light",
-        )
-        page = context.new_page()
-        for name in tour(page, pods, person, alice):
-            assert violations(page, axe) == {}, name
-            assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), name
-        context.close()
+    found = {name: violations(page, axe) for name in tour(page, pods, person, alice)}
+    assert {name: each for name, each in found.items() if each} == {}
+    assert len(found) == 5

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from podstead.web.pod_pages.addresses import SECURITY
 from tests.support.oauth import authorization_parameters
@@ -21,8 +21,39 @@ CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
     })))"""
 """What axe finds on a page."""
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-AT_BOTH_WIDTHS = pytest.mark.parametrize("page", [360, 1280], indirect=True)
-"""On a phone and on a desk: the fixture ``page`` has a window of this width."""
+PHONE_WIDTH = 360
+DESK_WIDTH = 1280
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How wide a browser's window is, and whether scripts run in it."""
+
+    width: int = DESK_WIDTH
+    scripts: bool = True
+
+    def new_context(self, chromium: Browser) -> BrowserContext:
+        """A browser that has been nowhere yet."""
+        return chromium.new_context(
+            viewport={"width": self.width, "height": 740}, java_script_enabled=self.scripts
+        )
+
+    def __str__(self) -> str:
+        return f"{self.width}-{'scripts' if self.scripts else 'no-scripts'}"
+
+
+AT_BOTH_WIDTHS = pytest.mark.parametrize(
+    "window", [Window(PHONE_WIDTH), Window(DESK_WIDTH)], indirect=True, ids=str
+)
+"""On a phone and on a desk: the fixtures ``context`` and ``page`` have a window of this width."""
+IN_EVERY_WINDOW = pytest.mark.parametrize(
+    "window",
+    [Window(width, scripts) for width in (PHONE_WIDTH, DESK_WIDTH) for scripts in (True, False)],
+    indirect=True,
+    ids=str,
+)
+"""At both widths, with scripts and without."""
+_FITTING_WIDTHS = (PHONE_WIDTH, DESK_WIDTH, 2560)
 _ACCOUNT = re.compile(r"/(?:idp/account|\.pages/security)(?:[?#].*)?$")
 ON_THE_WEB = "https://notes.example/back"
 """A redirect URI on the web, where the others of these tests are on this device."""
@@ -34,15 +65,23 @@ def allow(page: Page) -> None:
 
 
 def violations(page: Page, axe: str) -> dict[str, list[dict[str, str]]]:
-    """What axe finds on the page in each colour scheme in which it finds something."""
+    """What is wrong with the page: at which widths it is wider than the window, and what axe finds
+    on a phone and on a desk, in each colour scheme."""
     page.evaluate(axe)
     found = {}
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-        assert is_dark is (scheme == "dark")
-        found[scheme] = page.evaluate(CHECK)
-    return {scheme: each for scheme, each in found.items() if each}
+    size = page.viewport_size
+    for width in _FITTING_WIDTHS:
+        page.set_viewport_size({"width": width, "height": 740})
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found[f"{width}"] = [{"rule": "the page is wider than the window"}]
+        for scheme in SCHEMES if width <= DESK_WIDTH else ():
+            page.emulate_media(color_scheme=scheme)
+            is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+            assert is_dark is (scheme == "dark")
+            found[f"{width}, {scheme}"] = page.evaluate(CHECK)
+    if size is not None:
+        page.set_viewport_size(size)
+    return {where: each for where, each in found.items() if each}
 
 
 @dataclass(frozen=True, slots=True)
