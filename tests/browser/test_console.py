@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser_people import IN_EVERY_WINDOW, SCHEMES, Window, sign_in, violations
 from tests.support.client import Client

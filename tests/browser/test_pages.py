@@ -5,12 +5,13 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.browser.tour import tour
 from tests.support.browser_people import (
     CHECK,
     SCHEMES,
+    WITHOUT_SCRIPTS,
     App,
     allow,
     show_account,
@@ -20,24 +21,35 @@ from tests.support.browser_people import (
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
-PHONE: ViewportSize = {"width": 375, "height": 700}
-
 pytestmark = pytest.mark.needs("chromium")
 
 
-def test_axe_finds_nothing_on_any_page(
+TOUR_PAGES = 22
+
+
+def test_every_page_is_accessible_fits_and_stays_here(
     page: Page, provider: ServerProcess, app: App, person: Account, axe: str
 ) -> None:
     """Labels, contrast, landmarks, titles, names of everything that can be used, in both colour
-    schemes."""
-    seen = {}
+    schemes and at both widths. No page requests another origin or breaks its policy (A-45)."""
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(_origin(request)))
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if "Policy" in message.text else None,
+    )
+    found = {}
+    titles = []
     for name in tour(page, provider, app, person):
-        seen[name] = violations(page, axe)
-    assert {name: found for name, found in seen.items() if found} == {}
-    assert len(seen) == TOUR_PAGES
-
-
-TOUR_PAGES = 22
+        found[name] = violations(page, axe)
+        titles.append(page.title())
+    assert {name: each for name, each in found.items() if each} == {}
+    assert len(found) == TOUR_PAGES
+    assert all(title.endswith(urlsplit(provider.base_url).netloc) for title in titles)
+    assert len(set(titles)) >= 13
+    assert set(asked) == {provider.base_url, app.redirect_uri.rstrip("/")}
+    assert complaints == []
 
 
 def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
@@ -52,54 +64,17 @@ def test_axe_finds_what_is_pale_in_one_colour_scheme_only(page: Page, axe: str) 
     pale = "@media (prefers-color-scheme: dark) {p {color: #222; background: #111}}"
     page.set_content(f"<style>{pale}</style><p>Pale in the dark</p>")
     found = violations(page, axe)
-    rules = {scheme: {each["rule"] for each in found[scheme]} for scheme in SCHEMES}
-    assert rules["dark"] - rules["light"] == {"color-contrast"}
+    for width in (360, 1280):
+        rules = [{each["rule"] for each in found[f"{width}, {scheme}"]} for scheme in SCHEMES]
+        assert rules[1] - rules[0] == {"color-contrast"}
 
 
-def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
-    chromium: Browser, provider: ServerProcess, app: App, person: Account
-) -> None:
-    context = chromium.new_context(viewport=PHONE)
-    page = context.new_page()
-    titles = {}
-    for name in tour(page, provider, app, person):
-        too_wide = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        assert too_wide <= 0, name
-        titles[name] = page.title()
-    context.close()
-    assert all(title.endswith(urlsplit(provider.base_url).netloc) for title in titles.values())
-    assert len(set(titles.values())) >= 13
-
-
-def test_no_page_requests_another_origin_or_breaks_its_policy(
-    context: BrowserContext, provider: ServerProcess, app: App, person: Account
-) -> None:
-    """A-45."""
-    asked: list[str] = []
-    complaints: list[str] = []
-    page = context.new_page()
-    page.on("request", lambda request: asked.append(_origin(request)))
-    page.on(
-        "console",
-        lambda message: complaints.append(message.text) if "Policy" in message.text else None,
-    )
-    for _ in tour(page, provider, app, person):
-        pass
-    application = app.redirect_uri.rstrip("/")
-    assert set(asked) == {provider.base_url, application}
-    assert complaints == []
-
-
+@WITHOUT_SCRIPTS
 def test_everything_works_without_scripts(
-    chromium: Browser, provider: ServerProcess, app: App, person: Account
+    page: Page, provider: ServerProcess, app: App, person: Account
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
     for _ in tour(page, provider, app, person):
         pass
-    context.close()
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -19,7 +19,6 @@ from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess, running_server
 
 DEADLINE_MS = 120_000
-USUAL_MS = 5_000
 FILES = 50
 FILE_BYTES = 120_000
 NOTE = "We meet at eight.\n"
@@ -70,25 +69,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
             yield Servers(server, proxy, community)
 
 
-@pytest.fixture
-def patient() -> Iterator[None]:
-    """Wait longer for what is expected on a page."""
-    expect.set_options(timeout=DEADLINE_MS)
-    yield
-    expect.set_options(timeout=USUAL_MS)
-
-
 @pytest.fixture(params=[360, 1280])
-def story(
-    request: pytest.FixtureRequest, patient: None, chromium: Browser, servers: Servers
-) -> Iterator[Story]:
+def story(request: pytest.FixtureRequest, chromium: Browser, servers: Servers) -> Iterator[Story]:
     width: int = request.param
     photos = {f"photo {number}.jpg": os.urandom(FILE_BYTES) for number in range(FILES)}
     mara, jonas, carol = pages = [_new_page(chromium, width) for _ in range(3)]
     servers.proxy.broken = 0
     yield Story(
-        *(servers.ours, servers.proxy, servers.community),
-        *(mara, jonas, carol, photos, str(width)),
+        servers.ours, servers.proxy, servers.community, mara, jonas, carol, photos, str(width)
     )
     for page in pages:
         page.context.close()
@@ -156,7 +144,8 @@ def upload_over_a_broken_connection(story: Story) -> None:
         ]
     )
     news = page.locator("[data-uploads] > [aria-live]")
-    expect(news).to_contain_text(f"The upload is finished. Files: {FILES}")
+    finished = f"The upload is finished. Files: {FILES}"
+    expect(news).to_contain_text(finished, timeout=DEADLINE_MS)
     assert story.proxy.broken == 2
     expect(page.locator("#count")).to_have_text(f"{FILES + 1} items")
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.support.breaking_proxy import BreakingProxy, ProxiedServer, running_breaking_proxy
-from tests.support.browser_people import AT_BOTH_WIDTHS, violations
+from tests.support.browser_people import AT_BOTH_WIDTHS, WITHOUT_SCRIPTS, violations
 from tests.support.client import Client, Pod, create_pod
-from tests.support.server import running_server
+from tests.support.server import run_command, running_server
 
 DEADLINE_MS = 60_000
 FILES = 50
@@ -24,30 +24,36 @@ WAIT_HERE = "document.addEventListener('uploads-finished', (event) => event.prev
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture
-def proxy() -> Iterator[BreakingProxy]:
+@pytest.fixture(scope="module")
+def proxies() -> Iterator[BreakingProxy]:
     with running_breaking_proxy() as proxy:
         yield proxy
 
 
 @pytest.fixture
-def bounds() -> list[str]:
-    """Options of the server about how much may be stored."""
-    return []
+def proxy(proxies: BreakingProxy) -> BreakingProxy:
+    """The proxy in front of the server, which breaks nothing yet."""
+    proxies.breaks = []
+    proxies.broken = 0
+    proxies.is_down = proxies.stays_down = False
+    return proxies
 
 
-@pytest.fixture
-def server(tmp_path: Path, proxy: BreakingProxy, bounds: list[str]) -> Iterator[ProxiedServer]:
-    options = ["--workers", "2", "--base-url", f"http://localhost:{proxy.port}", *bounds]
-    with running_server(ProxiedServer(tmp_path / "root", options, proxy_port=proxy.port)) as server:
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, proxies: BreakingProxy
+) -> Iterator[ProxiedServer]:
+    root = tmp_path_factory.mktemp("uploads") / "root"
+    options = ["--workers", "2", "--base-url", f"http://localhost:{proxies.port}"]
+    with running_server(ProxiedServer(root, options, proxy_port=proxies.port)) as server:
         assert isinstance(server, ProxiedServer)
         assert server.port is not None
-        proxy.target_port = server.port
+        proxies.target_port = server.port
         yield server
 
 
 @pytest.fixture
-def pod(server: ProxiedServer) -> Pod:
+def pod(server: ProxiedServer, proxy: BreakingProxy) -> Pod:
     return create_pod(server)
 
 
@@ -159,6 +165,7 @@ def test_a_folder_is_dropped_with_everything_in_it(
     assert stored(pod, "alone.txt") == b"alone"
 
 
+@AT_BOTH_WIDTHS
 def test_a_picture_is_pasted(page: Page, pod: Pod, owner: Client) -> None:
     open_upload(page, pod)
     page.evaluate(WAIT_HERE)
@@ -175,6 +182,7 @@ def test_a_picture_is_pasted(page: Page, pod: Pod, owner: Client) -> None:
     assert "image.png" not in listed
 
 
+@AT_BOTH_WIDTHS
 @pytest.mark.parametrize(
     ("button", "kept", "beside"),
     [("Keep both", b"old", b"new"), ("Replace", b"new", None), ("Skip the file", b"old", None)],
@@ -252,8 +260,12 @@ def test_what_failed_is_listed_among_many(page: Page, pod: Pod) -> None:
     assert page.locator(".upload-list li").count() < 210
 
 
-@pytest.mark.parametrize("bounds", [["--quota-bytes", "1000000"]])
-def test_what_has_no_room_is_said_before_and_after(page: Page, pod: Pod) -> None:
+@AT_BOTH_WIDTHS
+def test_what_has_no_room_is_said_before_and_after(
+    page: Page, pod: Pod, server: ProxiedServer
+) -> None:
+    set_quota = ("pod", "quota", pod.name, "1000000", "--root", str(server.root))
+    assert run_command(*set_quota).returncode == 0
     open_upload(page, pod)
     page.locator(CHOOSE).set_input_files(
         [file("first", b"x" * 750_000), file("second", b"x" * 750_000)]
@@ -284,11 +296,10 @@ def test_a_name_is_never_html(page: Page, pod: Pod, owner: Client) -> None:
     assert stored(pod, segment.replace(".txt", "%20(2).txt")) == b"new"
 
 
+@WITHOUT_SCRIPTS
 def test_the_form_works_without_scripts(
-    chromium: Browser, pod: Pod, owner: Client, tmp_path: Path
+    page: Page, pod: Pod, owner: Client, tmp_path: Path
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
     owner.put(f"{pod.root}private/a.txt", "old", "text/plain")
     files = []
     for name, text in [("a.txt", "new"), ("b \N{SNOWMAN}.txt", "other"), ('q".txt', "quote")]:
@@ -302,19 +313,15 @@ def test_the_form_works_without_scripts(
     expect(page.get_by_role("cell", name="Uploaded as “a (2).txt”")).to_be_visible()
     page.get_by_role("link", name="Back to the folder").click()
     expect(page.get_by_role("link", name="b \N{SNOWMAN}.txt")).to_be_visible()
-    context.close()
     assert stored(pod, "a.txt") == b"old"
     assert stored(pod, "a%20(2).txt") == b"new"
     assert stored(pod, "b%20%E2%98%83.txt") == b"other"
     assert stored(pod, "q%22.txt") == b"quote"
 
 
-@pytest.mark.parametrize("width", [360, 1280])
 def test_axe_finds_nothing_and_the_page_is_not_too_wide(
-    context: BrowserContext, pod: Pod, owner: Client, axe: str, width: int, proxy: BreakingProxy
+    page: Page, pod: Pod, owner: Client, axe: str
 ) -> None:
-    page = context.new_page()
-    page.set_viewport_size({"width": width, "height": 800})
     owner.put(f"{pod.root}private/a.txt", "old", "text/plain")
     open_upload(page, pod)
     page.evaluate(WAIT_HERE)
@@ -332,4 +339,3 @@ def test_axe_finds_nothing_and_the_page_is_not_too_wide(
     dialog.get_by_role("button", name="Skip the file").click()
     news(page, "failed: 1")
     assert not any(violations(page, axe).values())
-    assert page.evaluate("document.documentElement.scrollWidth") <= width

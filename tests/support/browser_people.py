@@ -53,6 +53,13 @@ IN_EVERY_WINDOW = pytest.mark.parametrize(
     ids=str,
 )
 """At both widths, with scripts and without."""
+WITHOUT_SCRIPTS = pytest.mark.parametrize(
+    "window",
+    [Window(width, scripts=False) for width in (PHONE_WIDTH, DESK_WIDTH)],
+    indirect=True,
+    ids=str,
+)
+"""At both widths, without scripts."""
 _FITTING_WIDTHS = (PHONE_WIDTH, DESK_WIDTH, 2560)
 _ACCOUNT = re.compile(r"/(?:idp/account|\.pages/security)(?:[?#].*)?$")
 ON_THE_WEB = "https://notes.example/back"

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 _OPTIONS = [
     "--headless=new",
@@ -20,9 +20,14 @@ _OPTIONS = [
 ]
 
 
+_DEADLINE_MS = 60_000
+
+
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """A browser that is closed in the end."""
+    """A browser that is closed in the end. What is expected on its pages may take long, because the
+    machine may be busy."""
+    expect.set_options(timeout=_DEADLINE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=_OPTIONS
