@@ -33,8 +33,8 @@ class StorageSettings:
         Group.STORAGE,
         (
             "The PostgreSQL database for all records, instead of the one in the data root. Servers "
-            "with the same database and the same data root, on a file system that they share, work "
-            "as one. Requires podstead[cluster]."
+            "with the same database and the same place for bodies work as one. Requires "
+            "podstead[cluster]."
         ),
         shown_default="SQLite in the data root",
         secret=True,
