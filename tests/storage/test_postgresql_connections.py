@@ -119,10 +119,10 @@ async def test_a_serialization_failure_is_answered_by_running_the_transaction_ag
             await other.execute("DROP TRIGGER failing ON entries")
 
 
-async def test_a_statement_that_takes_too_long_is_ended_and_changes_nothing(
+async def test_a_write_that_waits_too_long_is_ended_and_changes_nothing(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = f"SELECT set_config('statement_timeout', '{int(SHORT_S * 1000)}', true)"
+    short = f"SELECT set_config('lock_timeout', '{int(SHORT_S * 1000)}', true)"
     monkeypatch.setattr(writer, "_LIMIT_TIME", short)
     async with opened(database, tmp_path) as store, await other_session(database) as other:
         await store.commit(write_entry(b"before", "c"))
@@ -139,16 +139,21 @@ async def test_a_transaction_of_a_node_that_says_nothing_more_is_ended(
     database: str, tmp_path: Path
 ) -> None:
     """Its locks would otherwise keep all nodes from writing."""
-
-    async def shown(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> str:
-        cursor = await connection.execute("SHOW idle_in_transaction_session_timeout")
-        row = await cursor.fetchone()
-        assert row is not None
-        return str(row[0])
-
     async with opened(database, tmp_path) as store:
-        assert store._opened is not None
-        assert await store._opened.writer.run(shown) == f"{writer.IDLE_TIMEOUT_S}s"
+        shown = await parameter(store, "idle_in_transaction_session_timeout")
+    assert shown == f"{writer.IDLE_TIMEOUT_S}s"
+
+
+async def test_the_database_does_not_end_a_commit(database: str, tmp_path: Path) -> None:
+    """It would report one that waits for a synchronous standby as done."""
+    name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
+    async with await other_session(database) as other:
+        await other.execute(f"ALTER DATABASE {name} SET statement_timeout = '1min'".encode())
+        try:
+            async with opened(database, tmp_path) as store:
+                assert await parameter(store, "statement_timeout") == "0"
+        finally:
+            await other.execute(f"ALTER DATABASE {name} RESET statement_timeout".encode())
 
 
 async def test_a_read_that_takes_too_long_is_ended(
@@ -202,6 +207,18 @@ async def test_writes_to_one_storage_leave_room_for_those_to_others(
             await asyncio.wait([other_write], timeout=SHORT_S)
             assert not other_write.done(), "it waits for its turn, and is not refused"
         await asyncio.gather(other_write, *waiting)
+
+
+async def parameter(store: PostgresStore, name: str) -> str:
+    """A parameter of the database in the transactions of writes."""
+
+    async def shown(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> str:
+        row = await (await connection.execute(f"SHOW {name}".encode())).fetchone()
+        assert row is not None
+        return str(row[0])
+
+    assert store._opened is not None
+    return await store._opened.writer.run(shown)
 
 
 def delete(path: str) -> Write:

@@ -30,7 +30,7 @@ READ_LIMIT_S: Final = 10.0
 """After this time a read is ended, and answered with 503."""
 
 WRITE_LIMIT_S: Final = 40.0
-"""The same for a batch of writes, each statement of which the database ends earlier."""
+"""The same for a batch of writes. Waiting for a lock ends earlier."""
 
 _UNLESS_GIVEN: Final = {
     "connect_timeout": "5",

@@ -42,15 +42,19 @@ MAX_JOBS: Final = 128
 MAX_ATTEMPTS: Final = 5
 """How often a transaction is run that the database ends because of others."""
 
-STATEMENT_TIMEOUT_S: Final = 30
-"""After this time, the database ends a statement of a write, such as one that waits for a lock."""
+LOCK_TIMEOUT_S: Final = 30
+"""After this time, the database ends a statement of a write that waits for a lock. The pool ends
+what takes long for another reason."""
 
 IDLE_TIMEOUT_S: Final = 10
 """After this time, the database ends the transaction of a node that says nothing more, since all
 others may be waiting for its locks."""
 
+# The database must not end a COMMIT: if one waits for a synchronous standby then, it is reported as
+# done, although the standby does not have it.
 _LIMIT_TIME: Final = (
-    f"SELECT set_config('statement_timeout', '{STATEMENT_TIMEOUT_S}s', true),"
+    f"SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_S}s', true),"
+    " set_config('statement_timeout', '0', true),"
     f" set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT_S}s', true)"
 )
 
