@@ -22,6 +22,10 @@ PACKAGES: dict[str, dict[str, str]] = {
     name: json.loads((folder / "package.json").read_text())["dependencies"]
     for name, folder in FOLDERS.items()
 }
+PYTHON_PACKAGES = [
+    *("solid-oidc-client", "SolidClientCredentials", "webdav4"),
+    *("roc-validator", "rocrate"),
+]
 EVERY = [(package, version) for each in PACKAGES.values() for package, version in each.items()]
 
 
@@ -32,7 +36,7 @@ def test_the_page_of_clients_has_each_package_at_its_version(package: str, versi
     assert any(f"`{package}`" in row and version in row for row in rows)
 
 
-@pytest.mark.parametrize("package", ["solid-oidc-client", "SolidClientCredentials", "webdav4"])
+@pytest.mark.parametrize("package", PYTHON_PACKAGES)
 def test_the_page_of_clients_has_each_python_package_at_its_version(package: str) -> None:
     asked_for = (PYTHON_CLIENTS / "requirements.in").read_text()
     [version] = re.findall(rf"^{package}==(.+)$", asked_for, re.MULTILINE)

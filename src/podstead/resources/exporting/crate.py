@@ -30,6 +30,8 @@ NO_HASH: Final = "0" * 64
 SOLID_PROTOCOL: Final = "https://solidproject.org/TR/protocol"
 WAC: Final = "https://solidproject.org/TR/wac"
 
+_IRI_SAFE: Final = "/!$&'()*+,;=:@~-._"
+"""What is not escaped, besides letters and digits. RO-Crate asks for IRIs, and not URIs."""
 _CONTEXT: Final = "https://w3id.org/ro/crate/1.2/context"
 _VERSION: Final = "https://w3id.org/ro/crate/1.2"
 _BUNDLE_TYPE: Final = "application/x-git-bundle"
@@ -112,6 +114,7 @@ def _entities(  # noqa: PLR0917 - each is a part of the whole
             "@id": contents.issuer,
             "@type": "Organization",
             "name": "The identity provider of that server",
+            "url": contents.issuer,
         }
     yield {"@id": SOLID_PROTOCOL, "@type": ["CreativeWork", "Profile"], "name": "Solid Protocol"}
     yield {"@id": WAC, "@type": ["CreativeWork", "Standard"], "name": "Web Access Control"}
@@ -300,7 +303,9 @@ def _row(name: str, content_type: str, size_bytes: int, modified_ms: int) -> byt
 
 def iri_of(name: str) -> str:
     """The relative IRI of a file in the archive."""
-    return quote(name, safe="/!$&'()*+,;=:@~-._")
+    return "".join(
+        quote(character, safe=_IRI_SAFE) if character.isascii() else character for character in name
+    )
 
 
 def _date(unix_ms: int) -> str:

@@ -4,17 +4,19 @@ An archive may come from anywhere. Where a resource goes is decided by its URL i
 which must be canonical and below that of the pod; names in the archive lead to nothing but entries
 of the archive, and nothing is unpacked to the file system. No entry yields more bytes than the
 manifest says, so what an archive takes is known before anything is stored. A file that is missing,
-or has another hash than the manifest says, is not taken.
+or has another hash than the manifest says, is not taken. The manifest is read once for each
+question, entity by entity, so what grows with a pod is the directory of the ZIP file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import unquote
@@ -35,9 +37,11 @@ from podstead.core.identifiers import (
     parse_path,
 )
 from podstead.resources.exporting.crate import MANIFEST
+from podstead.resources.importing.crate_reader import Malformed, graph_entities
 from podstead.resources.importing.values import ImportedResource, NotTaken
 
 MAX_MANIFEST_BYTES: Final = 1 << 30
+"""Enough for three million resources."""
 _PIECE_BYTES: Final = 256 * 1024
 _LOCAL_HEADER_BYTES: Final = 30
 _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
@@ -73,10 +77,6 @@ class _Entity(msgspec.Struct):
         return kind == self.type or (isinstance(self.type, list) and kind in self.type)
 
 
-class _Crate(msgspec.Struct):
-    graph: list[msgspec.Raw] = msgspec.field(name="@graph")
-
-
 class ArchivedPod(msgspec.Struct, frozen=True):
     """The pod that an archive was made of."""
 
@@ -94,6 +94,15 @@ class ArchivedRepository(msgspec.Struct, frozen=True):
     open: Callable[[], AsyncIterator[bytes]]
 
 
+class _Survey(msgspec.Struct):
+    """How many resources there are, the URLs of containers with descriptions, and the files with
+    git repositories."""
+
+    count: int = 0
+    described: set[str] = msgspec.field(default_factory=set)
+    repositories: list[_Entity] = msgspec.field(default_factory=list)
+
+
 class PodArchiveFile:
     """An open archive."""
 
@@ -102,10 +111,8 @@ class PodArchiveFile:
         self._zip = file
         self._infos = _checked(file)
         self._folder = _crate_folder(self._infos)
-        content = self._manifest()
-        self.source_id = f"archive:{hashlib.sha256(content).hexdigest()}"
-        self._entities = _entities(content)
-        self.pod = _pod(self._entities)
+        self.source_id = f"archive:{self._manifest_hash()}"
+        self.pod = self._pod()
         self.problems: list[NotTaken] = []
         """What the manifest lists that cannot be a resource of the pod."""
 
@@ -117,7 +124,7 @@ class PodArchiveFile:
     @property
     def count(self) -> int:
         """The number of resources that the manifest lists."""
-        return sum(1 for _ in self._of_pod())
+        return self._survey.count - len(self._survey.described)
 
     async def resources(self, root: ResourcePath) -> AsyncIterator[ImportedResource]:
         """Every resource, to be stored below ``root``."""
@@ -130,24 +137,38 @@ class PodArchiveFile:
 
     def repositories(self, root: ResourcePath) -> Iterator[ArchivedRepository]:
         """The git repositories, of containers that the archive has."""
-        containers = {each.url for each in self._entities.values() if each.is_a("Dataset")}
+        found = self._survey.repositories
+        if not found:
+            return
+        urls = {each.code_repository for each in found}
+        containers = {each.url for each in self._entities() if each.url in urls}
         seen: set[ResourcePath] = set()
-        for each in self._entities.values():
+        for each in found:
             url = each.code_repository
-            if not each.is_a("File") or not url.startswith(self.pod.url) or url not in containers:
+            if url not in containers:
                 continue
             path = ResourcePath(root + url[len(self.pod.url) :])
             if is_container(path) and path not in seen and not _path_problem(path):
                 seen.add(path)
                 yield ArchivedRepository(path, partial(self._read, each))
 
+    @cached_property
+    def _survey(self) -> _Survey:
+        """What must be known of all entities before the first of them is imported."""
+        survey = _Survey()
+        for each in self._entities():
+            is_file = each.is_a("File")
+            if each.url.startswith(self.pod.url):
+                survey.count += 1
+                if is_file and each.url.endswith(f"/{DESCRIPTION_SUFFIX}"):
+                    survey.described.add(each.url[: -len(DESCRIPTION_SUFFIX)])
+            if is_file and each.code_repository.startswith(self.pod.url):
+                survey.repositories.append(each)
+        return survey
+
     def _of_pod(self) -> Iterator[_Entity]:
-        described = {
-            each.url[: -len(DESCRIPTION_SUFFIX)]
-            for each in self._entities.values()
-            if each.is_a("File") and each.url.endswith(f"/{DESCRIPTION_SUFFIX}")
-        }
-        for each in self._entities.values():
+        described = self._survey.described
+        for each in self._entities():
             # A container with a description is imported with it.
             if each.url.startswith(self.pod.url) and each.url not in described:
                 yield each
@@ -192,14 +213,53 @@ class PodArchiveFile:
         if digest.hexdigest() != entity.sha256:
             raise ChecksumMismatch("The file has another SHA-256 than the manifest says")
 
-    def _manifest(self) -> bytes:
-        info = self._infos[self._folder + MANIFEST]
-        if info.file_size > MAX_MANIFEST_BYTES:
+    def _manifest_hash(self) -> str:
+        if self._infos[self._folder + MANIFEST].file_size > MAX_MANIFEST_BYTES:
             raise NotAPodArchive("The manifest is too large")
+        digest = hashlib.sha256()
+        with self._opened_manifest() as file:
+            while piece := file.read(_PIECE_BYTES):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    @contextmanager
+    def _opened_manifest(self) -> Iterator[IO[bytes]]:
         try:
-            return self._zip.read(info)
+            with self._zip.open(self._infos[self._folder + MANIFEST]) as file:
+                yield file
+        except Malformed as error:
+            raise NotAPodArchive(f"{MANIFEST} cannot be read: {error}") from error
         except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-            raise NotAPodArchive("The manifest is damaged") from error
+            raise NotAPodArchive(f"{MANIFEST} is damaged") from error
+
+    def _entities(self) -> Iterator[_Entity]:
+        """The entities that have the form that we write, read anew. Raises NotAPodArchive."""
+        with (
+            self._opened_manifest() as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
+        ):
+            for each in graph_entities(text):
+                try:
+                    entity = msgspec.convert(each, _Entity)
+                except msgspec.ValidationError:
+                    continue  # something that others have added
+                yield entity
+
+    def _pod(self) -> ArchivedPod:
+        root = next((each for each in self._entities() if each.id == "./"), None)
+        if root is None or root.main_entity is None or root.creator is None:
+            raise NotAPodArchive(f"{MANIFEST} does not describe a pod")
+        main_id = root.main_entity.id
+        storage = next((each for each in self._entities() if each.id == main_id), None)
+        if storage is None or not storage.url.endswith("/"):
+            raise NotAPodArchive(f"{MANIFEST} does not say which URL the pod had")
+        return ArchivedPod(
+            name=root.identifier,
+            url=storage.url,
+            owner=root.creator.id,
+            issuer="" if root.provider is None else root.provider.id,
+            created_ms=_unix_ms(root.created) or 0,
+        )
 
 
 @contextmanager
@@ -248,39 +308,6 @@ def _crate_folder(infos: Mapping[str, zipfile.ZipInfo]) -> str:
         if folder + MANIFEST in infos:
             return folder
     raise NotAPodArchive(f"The archive has no {MANIFEST}")
-
-
-def _entities(content: bytes) -> Mapping[str, _Entity]:
-    """The entities that have the form that we write, by ``@id``. Raises NotAPodArchive."""
-    try:
-        crate = msgspec.json.decode(content, type=_Crate)
-    except msgspec.DecodeError as error:
-        raise NotAPodArchive(f"{MANIFEST} cannot be read: {error}") from error
-    found: dict[str, _Entity] = {}
-    decoder = msgspec.json.Decoder(_Entity)
-    for raw in crate.graph:
-        try:
-            entity = decoder.decode(raw)
-        except msgspec.ValidationError:
-            continue  # something that others have added
-        found[entity.id] = entity
-    return found
-
-
-def _pod(entities: Mapping[str, _Entity]) -> ArchivedPod:
-    root = entities.get("./")
-    if root is None or root.main_entity is None or root.creator is None:
-        raise NotAPodArchive(f"{MANIFEST} does not describe a pod")
-    storage = entities.get(root.main_entity.id)
-    if storage is None or not storage.url.endswith("/"):
-        raise NotAPodArchive(f"{MANIFEST} does not say which URL the pod had")
-    return ArchivedPod(
-        name=root.identifier,
-        url=storage.url,
-        owner=root.creator.id,
-        issuer="" if root.provider is None else root.provider.id,
-        created_ms=_unix_ms(root.created) or 0,
-    )
 
 
 def _problem(
