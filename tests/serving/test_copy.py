@@ -22,6 +22,7 @@ from tests.support.git import Git, url_of
 from tests.support.postgresql import new_database
 from tests.support.processes import clean_environment, start_process
 from tests.support.recorded_writers import LARGE_BYTES
+from tests.support.seaweedfs import bodies_of
 from tests.support.server import (
     DEADLINE_S,
     ServerProcess,
@@ -146,26 +147,26 @@ def test_what_is_copied_there_and_back_is_the_same(
 ) -> None:
     """It is killed a few times on the way, and no server starts before it is complete."""
     root, there, back = source.server.root, tmp_path / "there", tmp_path / "back"
-    to_there = ("--from", root, "--to", there, database)
-    on_postgresql = ServerProcess(
-        there, OPTIONS, port=source.server.port, environment={"PODSTEAD_DATABASE": database}
-    )
+    bodies = bodies_of(there)
+    to_there = ("--from", root, "--to", there, database, bodies)
+    environment = {"PODSTEAD_DATABASE": database, "PODSTEAD_BODIES": bodies}
+    on_postgresql = ServerProcess(there, OPTIONS, port=source.server.port, environment=environment)
     for step in KILLED_AT:
         kill_at(step, *to_there)
         with pytest.raises(StartFailed, match="unfinished copy"):
             on_postgresql.start()
     assert "Copied and verified 1 pod" in copy(*to_there)
-    copy("--from", there, database, "--to", back)
+    copy("--from", there, database, bodies, "--to", back)
     assert entries_of(back) == entries_of(root)
     work = None if git is None else git.with_token(source.pod.token).at("repository")
     with running_server(ServerProcess(back, OPTIONS, port=source.server.port)) as server:
         source.check(server, None)
     with running_server(on_postgresql) as server:
         source.check(server, work)
-        refused = copy("--from", there, database, "--to", tmp_path / "other", code=1)
+        refused = copy("--from", there, database, bodies, "--to", tmp_path / "other", code=1)
         assert "A server is running" in refused
-    ended = run_command("check", "--root", str(there), "--database", database)
-    assert ended.returncode == 0, ended.stdout
+    refused = copy("--from", there, database, "--to", tmp_path / "other", code=2)
+    assert "The large bodies of these records are at s3://" in refused
 
 
 def test_a_copy_begins_in_an_empty_place_only(

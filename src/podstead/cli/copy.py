@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -17,8 +17,11 @@ from podstead.core.counting import counted
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.copying.places import Place
 
+T = TypeVar("T")
+
 _OPTIONS: Final = ("--from", "--to")
 _DATABASES: Final = ("postgresql:", "postgres:")
+_BUCKETS: Final = "s3:"
 _METAVAR: Final = "FOLDER|URL…"
 
 
@@ -52,7 +55,8 @@ def _repeated(args: Sequence[str]) -> list[str]:
     multiple=True,
     required=True,
     metavar=_METAVAR,
-    help="What to copy: a data root, and where its records are if not there.",
+    help="What to copy: a data root, its database and its place for large bodies; those that the "
+    "servers have, in any order.",
 )
 @click.option(
     "--to",
@@ -73,8 +77,8 @@ def copy_place(
     PostgreSQL and back, or to another database.
 
     \b
-      podstead copy --from ./data --to /mnt/podstead postgresql://db.example/podstead
-      podstead copy --from /mnt/podstead postgresql://db.example/podstead --to ./data
+      podstead copy --from ./data --to postgresql://db.example/podstead s3://bucket/pods
+      podstead copy --from postgresql://db.example/podstead s3://bucket/pods --to ./data
 
     Stop all servers first. The source is not changed. Versions and the positions of the change log
     stay, so that clients and watchers go on where they were. What is copied is read back and
@@ -108,16 +112,23 @@ def _place(words: Sequence[str], option: str) -> Place:
     from podstead.storage.copying.rows import CopyRefused
 
     databases = [word for word in words if word.startswith(_DATABASES)]
-    folders = [Path(word) for word in words if word not in databases]
-    if len(databases) > 1 or len(folders) > 1:
-        raise click.BadParameter(
-            "must be one folder or database, or one of each", param_hint=option
-        )
+    buckets = [word for word in words if word.startswith(_BUCKETS)]
+    folders = [Path(word) for word in words if word not in {*databases, *buckets}]
+    # A second folder is for large bodies.
+    roots, bodies = folders[:1], [*buckets, *(str(each.resolve()) for each in folders[1:])]
+    if len(databases) > 1 or len(bodies) > 1:
+        message = "must be one data root, one database and one place for large bodies at most"
+        raise click.BadParameter(message, param_hint=option)
+    database = _parsed(value_types.POSTGRESQL_URL, databases, option)
+    place_of_bodies = _parsed(value_types.BODIES, bodies, option)
     try:
-        database = value_types.POSTGRESQL_URL.parse(databases[0]) if databases else None
-    except ValueError as error:
-        raise click.BadParameter(value_types.POSTGRESQL_URL.expected, param_hint=option) from error
-    try:
-        return Place(folders[0] if folders else None, database)
+        return Place(roots[0] if roots else None, database, place_of_bodies)
     except CopyRefused as error:
         raise click.BadParameter(str(error), param_hint=option) from error
+
+
+def _parsed(kind: value_types.ValueType[T], words: Sequence[str], option: str) -> T | None:
+    try:
+        return kind.parse(words[0]) if words else None
+    except ValueError as error:
+        raise click.BadParameter(f"{words[0]}: {kind.expected}", param_hint=option) from error

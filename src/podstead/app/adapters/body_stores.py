@@ -10,7 +10,7 @@ would take bodies for removed that it did not find.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
@@ -24,6 +24,9 @@ from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
+
+if TYPE_CHECKING:  # for commands only
+    from podstead.storage.copying.bodies import StoredBlobs
 
 _PRIVATE: Final = 0o700
 
@@ -62,6 +65,17 @@ def body_store_factory(settings: Settings, space: DiskSpace | None) -> BodyStore
         )
 
     return open_bodies
+
+
+def stored_blobs(settings: Settings) -> StoredBlobs:
+    """The large bodies, for commands. Raises StorageError."""
+    if isinstance(settings.bodies, S3Location):
+        from podstead.storage.blobs.s3 import ObjectBlobs, Objects
+
+        return ObjectBlobs(Objects(settings.bodies))
+    from podstead.storage.copying.bodies import FileBlobs
+
+    return FileBlobs(layout_of(settings).blobs)
 
 
 def prepare_body_folder(settings: Settings) -> None:

@@ -155,7 +155,7 @@ class OpenDrafts:
 def not_copied(layout: RootLayout) -> frozenset[str]:
     """The names in a root of what is copied otherwise, belongs to running processes, or can be made
     again."""
-    copied_otherwise = (layout.blobs, layout.git)
+    copied_otherwise = (layout.blobs, layout.received.parent, layout.git)
     of_processes = (layout.lock, layout.write_turns, layout.removal_hold, layout.change_pipes)
     made_again = (layout.thumbnails, layout.root / "reserve", layout.last_backup)
     ephemeral = [

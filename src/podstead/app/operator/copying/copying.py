@@ -10,6 +10,8 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 
+from podstead.app.adapters.body_stores import bodies_place, stored_blobs
+from podstead.app.adapters.engine import stored_facts
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
 from podstead.app.operator.backup import OnStep
@@ -30,7 +32,7 @@ from podstead.storage.copying.rows import (
     compare_rows,
     copy_rows,
 )
-from podstead.storage.copying.tables import COPYING_FACT, MOVED_WITHOUT
+from podstead.storage.copying.tables import BODIES_FACT, COPYING_FACT, MOVED_WITHOUT
 from podstead.storage.inspection import Inspection
 from podstead.storage.repositories import KIND
 from podstead.storage.uploads import UPLOADS
@@ -121,21 +123,25 @@ class _Copying:
     on_step: OnStep
 
     async def run(self, state: CopyState) -> None:
-        list_bodies, stores = self.records.large_bodies, (self.origin.bodies, self.place.bodies)
+        list_bodies = self.records.large_bodies
+        source, target = stored_blobs(self.origin.settings), stored_blobs(self.place.settings)
         await copy_bodies(
-            list_bodies, *stores, lambda *done: self.on_step("Copying large bodies", *done)
+            list_bodies, source, target, lambda *done: self.on_step("Copying large bodies", *done)
         )
         if self.origin.has_root and self.place.has_root:
             copy_files(self.origin.layout, self.place.layout, self.on_step)
         self._copy_keys()
         state = copy_rows(self.records, self.rows, state, self.on_step, without=MOVED_WITHOUT)
         await verify_bodies(
-            list_bodies, *stores, lambda *done: self.on_step("Verifying large bodies", *done)
+            list_bodies, source, target, lambda *done: self.on_step("Verifying large bodies", *done)
         )
         with closing(inspect(self.place)) as copied:
             compare_rows(self.records, copied, self.on_step, without=MOVED_WITHOUT)
         if read_all_keys(self.place.keys) != read_all_keys(self.origin.keys):
             raise CopyFailed("The keys of the copy are others.")
+        stored_facts(self.place.settings).write_fact(
+            BODIES_FACT, bodies_place(self.place.settings) or ""
+        )
         self.rows.finish(state)
 
     def _copy_keys(self) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from podstead.app.adapters.body_stores import check_bodies
+from podstead.app.adapters.body_stores import check_bodies, layout_of
 from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import check_has_records
 from podstead.config import Settings
 from podstead.core.errors import RootInUse
-from podstead.storage.copying.bodies import FileBlobs, StoredBlobs
+from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.rows import CopyRefused, RowTarget
 from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.disk_space import DiskSpace
@@ -36,17 +36,19 @@ class Place:
 
     root: Path | None
     database: str | None = None
+    bodies: S3Location | Path | None = None
 
     def __post_init__(self) -> None:
-        if self.root is None and self.database is None:
-            raise CopyRefused("Name a data root, or a database with a place for large bodies.")
+        if self.root is None and (self.database is None or self.bodies is None):
+            raise CopyRefused("Name a data root, or both a database and a place for large bodies.")
 
     def shares_with(self, other: Place) -> bool:
-        """Whether both have the same data root or database."""
+        """Whether both have the same data root, database or place for large bodies."""
         roots = {place.root.resolve() for place in (self, other) if place.root is not None}
         has_both = self.root is not None and other.root is not None
         is_same_database = self.database is not None and self.database == other.database
-        return (has_both and len(roots) == 1) or is_same_database
+        are_same_bodies = self.bodies is not None and self.bodies == other.bodies
+        return (has_both and len(roots) == 1) or is_same_database or are_same_bodies
 
 
 class ClosingTarget(RowTarget, Protocol):
@@ -62,7 +64,6 @@ class OpenPlace:
     settings: Settings
     layout: RootLayout
     has_root: bool
-    bodies: StoredBlobs
     keys: KeyStorage
 
 
@@ -121,10 +122,8 @@ def _inspect_alone(place: OpenPlace, stack: ExitStack) -> Inspection:
 
 def _opened(place: Place, stack: ExitStack) -> OpenPlace:
     root = place.root or Path(stack.enter_context(TemporaryDirectory(prefix="podstead-copy-")))
-    settings = replace(Settings(), root=root, database=place.database)
-    layout = RootLayout(root)
-    has_root, bodies = place.root is not None, FileBlobs(layout.blobs)
-    return OpenPlace(settings, layout, has_root, bodies, key_storage(settings))
+    settings = replace(Settings(), root=root, database=place.database, bodies=place.bodies)
+    return OpenPlace(settings, layout_of(settings), place.root is not None, key_storage(settings))
 
 
 def _lock(place: OpenPlace, stack: ExitStack) -> None:

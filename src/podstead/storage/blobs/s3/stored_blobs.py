@@ -1,0 +1,63 @@
+"""The bodies of one prefix for commands, which know their names from the records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from podstead.core.errors import StorageError
+from podstead.storage.blobs.s3.bodies import key_of
+from podstead.storage.blobs.s3.objects import Objects
+from podstead.storage.records import BlobId
+
+_STORED_AT_ONCE: Final = 2
+"""Parts of more bodies than that would wait for their turn until they give up."""
+
+
+class ObjectBlobs:
+    """Implements StoredBlobs (:mod:`podstead.storage.copying.bodies`)."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._turns = asyncio.Semaphore(_STORED_AT_ONCE)
+
+    async def size_of(self, blob: BlobId) -> int | None:
+        return await self._objects.size(key_of(blob))
+
+    async def read(self, blob: BlobId, size_bytes: int) -> AsyncIterator[bytes]:
+        async for piece in self._objects.read(key_of(blob), 0, size_bytes):
+            yield piece
+
+    async def write(self, blob: BlobId, size_bytes: int, content: AsyncIterator[bytes]) -> None:
+        async with self._turns:
+            await self._objects.put(
+                key_of(blob), _SequentialReader(content, size_bytes), size_bytes
+            )
+
+
+class _SequentialReader:
+    """Reads a stream part after part, as an object is stored."""
+
+    def __init__(self, content: AsyncIterator[bytes], size_bytes: int) -> None:
+        self._content = content
+        self._size_bytes = size_bytes
+        self._read_bytes = 0
+        self._held = bytearray()
+
+    async def __call__(self, start: int, end: int) -> bytes:
+        """The next bytes, from ``start`` up to, not including, ``end``. Raises StorageError, and
+        errors of the content."""
+        if start != self._read_bytes:
+            raise StorageError("A large body was not stored in its order")
+        while len(self._held) < end - start and (piece := await anext(self._content, b"")):
+            self._held += piece
+        if end == self._size_bytes:
+            # The end of the content says whether it is what it should be.
+            self._held += await anext(self._content, b"")
+        part = bytes(self._held[: end - start])
+        if len(part) < end - start or (end == self._size_bytes and len(self._held) > len(part)):
+            raise StorageError("A large body is not as long as it should be")
+        del self._held[: end - start]
+        self._read_bytes = end
+        return part
