@@ -11,11 +11,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import obstore
 import psycopg
 import pytest
 from click.testing import CliRunner
+from obstore.store import S3Store
 
 from podstead.cli import main
+from podstead.storage.blobs.s3_location import parse_s3_location
 from tests.support.client import Client, Pod
 from tests.support.engine import ON_POSTGRESQL
 from tests.support.git import Git, url_of
@@ -137,6 +140,17 @@ def kill_at(step: str, *places: str | Path) -> None:
         process.wait(DEADLINE_S)
 
 
+def lose_objects(bodies: str) -> None:
+    location = parse_s3_location(bodies)
+    store = S3Store(
+        location.bucket,
+        prefix=location.prefix,
+        config={"endpoint": location.endpoint or "", "region": location.region or ""},
+        client_options={"allow_http": True},
+    )
+    obstore.delete(store, [each["path"] for each in obstore.list(store).collect()])
+
+
 def entries_of(root: Path) -> set[tuple[object, ...]]:
     with closing(sqlite3.connect(root / "podstead.db")) as connection:
         return set(connection.execute("SELECT * FROM entries"))
@@ -165,6 +179,24 @@ def test_what_is_copied_there_and_back_is_the_same(
         source.check(server, work)
         refused = copy("--from", there, database, bodies, "--to", tmp_path / "other", code=1)
         assert "A server is running" in refused
+    at = ("--root", str(there), "--database", database, "--bodies", bodies)
+    for name, options in (("first", ()), ("second", ("--previous", str(tmp_path / "first")))):
+        ended = run_command("backup", str(tmp_path / name), "--json", *options, *at)
+        assert ended.returncode == 0, ended.stderr
+        manifest = json.loads(ended.stdout)
+        assert manifest["faults"] == []
+        assert manifest["linked"]["bytes"] == (0 if name == "first" else LARGE_BYTES)
+    restored = run_command(
+        "restore", str(tmp_path / "second"), "--root", str(tmp_path / "restored")
+    )
+    assert restored.returncode == 0, restored.stderr
+    assert run_command("check", "--root", str(tmp_path / "restored")).returncode == 0
+    assert run_command("check", *at).returncode == 0
+    lose_objects(bodies)
+    found = run_command("check", "--json", *at)
+    assert [json.loads(line)["where"] for line in found.stdout.splitlines()] == [
+        f"{source.pod.root}private/large.bin"
+    ]
     refused = copy("--from", there, database, "--to", tmp_path / "other", code=2)
     assert "The large bodies of these records are at s3://" in refused
 

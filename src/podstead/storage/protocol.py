@@ -8,7 +8,7 @@ operations may be called concurrently by many tasks and worker processes.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from podstead.core.identifiers import ResourcePath
@@ -390,6 +390,10 @@ class Store(
 
     async def database_bytes(self) -> int:
         """What the records take on disk, with small bodies. Raises StorageError."""
+
+    def hold_removals(self) -> AbstractContextManager[None]:
+        """Keep large bodies from being removed by any process, for a backup or a check, which may
+        block. Raises StorageError."""
 
     def commit_figures(self) -> CommitFigures:
         """What this process has committed so far. Raises StorageError."""

@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Final
 
 from podstead import __version__
+from podstead.app.adapters.body_stores import layout_of, stored_blobs
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
@@ -42,10 +44,11 @@ from podstead.storage.backup.manifest import (
 )
 from podstead.storage.backup.reading import FolderBackup, checked_pieces, take_all
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
+from podstead.storage.blobs.s3_location import S3Location
+from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
-from podstead.storage.removal_hold import hold_removals
 from podstead.storage.repositories import KIND, RepositoryName
 
 OnStep = Callable[[str, int, int], None]
@@ -120,12 +123,14 @@ def _record_success(settings: Settings, target: Path, manifest: Manifest, starte
 async def _back_up(
     settings: Settings, sink: Sink, *, previous: Path | None, on_step: OnStep
 ) -> Manifest:
-    layout = RootLayout(settings.root)
+    layout = layout_of(settings)
     async with opened_store(settings) as store:
-        with hold_removals(layout.removal_hold):
+        with store.hold_removals():
             keys = key_storage(settings)
             stored_keys = read_all_keys(keys) if keys.is_remote else None
-            copy = _Backup(layout, store, sink, on_step, stored_keys)
+            is_on_s3 = isinstance(settings.bodies, S3Location)
+            objects = stored_blobs(settings) if is_on_s3 else None
+            copy = _Backup(layout, store, sink, on_step, stored_keys, objects)
             return await copy.make(previous)
 
 
@@ -138,6 +143,7 @@ class _Backup:
     sink: Sink
     on_step: OnStep
     keys: Mapping[str, bytes] | None
+    objects: StoredBlobs | None
     faults: list[str] = field(default_factory=list)
 
     async def make(self, previous: Path | None) -> Manifest:
@@ -146,7 +152,8 @@ class _Backup:
             records_file = self.sink.work / f".{DATABASE}"
             with closing(self.store.inspect()) as records:
                 moment_ms = records.moment_ms
-                drafts.open(self.layout, records)
+                if self.objects is None:
+                    drafts.open(self.layout, records)
                 step = "Copying the records"
                 records.copy_to(str(records_file), lambda *done: self.on_step(step, *done))
             with closing(inspect_copy(records_file)) as records:
@@ -155,7 +162,11 @@ class _Backup:
                 rest = RootCopy(self.layout, self.sink, self.faults, self.keys)
                 drafts.copy(self.sink, self.faults)
                 step = "Copying large bodies"
-                rest.copy_large_bodies(records, lambda *done: self.on_step(step, *done))
+                on_copied = partial(self.on_step, step)
+                if self.objects is None:
+                    rest.copy_large_bodies(records, on_copied)
+                else:
+                    await rest.copy_objects(records, self.objects, on_copied)
                 repositories = await self._copy_repositories(records)
                 self.on_step("Copying keys", 0, 0)
                 rest.copy_other_files()

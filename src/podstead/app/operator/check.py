@@ -11,6 +11,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Final
 
+from podstead.app.adapters.body_stores import layout_of
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.backup import OnStep
@@ -23,6 +24,7 @@ from podstead.app.operator.checking.bodies import (
 )
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
+from podstead.app.operator.checking.objects import check_objects
 from podstead.app.operator.checking.private import (
     check_free_space,
     check_private_files,
@@ -34,16 +36,13 @@ from podstead.app.operator.checking.rules import check_rules
 from podstead.app.operator.checking.set_aside import SetAside
 from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
-from podstead.storage.layout import RootLayout
+from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.record_store import RecordStore
-from podstead.storage.removal_hold import hold_removals
 
+_CHECKS_OF_FILES: Final = (check_large_bodies, check_uploads, check_files)
 _CHECKS: Final = (
     check_small_bodies,
     check_containers,
-    check_large_bodies,
-    check_uploads,
-    check_files,
     check_rules,
     check_private_files,
     check_stored_keys,
@@ -61,10 +60,10 @@ async def check_root(
 ) -> Sequence[Finding]:
     """All findings, each of which is passed to ``on_finding`` when it is found and, if ``repair``,
     has been repaired or cannot be. Raises RootUnusable, StorageError, OSError."""
-    layout = RootLayout(settings.root)
+    layout = layout_of(settings)
     findings = []
     async with opened_store(settings) as store:
-        with hold_removals(layout.removal_hold), closing(store.inspect()) as records:
+        with store.hold_removals(), closing(store.inspect()) as records:
             now = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H%M%SZ")
             base_url = records.read_fact(BASE_URL_FACT) or settings.base_url
             record_store = RecordStore(store, SystemClock(), SystemRandomness())
@@ -95,6 +94,13 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
         yield Finding(Code.DATABASE_DAMAGED, place, fault)
     if damage:
         return  # nothing that it says can be relied on
+    if isinstance(check.settings.bodies, S3Location):
+        async for finding in check_objects(check):
+            yield finding
+    else:
+        for each in _CHECKS_OF_FILES:
+            for finding in each(check):
+                yield finding
     for each in _CHECKS:
         for finding in each(check):
             yield finding

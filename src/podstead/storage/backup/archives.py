@@ -64,7 +64,7 @@ class ArchiveSink:
         known_sha256: str | None = None,  # noqa: ARG002 - a sink of folders needs it
         is_immutable: bool = False,  # noqa: ARG002
     ) -> FileRecord:
-        if not isinstance(source, BytesIO) and os.fstat(source.fileno()).st_size < size_bytes:
+        if _size_of(source) < size_bytes:
             raise EOFError  # before anything of it is in the archive
         hashed = _HashedReader(source)
         self._write(name, cast("BinaryIO", hashed), size_bytes, mode)
@@ -230,3 +230,9 @@ def _content_of(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> BinaryIO:
     if file is None:
         raise BackupDamaged(f"{entry.name} is not a file")
     return cast("BinaryIO", file)
+
+
+def _size_of(source: BinaryIO) -> int:
+    if isinstance(source, BytesIO):
+        return len(source.getbuffer())
+    return os.fstat(source.fileno()).st_size

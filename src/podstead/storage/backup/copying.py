@@ -18,16 +18,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO, Final
 
 import msgspec
 
 from podstead.core.errors import StorageError
-from podstead.storage.backup.manifest import DATABASE, FILES, MANIFEST
+from podstead.storage.backup.manifest import DATABASE, FILES, MANIFEST, FileRecord
 from podstead.storage.backup.sinks import Sink
 from podstead.storage.blobs.paths import blob_path, draft_path
 from podstead.storage.blobs.verification import digest_of
-from podstead.storage.inspection import Inspection
+from podstead.storage.copying.bodies import StoredBlobs
+from podstead.storage.inspection import Inspection, LargeBody
 from podstead.storage.layout import RootLayout
 from podstead.storage.uploads import UPLOADS, UploadRecord
 
@@ -36,6 +38,8 @@ OnCopied = Callable[[int, int], None]
 
 _PRIVATE_FILE: Final = 0o600
 _MAX_SMALL_BYTES: Final = 16 * 1024 * 1024
+_BLOBS: Final = Path("blobs")
+"""Where large bodies are in a backup, wherever the server keeps them."""
 _ATTEMPTS: Final = 20
 _record = msgspec.json.Decoder(UploadRecord)
 
@@ -63,14 +67,7 @@ class RootCopy:
             sha256 = digest_of(body.blob)
             try:
                 with source.open("rb", buffering=0) as file:
-                    stored = self.sink.add(
-                        str(source.relative_to(self.layout.root)),
-                        file,
-                        size_bytes=body.size_bytes,
-                        mode=_PRIVATE_FILE,
-                        known_sha256=sha256,
-                        is_immutable=True,
-                    )
+                    stored = self._add_body(body, file)
             except FileNotFoundError:
                 self.faults.append(f"The body of {body.path} is missing: there is no {source}")
                 continue
@@ -81,6 +78,45 @@ class RootCopy:
                 self.faults.append(f"The body of {body.path} is damaged: {source}")
             done += body.size_bytes
             on_copied(done, total)
+
+    async def copy_objects(
+        self, records: Inspection, objects: StoredBlobs, on_copied: OnCopied
+    ) -> None:
+        """Copy large bodies that are not files. Raises StorageError, OSError."""
+        total = sum(body.size_bytes for body in records.large_bodies())
+        done = 0
+        for body in records.large_bodies():
+            if await objects.size_of(body.blob) != body.size_bytes:
+                self.faults.append(f"The body of {body.path} is missing: there is no {body.blob}")
+                continue
+            if not self._share(body):
+                with TemporaryFile(dir=self.sink.work) as file:
+                    async for piece in objects.read(body.blob, body.size_bytes):
+                        file.write(piece)
+                    file.seek(0)
+                    stored = self._add_body(body, file)
+                if digest_of(body.blob) not in {None, stored.sha256}:
+                    self.faults.append(f"The body of {body.path} is damaged: {body.blob}")
+            done += body.size_bytes
+            on_copied(done, total)
+
+    def _share(self, body: LargeBody) -> bool:
+        """Whether an earlier backup has the body, so that it need not be read."""
+        try:
+            self._add_body(body, BytesIO())
+        except EOFError:
+            return False
+        return True
+
+    def _add_body(self, body: LargeBody, file: BinaryIO) -> FileRecord:
+        return self.sink.add(
+            str(blob_path(_BLOBS, body.blob)),
+            file,
+            size_bytes=body.size_bytes,
+            mode=_PRIVATE_FILE,
+            known_sha256=digest_of(body.blob),
+            is_immutable=True,
+        )
 
     def copy_other_files(self) -> None:
         """Copy the keys and whatever else is in the root, for example of later versions.
@@ -138,7 +174,7 @@ class OpenDrafts:
             with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
                 offset_bytes = _record.decode(entry.value).offset_bytes
                 file = self._files.enter_context(path.open("rb", buffering=0))
-                self._drafts.append((str(path.relative_to(layout.root)), offset_bytes, file))
+                self._drafts.append((str(draft_path(_BLOBS, name)), offset_bytes, file))
 
     def copy(self, sink: Sink, faults: list[str]) -> None:
         """Raises OSError."""

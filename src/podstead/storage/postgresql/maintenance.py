@@ -17,6 +17,11 @@ from podstead.storage.records import BlobId
 BATCH_ROWS: Final = 500
 """The maximum number of rows that one transaction of a sweep deletes."""
 
+REMOVAL_LOCK: Final = 0x706F_6473_686F_6C64
+"""The advisory lock that a backup shares while bodies must not be removed: "podshold" in ASCII."""
+
+HOLD_REMOVALS: Final = "SELECT pg_advisory_xact_lock_shared(%s)"
+
 _ADD_USED: Final = "UPDATE storages SET used_bytes = used_bytes + %s WHERE root = %s"
 
 # --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
@@ -58,10 +63,13 @@ async def discard_unclaimed_blobs(connection: Connection, *, staged_before_ms: i
 
 
 async def find_garbage(connection: Connection, *, dropped_before_ms: int) -> list[BlobId]:
-    """A batch of blobs that have been garbage since before that time. Raises psycopg.Error."""
+    """A batch of blobs that have been garbage since before that time, and none while a backup is
+    made. Raises psycopg.Error."""
+    # A backup that begins after this has a moment at which they were garbage already.
     cursor = await connection.execute(
-        "SELECT blob FROM garbage WHERE dropped_ms < %s ORDER BY dropped_ms LIMIT %s",
-        (dropped_before_ms, BATCH_ROWS),
+        "SELECT blob FROM garbage WHERE dropped_ms < %s"
+        " AND (SELECT pg_try_advisory_xact_lock(%s)) ORDER BY dropped_ms LIMIT %s",
+        (dropped_before_ms, REMOVAL_LOCK, BATCH_ROWS),
     )
     return [blob for (blob,) in await cursor.fetchall()]
 

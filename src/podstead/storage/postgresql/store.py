@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -66,6 +75,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.removal_hold import hold_removals
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
@@ -182,6 +192,16 @@ class PostgresStore:
 
     async def database_bytes(self) -> int:
         return await self._use().reader.database_bytes()
+
+    @contextmanager
+    def hold_removals(self) -> Iterator[None]:
+        """Of repositories on this node's disk, and of bodies by all nodes."""
+        with (
+            hold_removals(self._removal_hold),
+            psycopg.connect(self._conninfo) as connection,
+        ):
+            connection.execute(maintenance.HOLD_REMOVALS, (maintenance.REMOVAL_LOCK,))
+            yield
 
     def commit_figures(self) -> CommitFigures:
         writer = self._use().writer

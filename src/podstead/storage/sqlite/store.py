@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.removal_hold import hold_removals
 from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
@@ -168,6 +170,9 @@ class SqliteStore:
             return await asyncio.to_thread(bytes_on_disk, self._layout.database)
         except OSError as error:
             raise StorageError("The size of the database could not be read") from error
+
+    def hold_removals(self) -> AbstractContextManager[None]:
+        return hold_removals(self._layout.removal_hold)
 
     def commit_figures(self) -> CommitFigures:
         writer = self._use().writer
