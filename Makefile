@@ -98,6 +98,8 @@ PYTHON_CLIENTS := tests/clients/python
 .PHONY: lock
 lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with hashes
 	$(LOCK) --upgrade pyproject.toml --group build --output-file requirements/run.txt
+	$(LOCK) pyproject.toml --extra cluster --group build --constraint requirements/run.txt \
+		--output-file requirements/cluster.txt
 	$(LOCK) --upgrade pyproject.toml --group dev --constraint requirements/run.txt \
 		--output-file requirements/dev.txt
 	$(LOCK) --upgrade $(PYTHON_CLIENTS)/requirements.in \

@@ -185,7 +185,7 @@ def test_what_is_copied_there_and_back_is_the_same(
         assert ended.returncode == 0, ended.stderr
         manifest = json.loads(ended.stdout)
         assert manifest["faults"] == []
-        assert manifest["linked"]["bytes"] == (0 if name == "first" else LARGE_BYTES)
+        assert (manifest["linked"]["bytes"] >= LARGE_BYTES) == (name == "second")
     restored = run_command(
         "restore", str(tmp_path / "second"), "--root", str(tmp_path / "restored")
     )
