@@ -57,7 +57,7 @@ class TourPicture:
 def _open(address: str) -> Lead:
     def lead(page: Page) -> None:
         page.goto(address)
-        page.wait_for_load_state("networkidle" if "?view=grid" in address else "load")
+        page.wait_for_load_state("networkidle" if "/.pages/files/" in address else "load")
 
     return lead
 
