@@ -30,6 +30,7 @@ from tests.support.body_stores import FilesInRoot, KeptBodies, ObjectsInBucket
 from tests.support.certificates import holder
 from tests.support.pooler import running_pooler
 from tests.support.postgresql import new_database
+from tests.support.server import run_command
 
 _KEPT = ("schema_version", "counters", "registry_changes")
 
@@ -187,6 +188,19 @@ def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path)
         (tmp_path / "bodies").rename(tmp_path / "not mounted")
         with pytest.raises(RootUnusable, match="mount it there"), prepared_root(second):
             pass
+
+
+def test_a_copy_has_folders_of_its_own(tmp_path: Path) -> None:
+    with new_database() as source, new_database() as target:
+        settings = Settings(
+            root=tmp_path / "from", database=source, base_url="https://pods.example", git=True
+        )
+        start(settings)
+        target_root = tmp_path / "to"
+        places = ("--from", str(settings.root), source, "--to", str(target_root), target)
+        copied = run_command("copy", *places)
+        assert copied.returncode == 0, copied.stderr
+        start(replace(settings, root=target_root, database=target))
 
 
 def test_nodes_with_roots_of_their_own_need_a_place_for_bodies(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from podstead.app.adapters.engine import (
 )
 from podstead.app.adapters.keys import adopt_keys, ensure_token_key
 from podstead.app.adapters.retrying import retry_while_busy
-from podstead.app.adapters.shared_folders import BODIES_MARK, GIT_MARK, claim_shared_folder
+from podstead.app.adapters.shared_folders import claim_shared_folder
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import COPYING_FACT
+from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout

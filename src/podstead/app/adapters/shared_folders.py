@@ -15,11 +15,6 @@ from podstead.app.adapters.body_stores import BodyFacts
 from podstead.core.errors import RootUnusable, StorageError
 from podstead.storage.private_files import sync_directory, write_private
 
-BODIES_MARK: Final = "bodies-mark"
-GIT_MARK: Final = "git-mark"
-"""The facts with the marks of the folders of large bodies and of git repositories. They are about
-this database and its folders, so copies of the records leave them out."""
-
 _FILE: Final = "shared-folder"
 _MARK_BYTES: Final = 16
 _PRIVATE: Final = 0o700

@@ -95,7 +95,12 @@ when the copy is complete and verified."""
 BODIES_FACT: Final = "bodies"
 """The fact that says where the large bodies are, if they are not in the data root."""
 
-FACTS_OF_PLACE: Final = (COPYING_FACT, BODIES_FACT)
+BODIES_MARK: Final = "bodies-mark"
+GIT_MARK: Final = "git-mark"
+"""The facts with the marks of the folders, of large bodies and of git repositories, that all nodes
+with a database share."""
+
+FACTS_OF_PLACE: Final = (COPYING_FACT, BODIES_FACT, BODIES_MARK, GIT_MARK)
 """Facts that are about one store, and not about what is in it, so that they are not copied."""
 
 MOVED_WITHOUT: Final = ("lease/", "upload/")
