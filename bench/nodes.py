@@ -149,7 +149,9 @@ class Setting:
     server: Podstead
     database_cpu_s: Callable[[], float]
 
-    def measure(self, exercise: Exercise, label: str, seconds: int, cell: Cell) -> None:
+    def measure(
+        self, exercise: Exercise, label: str, seconds: int, cell: Cell, *, is_warm_up: bool
+    ) -> None:
         """Run one round over many connections, and one over a single one."""
         ports = getattr(self.server, "ports", [self.server.port])
         made = exercise.load(self.server.site, label)
@@ -167,6 +169,8 @@ class Setting:
         cell.rates_per_s.append(sum(each.answered / each.duration_s for each in outcomes))
         cell.node_us.append(node_s * 1e6 / answered)
         cell.database_us.append(database_s * 1e6 / answered)
+        if is_warm_up:
+            return
         alone = load.run(exercise.load(self.server.site, f"{label}-alone"), ports[0], _ALONE)
         alone.require_no_errors()
         cell.alone_ms.append(alone.p50_ms)
@@ -227,9 +231,12 @@ def _measured(
             exercise.furnish(setting.server.site)
         for number in range(rounds + 1):  # of which the first is a warm-up
             for setting, cell in zip(settings, cells[title], strict=True):
-                kept = cell if number else Cell()
-                setting.measure(exercise, f"round-{number}", seconds if number else 1, kept)
-                progress(f"{title}, {setting.title}, round {number}: {kept}")
+                label, is_warm_up = f"round-{number}", not number
+                if is_warm_up:
+                    setting.measure(exercise, label, 1, Cell(), is_warm_up=True)
+                else:
+                    setting.measure(exercise, label, seconds, cell, is_warm_up=False)
+                    progress(f"{title}, {setting.title}, round {number}: {cell}")
     return cells
 
 
@@ -244,7 +251,7 @@ def _table(titles: Sequence[str], cells: Mapping[str, Sequence[Cell]]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench.nodes", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2, help="measured rounds (default 2)")
+    parser.add_argument("--rounds", type=int, default=1, help="measured rounds (default 1)")
     parser.add_argument("--seconds", type=int, default=2, help="length of a round (default 2)")
     parser.add_argument(
         "--write-docs", action="store_true", help="write the table into docs/explanation/scale.md"

@@ -48,8 +48,8 @@ class RequestAhead:
 
     async def __aenter__(self) -> None:
         """Raises StorageError, Overloaded."""
-        self._until_s = monotonic() + VALID_S
         self._state = await self._reader.read_ahead(self._paths)
+        self._until_s = monotonic() + VALID_S
         self._snapshot = self._state.snapshot
         self._previous = _current.set(self)
 
