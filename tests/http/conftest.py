@@ -18,6 +18,7 @@ from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.jose.signing import SigningKeyPair
+from podstead.storage.blobs.s3_location import parse_s3_location
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
@@ -29,7 +30,9 @@ from tests.support.application import (
     with_two_pods,
 )
 from tests.support.clock import FakeClock
+from tests.support.engine import WITH_S3
 from tests.support.peer import Peer
+from tests.support.seaweedfs import bodies_of
 
 
 @pytest.fixture
@@ -40,7 +43,9 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(root=tmp_path / "root", base_url=BASE, pod_creations_per_hour=0, workers=1)
+    root = tmp_path / "root"
+    bodies = parse_s3_location(bodies_of(root)) if WITH_S3 else None
+    return Settings(root=root, bodies=bodies, base_url=BASE, pod_creations_per_hour=0, workers=1)
 
 
 @pytest.fixture

@@ -79,6 +79,10 @@ class ObjectsInBucket:
         content = obstore.get_range(self._store, name, start=0, end=size_bytes)
         obstore.put(self._store, name, content)
 
+    def replace(self, name: str, content: bytes) -> None:
+        """Store something else in its place."""
+        obstore.put(self._store, name, content)
+
     def remove(self, name: str) -> None:
         obstore.delete(self._store, name)
 

@@ -108,7 +108,8 @@ class S3Server:
             client_options={"allow_http": True},
             retry_config={"max_retries": 600, "backoff": {"max_backoff": timedelta(seconds=0.1)}},
         )
-        obstore.put(store, "ready", b"")
+        obstore.put(store, "ready", b"ready")
+        assert bytes(obstore.get(store, "ready").bytes()) == b"ready"
 
     @property
     def port(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from podstead.app.adapters.body_stores import layout_of
 from podstead.app.adapters.git_processes import GitProcesses, find_git
 from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import opened_store
@@ -54,7 +55,7 @@ class CompactResult:
 async def compact_root(settings: Settings, *, on_step: OnStep) -> CompactResult:
     """Give space back. Beside a running server, the database is not rewritten. Raises
     RootUnusable, StorageError, OSError."""
-    layout = RootLayout(settings.root)
+    layout = layout_of(settings)
     with ExitStack() as stack:
         async with opened_store(settings) as store:
             is_alone = False

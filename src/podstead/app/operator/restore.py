@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from podstead.app.adapters.body_stores import BODIES_FACT
 from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import inspect_copy
 from podstead.config import Settings
@@ -21,6 +22,7 @@ from podstead.storage.backup.reading import BackupReader, FolderBackup
 from podstead.storage.backup.restoring import restore_into
 from podstead.storage.migrations import read_migrations
 from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteFacts
 
 
 def open_backup(backup: Path) -> BackupReader:
@@ -65,7 +67,9 @@ def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Mani
     manifest = restore_into(
         settings.root, open_backup(backup), on_database=_check_records, on_restored=on_restored
     )
-    prepare_root(settings.root)
+    layout = prepare_root(settings.root)
+    # The backup has all bodies, wherever they were, and they are in the data root now.
+    SqliteFacts(layout.database).write_fact(BODIES_FACT, "")
     return manifest
 
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Final, cast
 
@@ -22,13 +23,11 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import S3Store
 
 from podstead.core.errors import StorageError, StoreUnavailable
-from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.blobs.s3.credentials import shared_credentials
 from podstead.storage.blobs.s3.turns import PartTurns
 from podstead.storage.blobs.s3_location import S3Location
 
 if TYPE_CHECKING:
-    from obstore import GetResult
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3CredentialProvider
 
 logger = logging.getLogger("podstead.storage")
@@ -44,10 +43,10 @@ ASK_S: Final = 12.0
 """The limit for a request without much content, with its repetitions."""
 STORE_S: Final = 60.0
 """The limit for storing a part, or for copying an object within S3, with its repetitions."""
-READ_S: Final = 12.0
-"""How long nothing may arrive of a body that is being read."""
-MAX_RESUMED: Final = 3
-"""How often in a row a body that is being read is continued without anything arriving."""
+LIST_S: Final = 60.0
+"""The limit for listing objects, a thousand with each request."""
+READ_BYTES: Final = 1024 * 1024
+"""How much is read with one request, and held in memory of a body that is being read."""
 
 _CONNECT_S: Final = 5
 _LOGGED_EVERY_S: Final = 10.0
@@ -70,10 +69,7 @@ class Objects:
 
     def __init__(self, location: S3Location) -> None:
         """Does no I/O besides reading files with credentials. Raises StorageError."""
-        self._asking = _open(location, timeout_s=ASK_S / 2, retries=1, retried_s=ASK_S)
-        self._storing = _open(location, timeout_s=STORE_S / 2, retries=3, retried_s=STORE_S / 2)
-        # A body is read as slowly as its receiver takes it, so only silence has a limit.
-        self._reading = _open(location, timeout_s=None, retries=1, retried_s=READ_S)
+        self._asking, self._storing = _open_both(location, os.getpid())
         self._turns = PartTurns()
         self._logged_s = -_LOGGED_EVERY_S
 
@@ -100,22 +96,23 @@ class Objects:
     async def _put_parts(
         self, key: str, read: PartReader, size_bytes: int, part_bytes: int
     ) -> None:
-        async with obstore.open_writer_async(
+        writer = obstore.open_writer_async(
             self._storing, key, buffer_size=part_bytes, max_concurrency=1
-        ) as writer:  # which abandons the object after an error
-            written = 0
-            while written < size_bytes:
-                end = min(size_bytes, (written // part_bytes + 1) * part_bytes)
+        )
+        # Leaving the writer creates the object, or abandons it after an error.
+        async with self._trying(None), writer:
+            start = 0
+            while start < size_bytes:
+                end = min(size_bytes, (start // part_bytes + 1) * part_bytes)
                 async with self._turns.take():
                     # The library stores a part while it accepts more, so the first byte of the next
                     # part is accepted once this one is stored.
-                    content = await read(written, min(end + 1, size_bytes))
+                    content = memoryview(await read(start, min(end + 1, size_bytes)))
                     async with self._trying(STORE_S):
-                        await writer.write(memoryview(content)[: end - written])
-                        await writer.write(memoryview(content)[end - written :])
-                written += len(content)
-            async with self._trying(STORE_S):
-                await writer.close()
+                        await writer.write(content[: end - start])
+                        await writer.write(content[end - start :])
+                    start += len(content)
+                    del content  # before the next part is read
 
     async def size(self, key: str) -> int | None:
         """The size of an object in bytes; ``None`` if there is none. Raises StorageError."""
@@ -128,35 +125,21 @@ class Objects:
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``, which must exist.
 
+        One request reads one piece, so a receiver may take its time, and a body that nobody wants
+        any more leaves nothing behind: a stream of the library must not be left before its end.
         Raises StorageError.
         """
-        resumed = 0
         while start < end:
-            try:
-                async with self._trying(READ_S):
-                    found = await self._begin(key, start, end)
-                    pieces = found.stream(min_chunk_size=CHUNK_BYTES)
-                while start < end:
-                    async with self._trying(READ_S):
-                        piece = await anext(pieces, b"")
-                    if not piece:
-                        raise StoreUnavailable(_UNAVAILABLE)
-                    start += len(piece)
-                    resumed = 0
-                    yield bytes(piece)
-            except StoreUnavailable:
-                resumed += 1
-                if resumed >= MAX_RESUMED:
-                    raise
-
-    async def _begin(self, key: str, start: int, end: int) -> GetResult:
-        try:
-            found = await self._reading.get_async(key, options={"range": (start, end)})
-        except FileNotFoundError as error:
-            raise StorageError("A large body is missing") from error
-        if found.range != (start, end):
-            raise StorageError("A large body is shorter than it should be")
-        return found
+            stop = min(end, start + READ_BYTES)
+            async with self._trying(ASK_S):
+                try:
+                    piece = await self._asking.get_range_async(key, start=start, end=stop)
+                except FileNotFoundError as error:
+                    raise StorageError("A large body is missing") from error
+            if len(piece) != stop - start:
+                raise StorageError("A large body is shorter than it should be")
+            start = stop
+            yield bytes(piece)
 
     async def copy(self, key: str, copy: str, size_bytes: int) -> None:
         """Store a copy of an object. Raises StorageError."""
@@ -176,20 +159,18 @@ class Objects:
             async with self._trying(STORE_S):
                 await self._storing.delete_async(keys)
 
-    async def list(self, prefix: str) -> AsyncIterator[ListedObject]:
+    async def list(self, prefix: str) -> Sequence[ListedObject]:
         """The objects whose names begin with ``prefix`` and a slash, in no order. Raises
         StorageError."""
-        listed = self._asking.list(prefix, chunk_size=1000)
-        while True:
-            async with self._trying(ASK_S):
-                found = await anext(listed, None)
-            if found is None:
-                return
-            for each in found:
-                yield ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
+        async with self._trying(LIST_S):
+            found = await self._asking.list(prefix).collect_async()
+        return [
+            ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
+            for each in found
+        ]
 
     @asynccontextmanager
-    async def _trying(self, limit_s: float) -> AsyncIterator[None]:
+    async def _trying(self, limit_s: float | None) -> AsyncIterator[None]:
         """Raise StoreUnavailable for whatever fails or takes too long in the context."""
         try:
             async with asyncio.timeout(limit_s):
@@ -212,16 +193,23 @@ _UNAVAILABLE: Final = (
 )
 
 
-def _open(
-    location: S3Location, *, timeout_s: float | None, retries: int, retried_s: float
-) -> S3Store:
+@cache
+def _open_both(location: S3Location, process_id: int) -> tuple[S3Store, S3Store]:  # noqa: ARG001
+    """What asks and reads, and what stores, for this process and until it ends."""
+    return (
+        _open(location, timeout_s=ASK_S / 2, retries=2, retried_s=ASK_S),
+        _open(location, timeout_s=STORE_S / 2, retries=3, retried_s=STORE_S / 2),
+    )
+
+
+def _open(location: S3Location, *, timeout_s: float, retries: int, retried_s: float) -> S3Store:
     endpoint = location.endpoint or next(
         (os.environ[name] for name in _ENDPOINTS if name in os.environ), ""
     )
     client: ClientConfig = {
         "connect_timeout": timedelta(seconds=_CONNECT_S),
         "allow_http": endpoint.startswith("http://"),
-        "timeout": timedelta(days=1) if timeout_s is None else timedelta(seconds=timeout_s),
+        "timeout": timedelta(seconds=timeout_s),
     }
     retry: RetryConfig = {
         "max_retries": retries,

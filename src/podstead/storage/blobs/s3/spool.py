@@ -88,10 +88,8 @@ class Spool:
         write_all(self._descriptor, pieces)
 
     def _read(self, start: int, end: int) -> bytes:
-        content = bytearray()
-        while start + len(content) < end:
-            piece = os.pread(self._descriptor, end - start - len(content), start + len(content))
-            if not piece:
-                break
-            content += piece
-        return bytes(content)
+        pieces = []
+        while start < end and (piece := os.pread(self._descriptor, end - start, start)):
+            pieces.append(piece)
+            start += len(piece)
+        return b"".join(pieces)  # which copies nothing if there is one

@@ -92,11 +92,11 @@ class UploadParts:
         return b"".join([chunk async for chunk in body.chunks()])
 
     async def remove(self, name: str) -> None:
-        await self._objects.remove([each.key async for each in self._objects.list(_prefix(name))])
+        await self._objects.remove([each.key for each in await self._objects.list(_prefix(name))])
 
     async def list(self, *, before_ms: int) -> list[str]:
         changed_ms: dict[str, int] = {}
-        async for each in self._objects.list(_UPLOADS):
+        for each in await self._objects.list(_UPLOADS):
             name = each.key.split("/")[1]
             changed_ms[name] = max(changed_ms.get(name, 0), each.modified_ms)
         return [name for name, last_ms in changed_ms.items() if last_ms < before_ms]
@@ -183,7 +183,7 @@ class DraftBytes:
 
 
 async def _list_parts(objects: Objects, name: str) -> list[Part]:
-    return [_part(each.key) async for each in objects.list(_prefix(name))]
+    return [_part(each.key) for each in await objects.list(_prefix(name))]
 
 
 def _prefix(name: str) -> str:
