@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from podstead.app.adapters.body_stores import BODIES_FACT
 from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import inspect_copy
 from podstead.config import Settings
@@ -20,6 +19,7 @@ from podstead.storage.backup.manifest import (
 )
 from podstead.storage.backup.reading import BackupReader, FolderBackup
 from podstead.storage.backup.restoring import restore_into
+from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.migrations import read_migrations
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
