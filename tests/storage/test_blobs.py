@@ -124,8 +124,8 @@ async def test_a_body_of_50_mib_streams_through_little_memory(
         tracemalloc.stop()
     assert body.size_bytes == piece_bytes * pieces == 50 * MIB
     assert received.digest() == expected.digest()
-    # Of what is stored in S3, one part is in memory.
-    held_bytes = 0 if isinstance(kept, FilesInRoot) else PART_BYTES
+    # Of what is stored in S3, the library may release one part after the next has been read.
+    held_bytes = 0 if isinstance(kept, FilesInRoot) else 2 * PART_BYTES
     assert peak_bytes < 2 * MIB + held_bytes
 
 
