@@ -291,8 +291,8 @@ POSTGRESQL_URL = ValueType(
 )
 BODIES: ValueType[S3Location | Path] = ValueType(
     "URL|FOLDER",
-    "must be s3://BUCKET/PREFIX, with the parameters endpoint, region, encryption, kms-key and "
-    "redirect=public at most, or the absolute path of a folder",
+    "must be s3://BUCKET/PREFIX, with the parameters endpoint, region, encryption and kms-key at "
+    "most, or the absolute path of a folder",
     _parse_bodies,
 )
 ORIGIN = ValueType(

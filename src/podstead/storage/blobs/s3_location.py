@@ -10,16 +10,14 @@ from podstead.core.value import Value
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX: Final = re.compile(r"(?:[A-Za-z0-9._=-]{1,100}/)*[A-Za-z0-9._=-]{1,100}|")
-_PARAMETERS: Final = frozenset({"endpoint", "region", "encryption", "kms-key", "redirect"})
+_PARAMETERS: Final = frozenset({"endpoint", "region", "encryption", "kms-key"})
 _ENCRYPTIONS: Final = frozenset({"AES256", "aws:kms", "aws:kms:dsse"})
-_REDIRECTED: Final = "public"
 
 
 class S3Location(Value):
     """A bucket, and the prefix of the names of all objects in it.
 
-    What is ``None`` is up to the environment. With ``redirects``, clients get public bodies from
-    the bucket itself.
+    What is ``None`` is up to the environment.
     """
 
     bucket: str
@@ -28,7 +26,6 @@ class S3Location(Value):
     region: str | None = None
     encryption: str | None = None
     kms_key: str | None = None
-    redirects: bool = False
 
     @property
     def url(self) -> str:
@@ -53,8 +50,6 @@ def parse_s3_location(text: str) -> S3Location:
         raise ValueError(text)
     if encryption is not None and encryption not in _ENCRYPTIONS:
         raise ValueError(text)
-    if given.get("redirect", _REDIRECTED) != _REDIRECTED:
-        raise ValueError(text)
     return S3Location(
         bucket=parts.netloc,
         prefix=prefix,
@@ -62,5 +57,4 @@ def parse_s3_location(text: str) -> S3Location:
         region=given.get("region"),
         encryption=encryption,
         kms_key=given.get("kms-key"),
-        redirects="redirect" in given,
     )
