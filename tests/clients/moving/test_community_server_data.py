@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ import rdflib
 from rdflib import DCTERMS, URIRef
 
 from tests.support.client_home import StartClient
-from tests.support.client_process import Agent
+from tests.support.client_process import Agent, ClientProcess
 from tests.support.community_server import (
     PASSWORD,
     CommunityServer,
@@ -239,6 +239,54 @@ def test_a_client_library_reads_the_pod(
     assert bytes(read["bytes"]) == PNG
     described = client.run("describeResource", alice, url=f"{notes}page.html").value
     assert described["contentType"] == "text/turtle"
+
+
+def loaded_by_rdflib_js(client: ClientProcess, agent: Agent, url: str) -> rdflib.Graph:
+    lines = client.run("load", agent, url=url).value
+    return rdflib.Graph().parse(data="\n".join(lines), format="nt")
+
+
+def constructed_by_comunica(client: ClientProcess, agent: Agent, url: str) -> rdflib.Graph:
+    query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+    text = client.run("construct", agent, query=query, sources=[url]).value
+    return rdflib.Graph().parse(data=text, format="nt")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "graph_of"),
+    [("rdflib.mjs", loaded_by_rdflib_js), ("comunica.mjs", constructed_by_comunica)],
+)
+def test_libraries_read_a_private_and_a_public_document_as_it_was(
+    written: Written,
+    server: ServerProcess,
+    start_client: StartClient,
+    scenario: str,
+    graph_of: Callable[[ClientProcess, Agent, str], rdflib.Graph],
+) -> None:
+    client = start_client(scenario)
+    alice = Agent(written.alice.web_id, json.loads(sign_in(server).body)["access_token"])
+    for name in ("notes/page.html", "profile/card"):
+        url = written.alice.pod_url + name
+        before = written.documents[url].graph
+        found = graph_of(client, alice, url)
+        assert {str(each) for each in before.predicates()} <= set(map(str, found.predicates()))
+        assert len(found) == len(before)
+
+
+def test_libraries_know_the_owner_and_the_rights(
+    written: Written, server: ServerProcess, start_client: StartClient
+) -> None:
+    alice = Agent(written.alice.web_id, json.loads(sign_in(server).body)["access_token"])
+    pod = written.alice.pod_url
+    private, public = f"{pod}notes/plain.txt", f"{pod}open/for-all.txt"
+    ldo = start_client("ldo.mjs")
+    assert ldo.run("readBlob", alice, url=private).value["text"] == "plain"
+    assert ldo.run("readBlob", None, url=public).value["text"] == "hello"
+    profile = start_client("soukai.mjs").run("readProfile", alice).value
+    assert profile["webId"] == alice.web_id
+    assert profile["storageUrls"] == [pod]
+    access = start_client("solid-client-access.mjs")
+    assert access.run("readInfoWithAcl", alice, url=public).value["hasAccessibleAcl"] is True
 
 
 def test_a_second_import_changes_nothing(written: Written, server: ServerProcess) -> None:
