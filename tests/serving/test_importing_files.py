@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ import pytest
 
 from tests.support.client import Pod, create_pod
 from tests.support.listeners import CERTIFICATE, KEY
+from tests.support.processes import clean_environment
 from tests.support.proxies import Configure, Place, program, running_proxy
 from tests.support.server import (
     DEADLINE_S,
@@ -119,6 +121,48 @@ def test_nothing_is_replaced_and_a_second_run_adds_what_is_new(pod: Pod, folder:
         assert owner.get(path).text == "mine"
         assert owner.get(f"{pod.root}private/imported/new.txt").text == "new"
     assert (first["documents"], again["documents"]) == (len(FILES) - 1, 1)
+
+
+INTERRUPTED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from podstead.app.operator.files_in import files_of, import_files
+from podstead.config import read_settings
+
+def count(done):
+    if done >= 300:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def run(folder, root, into):
+    settings = read_settings({"root": root}, {}, folder=Path.cwd())
+    async with files_of(Path(folder)) as source:
+        await import_files(settings, source, source_id="folder", into=into, counting=count)
+
+asyncio.run(run(*sys.argv[1:]))
+"""
+
+
+def test_an_import_that_was_killed_is_continued(pod: Pod, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(900):
+        (folder / f"{number}.txt").write_text(str(number))
+    into = f"{pod.name}/private/imported/"
+    killed = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(folder), str(pod.server.root), into],
+        env=clean_environment(),
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    code, report = import_into(pod, "folder", str(folder))
+    assert code == 0
+    assert report["already_there"] >= 300
+    assert report["documents"] > 0
+    with pod.owner() as owner:
+        names = {path.rpartition("/")[2] for path in owner.members(f"/{into}")}
+        assert names == {f"{number}.txt" for number in range(900)}
+        assert owner.get(f"/{into}899.txt").text == "899"
 
 
 def test_a_trial_stores_nothing(pod: Pod, folder: Path) -> None:

@@ -31,7 +31,8 @@ def count(pod, done, total):
         os.kill(os.getpid(), signal.SIGKILL)
 
 settings = read_settings({"root": sys.argv[2]}, {}, folder=Path.cwd())
-asyncio.run(move_in(settings, "css", Path(sys.argv[1]), names={}, counting=count))
+names = dict([sys.argv[4].split("=")]) if len(sys.argv) > 4 else {}
+asyncio.run(move_in(settings, sys.argv[3], Path(sys.argv[1]), names=names, counting=count))
 """
 
 
@@ -104,7 +105,7 @@ def test_an_import_that_was_killed_ends_as_if_it_had_not_been(
 ) -> None:
     """Nothing is lost or doubled, and nobody sees half of a pod."""
     killed = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(files), str(server.root)],
+        [sys.executable, "-c", INTERRUPTED, str(files), str(server.root), "css"],
         env=clean_environment(),
         timeout=DEADLINE_S,
         check=False,
@@ -239,3 +240,33 @@ def test_a_pod_at_the_root_gets_a_name(server: ServerProcess, tmp_path: Path, ki
     if kind != "jss":
         assert f"oidcIssuer> <{server.base_url}>" in answer.text
     assert "me.example" not in answer.text
+
+
+@pytest.mark.parametrize("kind", ["nss", "jss"])
+def test_every_reader_continues_after_an_interrupt(
+    server: ServerProcess, tmp_path: Path, kind: str
+) -> None:
+    folder = tmp_path / kind
+    at_the_root(kind, folder)
+    for number in range(MANY):
+        write(folder / ("data" if kind == "nss" else "") / f"many/{number}.txt", f"{number}")
+    killed = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(folder), str(server.root), kind, "=anna"],
+        env=clean_environment(),
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert server.get("/anna/many/1.txt").status == 401
+    command = ("import", kind, str(folder), "--root", str(server.root), "--as", "anna", "--json")
+    again = run_command(*command)
+    assert again.returncode == 0, again.stdout
+    [pod] = json.loads(again.stdout)["pods"]
+    assert (pod["account"], pod["already_there"]) == (True, False)
+    listed = server.get("/anna/many/", {"Accept": "text/turtle"}).text
+    assert all(f"{number}.txt>" in listed for number in range(MANY))
+    assert server.get(f"/anna/many/{MANY - 1}.txt").text == str(MANY - 1)
+    accounts = json.loads(
+        run_command("account", "list", "--json", "--root", str(server.root)).stdout
+    )
+    assert [each["pod"] for each in accounts] == ["anna"]

@@ -39,6 +39,7 @@ from podstead.pods.provision import web_id_of
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import Iri
 from podstead.resources.importing.values import (
+    UNFINISHED_IMPORTS,
     ImportedResource,
     ImportReport,
     ImportTarget,
@@ -155,8 +156,11 @@ class MoveIn:
         root = f"/{self.name_of(pod)}/"
         if await self.pods.records.store.read_pod(self.name_of(pod)) is None:
             return False
-        completed = await self.pods.records.read(COMPLETED_IMPORTS, root)
-        return completed is None or completed.value.source_id != self._source_id(pod)
+        found = await self.pods.records.read(COMPLETED_IMPORTS, root)
+        # An import that was interrupted is of this pod, too.
+        begun = await self.pods.records.read(UNFINISHED_IMPORTS, root)
+        sources = {each.value.source_id for each in (found, begun) if each is not None}
+        return self._source_id(pod) not in sources
 
     def _source_id(self, pod: FoundPod) -> str:
         return f"{self.kind}:{pod.url}"
