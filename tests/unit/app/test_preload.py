@@ -43,6 +43,7 @@ _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
 _OF_COMMANDS = {
     "podstead.outbound.submission",
+    "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.copying",
     "podstead.storage.postgresql.inspection",
     "podstead.storage.sqlite.compacting",
