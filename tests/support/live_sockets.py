@@ -22,6 +22,7 @@ class LiveSocket:
 
     connection: aiohttp.ClientWebSocketResponse
     local_port: int
+    server_port: int
 
     async def receive(self) -> str:
         """The next line; fails when the socket is closed."""
@@ -80,7 +81,7 @@ async def sockets_to_every_worker(
         found: dict[int, LiveSocket] = {}
         for _ in range(_MAX_SOCKETS):
             socket = await _open(session, server, token)
-            worker = worker_with_connection(server, socket.local_port)
+            worker = worker_with_connection(server, socket.server_port, socket.local_port)
             if worker in found:
                 await socket.connection.close()
             found.setdefault(worker, socket)
@@ -104,7 +105,8 @@ async def _open(
         protocols=[PROTOCOL],
         headers={} if token is None else {"Authorization": f"Bearer {token}"},
     )
-    port: int = connection.get_extra_info("sockname")[1]
-    socket = LiveSocket(connection, port)
+    local_port: int = connection.get_extra_info("sockname")[1]
+    server_port: int = connection.get_extra_info("peername")[1]
+    socket = LiveSocket(connection, local_port, server_port)
     assert await socket.receive() == f"protocol {PROTOCOL}"
     return socket

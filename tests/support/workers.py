@@ -64,13 +64,13 @@ def worker_of(server: ServerProcess, client: Client) -> int:
     """The process that serves a connection."""
     # An answer shows that the connection was taken up.
     assert client.request("OPTIONS", "/").status == 204
-    return worker_with_connection(server, client.local_port)
-
-
-def worker_with_connection(server: ServerProcess, local_port: int) -> int:
-    """The process that has taken up the connection from this port at the client's end."""
     assert server.port is not None
-    inode = _socket_inode(server.port, local_port)
+    return worker_with_connection(server, server.port, client.local_port)
+
+
+def worker_with_connection(server: ServerProcess, server_port: int, client_port: int) -> int:
+    """The process that has taken up the connection between these ports."""
+    inode = _socket_inode(server_port, client_port)
     for pid in processes_of(server):
         if inode in _socket_inodes(pid):
             return pid
