@@ -40,7 +40,11 @@ def answered(root: Path, *arguments: str) -> Any:  # noqa: ANN401 - whatever the
 def register(server: ServerProcess, code: str, name: str) -> int:
     sent = {"name": name, "email": f"{name}@example.org", "password": "a few words in a row"}
     body = json.dumps({**sent, "acceptTerms": True, "invitation": code})
-    return server.request("POST", "/.pods", body, {"Content-Type": "application/json"}).status
+    while True:
+        answer = server.request("POST", "/.pods", body, {"Content-Type": "application/json"})
+        # One client has only a share of the places where passwords are hashed.
+        if answer.status != 503:
+            return answer.status
 
 
 def test_an_invitation_is_created_used_listed_and_revoked(server: ServerProcess) -> None:
