@@ -36,5 +36,7 @@ class SqliteFacts:
             finally:
                 connection.close()
         except apsw.Error as error:
-            raise StorageError("The facts of the server could not be read or written") from error
+            raise StorageError(
+                f"The facts of the server could not be read or written: {error}"
+            ) from error
         return value
