@@ -33,7 +33,10 @@ PRINT_NO_JSON = {
     "service uninstall": "removes files",
     "start": "is the server",
 }
-TESTED_ELSEWHERE = {"watch": "prints the messages of servers as they are"}
+TESTED_ELSEWHERE = {
+    "copy": "prints the fields of a dataclass, and takes other databases than this server's",
+    "watch": "prints the messages of servers as they are",
+}
 
 
 @pytest.fixture(scope="module")
