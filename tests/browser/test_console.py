@@ -8,10 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyotp
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser_people import IN_EVERY_WINDOW, SCHEMES, Window, sign_in, violations
+from podstead.web.pod_pages.addresses import SECURITY
+from tests.support.browser_people import (
+    IN_EVERY_WINDOW,
+    PHONE_WIDTH,
+    SCHEMES,
+    Window,
+    sign_in,
+    violations,
+)
 from tests.support.client import Client
 from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import ServerProcess, running_server
@@ -37,18 +46,30 @@ class Operated:
 def operated(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Operated]:
     server = ServerProcess(root=tmp_path_factory.mktemp("console") / "root", options=["--idp"])
     with running_server(server):
-        line = server.wait_for_line("  http")
-        found = re.search(r"http://\S+/\.pages/link/[0-9a-f]{64}", line)
-        assert found is not None
-        page = chromium.new_page()
-        page.goto(found[0])
-        page.get_by_label("Name of your pod").fill("olga")
-        page.get_by_label("Password", exact=True).fill(PASSWORD)
-        page.get_by_label("Repeat the password").fill(PASSWORD)
-        page.get_by_role("button", name="Create the account").click()
-        expect(page.get_by_role("heading", name="Accounts and pods")).to_be_visible()
-        page.close()
-        yield Operated(server, found[0], create_account(server))
+        link = printed_link(server)
+        context = Window(PHONE_WIDTH, scripts=False).new_context(chromium)
+        page = context.new_page()
+        page.goto(link)
+        become_the_first_operator(page)
+        context.close()
+        yield Operated(server, link, create_account(server))
+
+
+def printed_link(server: ServerProcess) -> str:
+    """The one-time link that the first start prints."""
+    line = server.wait_for_line("  http")
+    found = re.search(r"http://\S+/\.pages/link/[0-9a-f]{64}", line)
+    assert found is not None
+    return found[0]
+
+
+def become_the_first_operator(page: Page) -> None:
+    """Create the account that the page behind the link of the first start asks for."""
+    page.get_by_label("Name of your pod").fill("olga")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()
+    expect(page.get_by_role("heading", name="Accounts and pods")).to_be_visible()
 
 
 @pytest.fixture
@@ -152,6 +173,48 @@ def test_an_operator_manages_an_account_to_its_end(operator: Page, operated: Ope
 
 
 @IN_EVERY_WINDOW
+def test_an_operator_makes_another_one_and_resets_a_second_factor(
+    chromium: Browser, window: Window, operator: Page, operated: Operated
+) -> None:
+    person = create_account(operated.server)
+    context = window.new_context(chromium)
+    theirs = context.new_page()
+    sign_in_as(theirs, operated, person.name)
+    page = operator
+    for action, title, button, done, status in (
+        ("Make an operator…", "Make {} an operator?", "Make an operator", "an operator now", 200),
+        (
+            *("No longer an operator…", "Take the console away from {}?"),
+            *("No longer an operator", "no longer an operator", 404),
+        ),
+    ):
+        page.goto(operated.url(f"accounts/{person.name}"))
+        page.get_by_role("link", name=action).click()
+        expect(page.get_by_role("heading", name=title.format(person.name))).to_be_visible()
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("status")).to_contain_text(f"{person.name} is {done}.")
+        answer = theirs.goto(operated.url("accounts"))
+        assert answer is not None
+        assert answer.status == status
+
+    theirs.goto(f"{operated.server.base_url}{SECURITY}")
+    theirs.get_by_role("link", name="Add an authenticator app").click()
+    app = pyotp.TOTP(theirs.locator("input[name=secret]").input_value())
+    theirs.get_by_label("Code that the app shows now").fill(app.now())
+    theirs.get_by_role("button", name="Add", exact=True).click()
+    expect(theirs.get_by_role("heading", name="Your recovery codes")).to_be_visible()
+    page.get_by_role("link", name="Reset…").click()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("has been reset")
+    theirs.goto(f"{operated.server.base_url}{SECURITY}")
+    expect(theirs.get_by_role("heading", name="Sign in")).to_be_visible()
+    sign_in_as(theirs, operated, person.name)
+    theirs.goto(f"{operated.server.base_url}{SECURITY}")
+    expect(theirs.get_by_role("link", name="Add an authenticator app")).to_be_visible()
+    context.close()
+
+
+@IN_EVERY_WINDOW
 def test_an_operator_invites_somebody_and_looks_after_the_server(
     operator: Page, operated: Operated
 ) -> None:
@@ -169,6 +232,16 @@ def test_an_operator_invites_somebody_and_looks_after_the_server(
     expect(page.get_by_role("heading", name="Slow requests")).to_be_visible()
     page.goto(operated.url("settings"))
     expect(page.get_by_text("--idp", exact=True).locator("visible=true")).to_have_count(1)
+
+
+def test_the_first_start_leads_to_the_console_at_a_desk(
+    page: Page, axe: str, tmp_path: Path
+) -> None:
+    """On a phone without scripts, the operator of the other tests has followed such a link."""
+    with running_server(ServerProcess(root=tmp_path / "root", options=["--idp"])) as server:
+        page.goto(printed_link(server))
+        assert violations(page, axe) == {}
+        become_the_first_operator(page)
 
 
 def test_the_link_of_the_start_works_once(page: Page, operated: Operated) -> None:

@@ -19,6 +19,7 @@ from tests.support.browser_people import (
 )
 from tests.support.client import Client
 from tests.support.people import PASSWORD, Account, create_account
+from tests.support.rdf import TURTLE, Triples, triples
 from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.needs("chromium")
@@ -41,7 +42,10 @@ class Photos:
 
     def seen_by(self, account: Account | None) -> int:
         """The status that somebody gets for the photo."""
-        token = None if account is None else token_of(account)
+        return self.seen_with(None if account is None else token_of(account))
+
+    def seen_with(self, token: str | None) -> int:
+        """The status for the photo with an access token."""
         with Client(self.provider, token=token) as client:
             return client.get(f"{self.folder}sea.txt").status
 
@@ -158,6 +162,76 @@ def test_a_folder_is_shared_with_everyone_and_says_why(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text(sentence)).to_be_visible()
     assert photos.seen_by(None) == 200
+
+
+_BESIDE_ROLES = (
+    "@prefix acl: <http://www.w3.org/ns/auth/acl#>.\n"
+    "<#owner> a acl:Authorization; acl:agent <{owner}>; acl:accessTo <./>; acl:default <./>;\n"
+    "  acl:mode acl:Read, acl:Write, acl:Control.\n"
+    "<#app> a acl:Authorization; acl:agentClass acl:AuthenticatedAgent; acl:accessTo <./>;\n"
+    "  acl:origin <https://app.example>; acl:mode acl:Read.\n"
+)
+_VCARD = "@prefix vcard: <http://www.w3.org/2006/vcard/ns#>.\n"
+_TEAM = _VCARD + "<#team> a vcard:Group; vcard:hasMember <{member}>.\n"
+_CONTACT = _VCARD + "<#it> vcard:fn 'Lena'; vcard:url <{web_id}>.\n"
+_CONTACTS = (
+    "@prefix solid: <http://www.w3.org/ns/solid/terms#>.\n" + _VCARD + "<#it>\n"
+    "  solid:forClass vcard:Individual; solid:instance <../lena.ttl#it>.\n"
+)
+
+
+@IN_EVERY_WINDOW
+def test_a_contact_a_group_and_anyone_signed_in_get_access_beside_other_rules(
+    owners: Page, photos: Photos, window: Window
+) -> None:
+    """A rule that no role expresses stays as it is, whatever is changed beside it."""
+    page = owners
+    home = f"/{photos.owner.name}/"
+    acl = f"{photos.folder}.acl"
+    friends = token_of(photos.friend)
+    with Client(photos.provider, token=token_of(photos.owner)) as owner:
+        for path, content in (
+            (acl, _BESIDE_ROLES.format(owner=photos.owner.web_id)),
+            (f"{home}team.ttl", _TEAM.format(member=photos.friend.web_id)),
+            (f"{home}lena.ttl", _CONTACT.format(web_id=photos.friend.web_id)),
+            (f"{home}settings/publicTypeIndex.ttl", _CONTACTS),
+        ):
+            put = owner.put(path, content, TURTLE)
+            assert put.status in {201, 204}, put.text
+        page.goto(photos.url("files"))
+        page.get_by_role("link", name="Share", exact=True).click()
+        shown = page.get_by_role("dialog") if window.scripts else page.locator("main")
+        contact = shown.locator("datalist option")
+        expect(contact).to_have_attribute("label", "Lena")
+        team = f"{photos.provider.base_url}{home}team.ttl#team"
+        beside = _about_the_app(owner, photos, acl)
+        assert beside
+        for kind, who, named, sentence in (
+            ("agent", contact.get_attribute("value"), photos.friend.name, "{} can view."),
+            ("group", team, team, "The members of {} can view."),
+            ("authenticated", None, "Anyone who is signed in", "{} can view."),
+        ):
+            shown.get_by_label("Who", exact=True).select_option(kind)
+            if who is not None:
+                shown.get_by_label("Name, e-mail address or WebID").fill(who)
+            shown.get_by_role("button", name="Continue").click()
+            expect(shown.get_by_role("row", name="No access Can view")).to_contain_text(named)
+            shown.get_by_role("button", name="Save").click()
+            expect(shown.get_by_text(sentence.format(named))).to_be_visible()
+            expect(shown.get_by_text("1 rule that is not edited here")).to_be_visible()
+            assert (photos.seen_with(friends), photos.seen_with(None)) == (200, 401)
+            shown.get_by_role("button", name=f"Remove {named}").click()
+            shown.get_by_role("button", name="Save").click()
+            expect(shown.get_by_role("button", name=f"Remove {named}")).to_have_count(0)
+            assert _about_the_app(owner, photos, acl) == beside
+        assert photos.seen_with(friends) == 403
+
+
+def _about_the_app(owner: Client, photos: Photos, acl: str) -> Triples:
+    """The rule of the application, as rdflib reads it."""
+    url = f"{photos.provider.base_url}{acl}"
+    rules = triples(owner.get(acl, accept=TURTLE).body, TURTLE, url)
+    return {rule for rule in rules if str(rule[0]) == f"{url}#app"}
 
 
 @IN_EVERY_WINDOW
