@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser_people import CHECK, sign_in
+from tests.support.browser_people import AT_BOTH_WIDTHS, CHECK, Window, sign_in
 from tests.support.listeners import LISTENERS, client_tls
 from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
@@ -30,11 +30,19 @@ def person(provider: ServerProcess) -> Account:
     return create_account(provider)
 
 
+@AT_BOTH_WIDTHS
 def test_a_certificate_is_saved_and_lets_another_browser_in(
-    chromium: Browser, provider: ServerProcess, person: Account, axe: str, tmp_path: Path
+    chromium: Browser,
+    window: Window,
+    provider: ServerProcess,
+    person: Account,
+    axe: str,
+    tmp_path: Path,
 ) -> None:
     private = f"{provider.base_url}/{person.name}/private/"
-    context = chromium.new_context(ignore_https_errors=True, viewport={"width": 375, "height": 700})
+    context = chromium.new_context(
+        ignore_https_errors=True, viewport={"width": window.width, "height": 700}
+    )
     page = context.new_page()
     sign_in(page, provider, person)
     page.get_by_role("button", name="Create a certificate").click()

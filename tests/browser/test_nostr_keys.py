@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.nostr_extension import Extension
-from tests.support.browser_people import sign_in, violations
+from tests.support.browser_people import AT_BOTH_WIDTHS, sign_in, violations
 from tests.support.client import Client
 from tests.support.nostr import NostrKey, nostr
 from tests.support.people import PASSWORD, Account, create_account
@@ -88,6 +88,7 @@ def did_document(provider: ServerProcess, key: NostrKey) -> Answer:
     return ask(provider, "GET", f"/.well-known/did/nostr/{key.public}.json")
 
 
+@AT_BOTH_WIDTHS
 def test_a_key_is_linked_listed_and_unlinked(
     page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:

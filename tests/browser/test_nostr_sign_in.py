@@ -11,7 +11,14 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.nostr_extension import Extension
-from tests.support.browser_people import App, allow, show_account, sign_in, violations
+from tests.support.browser_people import (
+    AT_BOTH_WIDTHS,
+    App,
+    allow,
+    show_account,
+    sign_in,
+    violations,
+)
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
 from tests.support.people import PASSWORD, Account
@@ -101,6 +108,7 @@ def type_password(page: Page, person: Account) -> None:
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
+@AT_BOTH_WIDTHS
 def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Account, app: App) -> None:
     page.goto(app.request())
     press(page)
@@ -170,6 +178,7 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
     page.wait_for_url("**/.pages/security#nostr-keys")
 
 
+@AT_BOTH_WIDTHS
 def test_a_key_without_an_account_gets_one(
     page: Page, extension: Extension, person: Account, app: App
 ) -> None:

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.support.browser_people import App, allow, show_account, sign_in, violations
+from tests.support.browser_people import (
+    AT_BOTH_WIDTHS,
+    App,
+    allow,
+    show_account,
+    sign_in,
+    violations,
+)
 from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
 
@@ -105,6 +112,7 @@ def problem(page: Page) -> str:
     return alert.inner_text()
 
 
+@AT_BOTH_WIDTHS
 def test_an_application_gets_its_answer_by_a_passkey(
     page: Page, device: Device, provider: ServerProcess, app: App, person: Account
 ) -> None:
@@ -234,6 +242,7 @@ def test_one_device_has_one_passkey_of_an_account(
     page.get_by_role("button", name="Remove my laptop").wait_for()
 
 
+@AT_BOTH_WIDTHS
 def test_names_and_removal(
     page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
