@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import wave
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -73,11 +74,23 @@ def pod(server: ServerProcess) -> Pod:
             ("a.txt", "text", "text/plain"),
             ("thing.bin", b"\x00\x01", "application/octet-stream"),
             ("film.mp4", b"x", "video/mp4"),
+            ("paper.pdf", b"%PDF-1.4\n", "application/pdf"),
+            ("song.wav", _second_of_silence(), "audio/wav"),
         ):
             assert owner.put(f"{pod.root}private/{name}", content, kind).status == 201
     with ThreadPoolExecutor(1) as thread:  # this one has the event loop of Playwright
         thread.submit(asyncio.run, _fill(server, f"{pod.root}many/")).result()
     return pod
+
+
+def _second_of_silence() -> bytes:
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(1)
+        written.setframerate(8000)
+        written.writeframes(b"\x80" * 8000)
+    return sound.getvalue()
 
 
 async def _fill(server: ServerProcess, container: str) -> None:
@@ -303,9 +316,21 @@ def test_a_thumbnail_is_shown(page: Page, pod: Pod) -> None:
     expect(picture).to_have_js_property("naturalWidth", 320)
 
 
-def test_a_pdf_and_pictures_are_loaded_through_the_pages(page: Page, pod: Pod) -> None:
+def test_a_pdf_a_sound_and_pictures_are_loaded_through_the_pages(page: Page, pod: Pod) -> None:
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if "olicy" in said.text else None)
     opened(page, pod, f"/.pages/files{pod.root}private/sea.png")
     expect(page.locator(".media img")).to_have_js_property("naturalWidth", 900)
+    files = f"{pod.server.base_url}/.pages/files{pod.root}private/"
+    page.goto(f"{files}song.wav")
+    expect(page.locator("audio")).to_have_js_property("duration", 1)
+    with page.expect_response(
+        lambda each: "paper.pdf" in each.url and "/files/" not in each.url
+    ) as raw:
+        page.goto(f"{files}paper.pdf")
+    assert raw.value.status == 200
+    assert raw.value.headers["content-type"] == "application/pdf"
+    assert complaints == []
 
 
 @IN_EVERY_WINDOW
@@ -411,6 +436,10 @@ def test_every_kind_of_document_is_shown(page: Page, pod: Pod) -> None:
     expect(page.locator("pre span[class]", has_text="def").first).to_be_visible()
     page.goto(f"{files}film.mp4")
     expect(page.locator("video")).to_have_attribute("controls", "")
+    page.goto(f"{files}song.wav")
+    expect(page.locator("audio")).to_have_attribute("controls", "")
+    page.goto(f"{files}paper.pdf")
+    expect(page.get_by_title("paper.pdf")).to_be_visible()
     page.goto(f"{files}card.ttl")
     expect(page.get_by_role("heading", name="Alice")).to_be_visible()
     expect(page.locator(".cards img").first).to_be_visible()

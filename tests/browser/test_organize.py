@@ -24,6 +24,7 @@ class Home:
     server: ServerProcess
     token: str
     root: str
+    web_id: str
 
     def page(self, kind: str, path: str = "") -> str:
         """The page for doing something with what is there."""
@@ -56,7 +57,7 @@ def home(server: ServerProcess) -> Home:
             path = f"{pod.root}private/{name.replace(' ', '%20')}"
             stored = owner.put(path, content, content_type)
             assert stored.status == 201, stored.text
-    return Home(server, pod.token, f"{pod.root}private/")
+    return Home(server, pod.token, f"{pod.root}private/", pod.web_id)
 
 
 def sign_in(page: Page, home: Home) -> None:
@@ -122,11 +123,40 @@ def test_a_person_puts_files_in_order(page: Page, home: Home) -> None:
     expect(page.get_by_text("2025 was copied here.")).to_be_visible()
     assert home.status("2025/sky.jpg") == 200
 
+    # To another pod, whose owner has given access to a folder.
+    given = _given_folder(home)
+    page.goto(home.page("move", "2025/"))
+    page.get_by_text("Somewhere else").click()
+    page.get_by_label("Address of a folder").fill(home.server.base_url + given)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Move here").click()
+    expect(page.get_by_text("2025 was moved here.")).to_be_visible()
+    assert page.url == f"{home.server.base_url}/.pages/files{given}"
+    expect(page.get_by_role("link", name="2025")).to_be_visible()
+    assert home.status("2025/sky.jpg") == 404
+
     page.goto(home.page("delete", "archive/"))
     expect(page.get_by_text("4 folders, 5 files")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("archive was deleted.")).to_be_visible()
     assert home.status("archive/old.txt") == 404
+
+
+def _given_folder(home: Home) -> str:
+    """A folder in the pod of somebody else, whose members the owner of this one may change."""
+    pod = create_pod(home.server)
+    folder = f"{pod.root}private/given/"
+    rules = (
+        "@prefix acl: <http://www.w3.org/ns/auth/acl#>.\n"
+        f"<#owner> a acl:Authorization; acl:agent <{pod.web_id}>; acl:accessTo <./>;\n"
+        "  acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.\n"
+        f"<#friend> a acl:Authorization; acl:agent <{home.web_id}>; acl:accessTo <./>;\n"
+        "  acl:default <./>; acl:mode acl:Read, acl:Write.\n"
+    )
+    with pod.owner() as owner:
+        assert owner.put(folder, "", "text/turtle").status == 201
+        assert owner.put(f"{folder}.acl", rules, "text/turtle").status == 201
+    return folder
 
 
 @IN_EVERY_WINDOW
