@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 
+from podstead.storage.layout import RootLayout
 from tests.support.browser_people import IN_EVERY_WINDOW, sign_in, violations
-from tests.support.client import Client
+from tests.support.client import Client, create_pod
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess, running_server
 
@@ -48,6 +49,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
                 stored = owner.put(f"/alice/private/{name}", content, content_type)
                 assert stored.status == 201, stored.text
         yield Home(server, made["token"])
+
+
+@pytest.fixture(scope="module")
+def strict_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with limits that people reach."""
+    limits = ("--max-body-bytes", "200000", "--invalid-credentials-per-minute", "1")
+    root = tmp_path_factory.mktemp("strict") / "root"
+    with running_server(ServerProcess(root, limits)) as server:
+        yield server
 
 
 def _sign_in_by_token(page: Page, home: Home, path: str = "/alice/private/") -> None:
@@ -116,6 +126,42 @@ def test_a_person_finds_the_way_through_the_pod(page: Page, home: Home) -> None:
     expect(page.get_by_role("status")).to_contain_text("You are signed out")
     page.goto(home.url("/.pages/files/alice/private/"))
     expect(page).to_have_url(home.url("/.pages/sign-in?next=/.pages/files/alice/private/"))
+
+
+@IN_EVERY_WINDOW
+def test_a_page_about_an_error_names_the_next_step(
+    page: Page, strict_server: ServerProcess
+) -> None:
+    pod = create_pod(strict_server)
+    home = Home(strict_server, pod.token)
+    folder = f"{pod.root}private/"
+    with pod.owner() as owner:
+        for name, content in (("note.txt", "a note"), ("long.txt", "x" * 100_000)):
+            assert owner.put(f"{folder}{name}", content).status == 201
+    _sign_in_by_token(page, home, folder)
+    page.goto(home.url(f"/.pages/files{folder}note.txt?view=edit"))
+    page.locator("textarea").fill("x" * 300_000)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="This is too large")).to_be_visible()
+    page.get_by_role("link", name="Back to your files").click()
+    expect(page.get_by_role("heading", name=pod.name)).to_be_visible()
+
+    for file in RootLayout(strict_server.root).blobs.rglob("*"):
+        if file.is_file():
+            file.unlink()
+    page.goto(home.url(f"/.pages/files{folder}long.txt"))
+    expect(page.get_by_role("heading", name="The server has a problem")).to_be_visible()
+    expect(page.get_by_text("Try again in a moment, and tell the operator")).to_be_visible()
+
+    page.context.clear_cookies()
+    too_many = page.get_by_role("heading", name="Too many requests")
+    for _ in range(2):
+        page.goto(home.url("/.pages/sign-in"))
+        page.get_by_label("Token").fill("nonsense")
+        page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert").or_(too_many)).to_be_visible()
+    expect(too_many).to_be_visible()
+    expect(page.get_by_text("Wait a moment, and try again.")).to_be_visible()
 
 
 @pytest.mark.parametrize("with_scripts", [True, False])
