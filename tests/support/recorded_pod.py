@@ -77,11 +77,16 @@ def assert_same(there: Recorded, here: Recorded, *, old: str = "", new: str = ""
     if there.content_type != TURTLE:
         assert here.body == there.body, there.url
         return
-    expected = there.graph
-    if old:
-        text = expected.serialize(format="nt").replace(f"<{old}", f"<{new}")
-        expected = rdflib.Graph().parse(data=text, format="nt")
+    expected = renamed_graph(there, old=old, new=new)
     assert isomorphic(here.graph, expected), (there.url, here.body.decode(), there.body.decode())
+
+
+def renamed_graph(there: Recorded, *, old: str = "", new: str = "") -> rdflib.Graph:
+    """What a resource says, with names below ``old`` now below ``new``."""
+    if not old:
+        return there.graph
+    text = there.graph.serialize(format="nt").replace(f"<{old}", f"<{new}")
+    return rdflib.Graph().parse(data=text, format="nt")
 
 
 def wac_modes(header: str) -> Mapping[str, frozenset[str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ from tests.support.community_server import (
     running_community_server,
 )
 from tests.support.engine import stored_entries
+from tests.support.python_clients import FOLDER, PYTHON, install_clients
+from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.recorded_pod import (
     Asking,
     Recorded,
@@ -30,7 +33,14 @@ from tests.support.recorded_pod import (
     members,
     record_all,
 )
-from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
+from tests.support.server import (
+    DEADLINE_S,
+    Answer,
+    ServerProcess,
+    request_to,
+    run_command,
+    running_server,
+)
 from tests.support.solid_session import SolidSession
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256))
@@ -241,42 +251,56 @@ def test_a_client_library_reads_the_pod(
     assert described["contentType"] == "text/turtle"
 
 
-def loaded_by_rdflib_js(client: ClientProcess, agent: Agent, url: str) -> rdflib.Graph:
-    lines = client.run("load", agent, url=url).value
-    return rdflib.Graph().parse(data="\n".join(lines), format="nt")
+@pytest.fixture(scope="module")
+def alice(written: Written, server: ServerProcess) -> Agent:
+    return Agent(written.alice.web_id, json.loads(sign_in(server).body)["access_token"])
 
 
-def constructed_by_comunica(client: ClientProcess, agent: Agent, url: str) -> rdflib.Graph:
-    query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
-    text = client.run("construct", agent, query=query, sources=[url]).value
-    return rdflib.Graph().parse(data=text, format="nt")
+@pytest.fixture(scope="module")
+def reader(start_client: StartClient) -> ClientProcess:
+    return start_client(SCENARIO)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "graph_of"),
-    [("rdflib.mjs", loaded_by_rdflib_js), ("comunica.mjs", constructed_by_comunica)],
-)
-def test_libraries_read_a_private_and_a_public_document_as_it_was(
-    written: Written,
-    server: ServerProcess,
-    start_client: StartClient,
-    scenario: str,
-    graph_of: Callable[[ClientProcess, Agent, str], rdflib.Graph],
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_library_reads_documents_as_they_were(
+    written: Written, alice: Agent, reader: ClientProcess, library: str
 ) -> None:
-    client = start_client(scenario)
-    alice = Agent(written.alice.web_id, json.loads(sign_in(server).body)["access_token"])
-    for name in ("notes/page.html", "profile/card"):
-        url = written.alice.pod_url + name
-        before = written.documents[url].graph
-        found = graph_of(client, alice, url)
-        assert {str(each) for each in before.predicates()} <= set(map(str, found.predicates()))
-        assert len(found) == len(before)
+    pod = written.alice.pod_url
+    assert_read(reader, library, alice, written.documents[f"{pod}notes/page.html"])
+    assert_read(reader, library, alice, written.documents[f"{pod}profile/card"])
+    assert_read(reader, library, None, written.documents[f"{pod}profile/card"])
+
+
+def test_scripts_use_the_client_credentials_that_they_have(
+    written: Written, server: ServerProcess, start_client: StartClient
+) -> None:
+    """In JavaScript and in Python, with a secret that the other server issued."""
+    client_id, secret = written.alice.client_id, written.alice.client_secret
+    private, public = (
+        f"{written.alice.pod_url}{name}" for name in ("notes/plain.txt", "open/for-all.txt")
+    )
+    script = start_client("authn-node.mjs")
+    options = {"oidcIssuer": server.base_url, "clientId": client_id, "clientSecret": secret}
+    signed_in = script.run("signsIn", name="script", **options).value
+    assert signed_in == {"isLoggedIn": True, "webId": written.alice.web_id}
+    assert [script.run("gets", name="script", url=url).value for url in (private, public)] == [
+        {"status": 200, "text": "plain"},
+        {"status": 200, "text": "hello"},
+    ]
+    install_clients()
+    arguments = [server.base_url, client_id, secret, private, public]
+    said = subprocess.run(
+        [PYTHON, FOLDER / "credentials_reader.py", *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        timeout=DEADLINE_S,
+    ).stdout
+    assert json.loads(said) == [[200, "plain"], [200, "hello"]]
 
 
 def test_libraries_know_the_owner_and_the_rights(
-    written: Written, server: ServerProcess, start_client: StartClient
+    written: Written, alice: Agent, start_client: StartClient
 ) -> None:
-    alice = Agent(written.alice.web_id, json.loads(sign_in(server).body)["access_token"])
     pod = written.alice.pod_url
     private, public = f"{pod}notes/plain.txt", f"{pod}open/for-all.txt"
     ldo = start_client("ldo.mjs")

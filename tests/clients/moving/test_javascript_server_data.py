@@ -14,12 +14,13 @@ import pytest
 from podstead.core.media_types import JSON_LD
 from tests.support import rdf_oracle
 from tests.support.client_home import StartClient
-from tests.support.client_process import Agent
+from tests.support.client_process import Agent, ClientProcess
 from tests.support.javascript_server import (
     PASSWORD,
     JavaScriptServer,
     running_javascript_server,
 )
+from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.recorded_pod import (
     TURTLE,
     Asking,
@@ -38,6 +39,7 @@ DOCUMENTS = {
     "public/%C3%BCn%C3%AFcode.ttl": ("text/turtle", NOTE),
     "public/note.ttl": ("text/turtle", NOTE),
     "public/data.jsonld": ("application/ld+json", b'{"@id": "#x", "http://e.example/y": "z"}'),
+    "private/note.ttl": ("text/turtle", NOTE),
     "private/data.json": ("application/json", b'{"not": "linked"}'),
     "private/picture.png": ("image/png", PNG),
     "private/page.html": ("text/html", b"<!DOCTYPE html><title>a page</title>"),
@@ -135,6 +137,17 @@ def sign_in(server: ServerProcess, name: str) -> Answer:
 
 
 @pytest.fixture(scope="module")
+def alice(written: Written, server: ServerProcess) -> Agent:
+    token = json.loads(sign_in(server, "alice").body)["access_token"]
+    return Agent(f"{written.base_url}alice/profile/card#me", token)
+
+
+@pytest.fixture(scope="module")
+def reader(start_client: StartClient) -> ClientProcess:
+    return start_client(SCENARIO)
+
+
+@pytest.fixture(scope="module")
 def everybody(server: ServerProcess) -> dict[str, Asking]:
     """Signed in here with the old passwords."""
     tokens = {
@@ -176,12 +189,20 @@ def test_every_container_has_the_same_members(
 
 
 def test_a_client_library_finds_the_pod_and_reads_it(
-    written: Written, server: ServerProcess, start_client: StartClient
+    written: Written, alice: Agent, start_client: StartClient
 ) -> None:
     client = start_client("solid-client.mjs")
-    web_id = f"{written.base_url}alice/profile/card#me"
-    alice = Agent(web_id, json.loads(sign_in(server, "alice").body)["access_token"])
     assert client.run("findPods", alice).value == [f"{written.base_url}alice/"]
     url = f"{written.base_url}alice/private/picture.png"
     read = client.run("readFile", alice, url=url).value
     assert (read["type"], bytes(read["bytes"])) == ("image/png", PNG)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_library_reads_documents_as_they_were(
+    written: Written, alice: Agent, reader: ClientProcess, library: str
+) -> None:
+    pod = f"{written.base_url}alice/"
+    assert_read(reader, library, alice, written.documents[f"{pod}private/note.ttl"])
+    assert_read(reader, library, alice, written.documents[f"{pod}profile/card"])
+    assert_read(reader, library, None, written.documents[f"{pod}public/note.ttl"])

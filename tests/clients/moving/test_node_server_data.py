@@ -16,7 +16,8 @@ import pytest
 import rdflib
 
 from tests.support.client_home import StartClient
-from tests.support.client_process import Agent
+from tests.support.client_process import Agent, ClientProcess
+from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.recorded_pod import TURTLE, Asking, Recorded, assert_same, members, wac_modes
 from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
 
@@ -75,6 +76,13 @@ def recorded() -> Iterator[Recorded]:
         )
 
 
+def renamed(there: Recorded, server: ServerProcess) -> Recorded:
+    """With the names here of the provider and of the other pod."""
+    body = there.body.replace(b"<https://localhost:8443>", f"<{server.base_url}>".encode())
+    bob = f"{server.base_url}/bob/".encode()
+    return dataclasses.replace(there, body=body.replace(b"https://bob.localhost:8443/", bob))
+
+
 def test_every_resource_is_answered_as_before(
     server: ServerProcess, everybody: dict[str, Asking]
 ) -> None:
@@ -97,26 +105,47 @@ def test_every_resource_is_answered_as_before(
             {name: answer.status for name, answer in answers.items()},
             wac_modes(answers["alice"].headers["wac-allow"]),
         )
-        body = there.body.replace(b"<https://localhost:8443>", f"<{server.base_url}>".encode())
-        bob = f"{server.base_url}/bob/".encode()
-        body = body.replace(b"https://bob.localhost:8443/", bob)
-        modes = {} if url.endswith(".acl") else there.modes
-        expected = dataclasses.replace(there, body=body, modes=modes)
+        expected = renamed(there, server)
+        if url.endswith(".acl"):
+            expected = dataclasses.replace(expected, modes={})
         assert_same(expected, found, old=THERE, new=here)
         compared += 1
     assert compared == 21
 
 
+@pytest.fixture(scope="module")
+def alice(server: ServerProcess) -> Agent:
+    signed_in = json.loads(sign_in(server, "alice").body)
+    assert signed_in["webid"] == f"{server.base_url}/alice/profile/card#me"
+    return Agent(signed_in["webid"], signed_in["access_token"])
+
+
+@pytest.fixture(scope="module")
+def reader(start_client: StartClient) -> ClientProcess:
+    return start_client(SCENARIO)
+
+
 def test_a_client_library_finds_the_pod_and_reads_it(
-    server: ServerProcess, start_client: StartClient
+    server: ServerProcess, alice: Agent, start_client: StartClient
 ) -> None:
     client = start_client("solid-client.mjs")
     pod = f"{server.base_url}/alice/"
-    signed_in = json.loads(sign_in(server, "alice").body)
-    assert signed_in["webid"] == f"{pod}profile/card#me"
-    alice = Agent(signed_in["webid"], signed_in["access_token"])
     assert client.run("findPods", alice).value == [pod]
     read = client.run("readFile", alice, url=f"{pod}notes/picture").value
     assert read["type"] == "image/png"
     described = client.run("describeResource", alice, url=f"{pod}notes/one%2Ftwo.txt").value
     assert described["contentType"] == "text/plain"
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_library_reads_documents_as_they_were(
+    server: ServerProcess, alice: Agent, reader: ClientProcess, library: str
+) -> None:
+    here = f"{server.base_url}/alice/"
+    documents = {each.url: renamed(each, server) for each in recorded()}
+    for name, agent in (
+        ("notes/page.html", alice),
+        ("profile/card", alice),
+        ("settings/publicTypeIndex.ttl", None),
+    ):
+        assert_read(reader, library, agent, documents[THERE + name], old=THERE, new=here)
