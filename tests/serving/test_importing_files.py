@@ -126,43 +126,57 @@ def test_nothing_is_replaced_and_a_second_run_adds_what_is_new(pod: Pod, folder:
 INTERRUPTED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from podstead.app.operator.files_in import files_of, import_files
+from podstead.app.operator.files_in import files_of, import_files, webdav_folder
 from podstead.config import read_settings
 
 def count(done):
     if done >= 300:
         os.kill(os.getpid(), signal.SIGKILL)
 
-async def run(folder, root, into):
+async def run(kind, place, root, into, password=""):
     settings = read_settings({"root": root}, {}, folder=Path.cwd())
-    async with files_of(Path(folder)) as source:
-        await import_files(settings, source, source_id="folder", into=into, counting=count)
+    found = files_of(Path(place)) if kind == "folder" else webdav_folder(
+        place, user="alice", password=password
+    )
+    async with found as source:
+        await import_files(settings, source, source_id=kind, into=into, counting=count)
 
 asyncio.run(run(*sys.argv[1:]))
 """
 
 
-def test_an_import_that_was_killed_is_continued(pod: Pod, tmp_path: Path) -> None:
-    folder = tmp_path / "many"
+def many_files(folder: Path, count: int) -> Path:
     folder.mkdir()
-    for number in range(900):
+    for number in range(count):
         (folder / f"{number}.txt").write_text(str(number))
+    return folder
+
+
+def assert_continued_after_a_kill(
+    pod: Pod, kind: str, place: str, *, count: int, password: str = ""
+) -> None:
+    """Assert that the command continues an import that was killed, until all files are here."""
     into = f"{pod.name}/private/imported/"
     killed = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(folder), str(pod.server.root), into],
+        [sys.executable, "-c", INTERRUPTED, kind, place, str(pod.server.root), into, password],
         env=clean_environment(),
         timeout=DEADLINE_S,
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL
-    code, report = import_into(pod, "folder", str(folder))
-    assert code == 0
+    code, report = import_into(pod, kind, place, password=password)
+    assert (code, report["left_out"]) == (0, [])
     assert report["already_there"] >= 300
     assert report["documents"] > 0
     with pod.owner() as owner:
         names = {path.rpartition("/")[2] for path in owner.members(f"/{into}")}
-        assert names == {f"{number}.txt" for number in range(900)}
-        assert owner.get(f"/{into}899.txt").text == "899"
+        assert names == {f"{number}.txt" for number in range(count)}
+        assert owner.get(f"/{into}{count - 1}.txt").text == str(count - 1)
+
+
+def test_an_import_that_was_killed_is_continued(pod: Pod, tmp_path: Path) -> None:
+    folder = many_files(tmp_path / "many", 900)
+    assert_continued_after_a_kill(pod, "folder", str(folder), count=900)
 
 
 def test_a_trial_stores_nothing(pod: Pod, folder: Path) -> None:
@@ -272,3 +286,15 @@ def test_a_webdav_server_is_read_as_by_its_clients(pod: Pod, folder: Path, tmp_p
             for name, (_, media_type) in FILES.items()
         },
     )
+
+
+@pytest.mark.needs("apache2", "openssl")
+def test_an_import_from_a_webdav_server_that_was_killed_is_continued(
+    pod: Pod, tmp_path: Path
+) -> None:
+    folder = many_files(tmp_path / "many", 450)
+    (tmp_path / "apache").mkdir(mode=0o755)
+    files = {"certificate": CERTIFICATE, "key": KEY}
+    with running_proxy(webdav_server(folder), tmp_path / "apache", **files) as place:
+        url = f"http://localhost:{place.port}/my%20files"
+        assert_continued_after_a_kill(pod, "webdav", url, count=450, password=PASSWORD)
