@@ -314,6 +314,11 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
     (kept,) = (each for each in broken.aside() if each["where"] == broken.path("3.bin"))
     (folder,) = (broken.root / "set-aside").iterdir()
     assert (folder / kept["file"]).read_bytes() == lost
+    records = {
+        each["where"]: folder / each["file"] for each in broken.aside() if each["code"] == "record"
+    }
+    assert json.loads(records["upload/a"].read_bytes())
+    assert records[f"repository/{broken.path('private/gone/')}"].read_bytes() == b"1" * 32
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert broken.check() == (0, [])
 

@@ -19,7 +19,6 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path, draft_path
 from podstead.storage.blobs.verification import digest_of
 from podstead.storage.inspection import LargeBody
-from podstead.storage.records import EntryId
 from podstead.storage.uploads import UPLOADS as UPLOAD_RECORDS
 from podstead.storage.uploads import UploadRecord
 
@@ -150,7 +149,7 @@ def check_uploads(check: CheckContext) -> Iterator[Finding]:
                     Code.UPLOAD_INCOMPLETE,
                     name,
                     f"An upload has less than the {needed_bytes} bytes that were acknowledged",
-                    partial(check.repairs.drop_entry, EntryId(entry.entry), entry.version),
+                    partial(check.repairs.drop_entry, entry),
                 )
 
 

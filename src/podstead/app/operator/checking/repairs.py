@@ -31,6 +31,7 @@ from podstead.storage.records import (
     AtVersion,
     Committed,
     DropEntry,
+    Entry,
     EntryAt,
     EntryId,
     InlineBody,
@@ -163,9 +164,11 @@ class Repairs:
         await self.records.store.recount()
         return True
 
-    async def drop_entry(self, entry: EntryId, version: Version) -> bool:
-        self.aside.note(code="record", where=entry)
-        return await self._commit([EntryAt(entry, version)], records=[DropEntry(entry)])
+    async def drop_entry(self, found: Entry) -> bool:
+        """Set a record aside, and remove it."""
+        entry = EntryId(found.entry)
+        self.aside.write(found.value, code="record", where=entry)
+        return await self._commit([EntryAt(entry, found.version)], records=[DropEntry(entry)])
 
     async def index_acl(self, path: ResourcePath, version: Version, rules: Dataset) -> bool:
         """Record the rules of an ACL in the index."""

@@ -51,7 +51,7 @@ async def _check(
     entry: Entry,
 ) -> Finding | None:
     container = entry.entry.removeprefix(f"{KIND}/")
-    drop = partial(check.repairs.drop_entry, entry.entry, entry.version)
+    drop = partial(check.repairs.drop_entry, entry)
     if not await directories.exists(name):
         with check.look_again() as records:  # the container may have been deleted
             if entry.entry not in {each.entry for each in records.entries(KIND)}:
