@@ -73,7 +73,7 @@ def _repeated(args: Sequence[str]) -> list[str]:
 def copy_place(
     source: tuple[str, ...], target: tuple[str, ...], *, start_over: bool, as_json: bool
 ) -> None:
-    r"""Copy everything that a server stores to another place, and verify it: from SQLite to
+    """Copy everything that a server stores to another place, and verify it: from SQLite to
     PostgreSQL and back, or to another database.
 
     \b
@@ -84,7 +84,7 @@ def copy_place(
     stay, so that clients and watchers go on where they were. What is copied is read back and
     compared; no server starts on the target before that is done. Run an interrupted copy again to
     continue it.
-    """
+    """  # noqa: D301 - a control character keeps the lines of the example apart
     from podstead.app.operator.copying.copying import copy_everything
 
     places = _place(source, "--from"), _place(target, "--to")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import cleandoc
+from textwrap import dedent
 
 import click
 
@@ -47,8 +48,18 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
         return
     yield f"## {context.command_path}\n"
     yield f"```\n{' '.join([context.command_path, *command.collect_usage_pieces(context)])}\n```\n"
-    yield f"{cleandoc(command.help or '')}\n"
+    yield f"{_help_as_markdown(command)}\n"
     yield from _options(command, context)
+
+
+def _help_as_markdown(command: click.Command) -> str:
+    """The help text; paragraphs whose lines click keeps apart become code."""
+    paragraphs = cleandoc(command.help or "").split("\n\n")
+    return "\n\n".join(
+        f"```\n{dedent(kept)}\n```" if mark else paragraph
+        for paragraph in paragraphs
+        for _, mark, kept in [paragraph.partition("\b\n")]
+    )
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -62,6 +63,22 @@ def test_the_help_of_start_names_the_common_options_and_where_the_others_are() -
     ending = " ".join(result.stdout.split("\n\n")[-1].split())
     assert ending.endswith("'podstead start --help-all' describes all of them.")
     assert run("start", "--help-all", "--port", "x").exit_code == 0
+
+
+def commands_below(command: click.Command, name: str) -> Iterator[tuple[str, ...]]:
+    """The words after the program's name with which each command is called."""
+    if not isinstance(command, click.Group):
+        yield (name,)
+        return
+    for child in command.list_commands(click.Context(command)):
+        below = command.get_command(click.Context(command), child)
+        assert below is not None
+        yield from ((name, *words) for words in commands_below(below, child))
+
+
+def test_no_help_shows_a_mark_of_its_layout() -> None:
+    for _, *words in commands_below(main, "podstead"):
+        assert not re.search(r"\\b|\x08|``", run(*words, "--help").stdout), words
 
 
 def test_the_common_options_are_about_twenty_settings() -> None:
