@@ -419,17 +419,18 @@ async def test_the_card_and_the_indexes_say_what_they_are(server: Server) -> Non
 
 async def test_the_owner_can_edit_the_profile_and_containment_stays(server: Server) -> None:
     """By PUT of the whole container or of its description."""
-    for target in ("/alice/", "/alice/.meta"):
+    name_now = "alice"
+    for target, new_name in (("/alice/", "Alice A."), ("/alice/.meta", "Alice B.")):
         current = (await server.alice.get(target)).text
-        changed = current.replace('"alice"', f'"Alice {len(target)}"')
+        changed = current.replace(f'"{name_now}"', f'"{new_name}"')
         assert changed != current
         assert (await server.alice.put(target, changed, TURTLE)).status == 204
         answer = await server.public.get("/alice/")
         name = values(answer, f"{BASE}/alice/", server.alice_web_id, f"{FOAF}name")
-        assert name == {f"Alice {len(target)}"}
+        assert name == {new_name}
         contained = values(answer, f"{BASE}/alice/", f"{BASE}/alice/", f"{LDP}contains")
         assert len(contained) == 5
-        await server.alice.put(target, current, TURTLE)
+        name_now = new_name
 
 
 async def test_the_address_of_a_pod_without_its_slash_leads_there(server: Server) -> None:
