@@ -1,8 +1,8 @@
 """Kept answers are the answers that would be given: any sequence of requests shows no difference.
 
-Two workers that keep what they answered share one data root. Beside them a server on a root of its
-own keeps nothing. All have the same clock and the same randomness, so every answer must be equal
-to the byte, entity tags and times included.
+Two workers that keep what they answered share one data root or, as two nodes do, one PostgreSQL
+database. Beside them a server on a root of its own keeps nothing. All have the same clock and the
+same randomness, so every answer must be equal to the byte, entity tags and times included.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.engine import new_store
+from podstead.app.adapters.root import prepared_root
 from podstead.config import Settings
-from podstead.storage.keys import KeyFiles
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
-from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, acl_turtle, running
 from tests.support.asgi import Answer, Client
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.clock import FakeClock
+from tests.support.postgresql import new_database
 from tests.support.rdf import JSON_LD, TURTLE
 
 TOKEN_LIFETIME_S = 1000
@@ -191,7 +190,7 @@ class Deployment:
     turn: int = 0
 
     async def start(self) -> None:
-        ensure_token_key(KeyFiles(prepare_root(self.settings.root).keys))
+        self.stack.enter_context(prepared_root(self.settings))
         randomness = Counting()
         for _ in range(self.workers):
             application = await self.stack.enter_async_context(
@@ -225,7 +224,7 @@ class Deployment:
     async def revoke(self, who: str) -> None:
         payload = self.clients[0][who].authorization.removeprefix("Bearer ").partition(".")[0]
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        store = SqliteStore(self.settings.root)
+        store = new_store(self.settings)
         await store.open()
         record = TokenRevocation(claims["jti"], at_s=self.clock.now_s())
         write = Write(Version(f"{self.turn:016x}"), self.clock.now_ms(), records=(record,))
@@ -249,20 +248,28 @@ def test_answers_are_the_same_whether_or_not_they_are_kept(drawn: Sequence[Step]
         asyncio.run(_compare(Path(folder), drawn))
 
 
-async def _compare(folder: Path, drawn: Sequence[Step]) -> None:
+@settings(max_examples=8)
+@given(sequences)
+def test_answers_of_nodes_are_the_same_whether_or_not_they_are_kept(drawn: Sequence[Step]) -> None:
+    """Each is confirmed by what the database says when it is asked for again."""
+    with tempfile.TemporaryDirectory() as folder, new_database() as database:
+        asyncio.run(_compare(Path(folder), drawn, database))
+
+
+async def _compare(folder: Path, drawn: Sequence[Step], database: str | None = None) -> None:
     clock = FakeClock()
 
-    def settings_with(name: str, cache_bytes: int) -> Settings:
+    def settings_with(name: str, cache_bytes: int, database: str | None = None) -> Settings:
         return Settings(
             root=folder / name, base_url=BASE, pod_creations_per_hour=0,
             invalid_credentials_per_minute=0, token_lifetime_s=TOKEN_LIFETIME_S,
-            rendering_cache_bytes=cache_bytes, webid_tls=True,
+            rendering_cache_bytes=cache_bytes, webid_tls=True, database=database,
         )  # fmt: skip
 
     bob = holder(f"{BASE}/bob/#me", now_s=clock.now_s(), ends_s=CERTIFICATE_LIFETIME_S).pem
     async with AsyncExitStack() as stack:
         keeping = Deployment(
-            stack, clock, settings_with("keeping", 1 << 20), workers=2, certificate=bob
+            stack, clock, settings_with("keeping", 1 << 20, database), workers=2, certificate=bob
         )
         making = Deployment(stack, clock, settings_with("making", 0), workers=1, certificate=bob)
         for deployment in (keeping, making):

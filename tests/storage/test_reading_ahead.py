@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from podstead.core.errors import StoreUnavailable
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.dependencies import Dependencies
 from podstead.storage.postgresql import PostgresStore, migrate, reading_ahead
+from podstead.storage.postgresql.reads import Reader
 from podstead.storage.records import DropPod, Metadata, PodRecord, TokenRecord, TokenRevocation
 from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite.engine import NOW_MS, commit, path, put, write
@@ -142,3 +145,82 @@ async def test_a_task_that_outlives_the_request_asks_for_itself(nodes: Nodes) ->
     await nodes.replace()
     replaced.set()
     assert await task
+
+
+async def dependencies(nodes: Nodes, *paths: ResourcePath) -> Dependencies | None:
+    """Those of a request that reads the document, and then others."""
+    async with nodes.first.read_ahead([nodes.note]) as ahead:
+        await nodes.read()
+        for each in paths:
+            await nodes.first.read_metadata([each])
+        return ahead.dependencies()
+
+
+async def is_confirmed(nodes: Nodes, found: Dependencies) -> bool:
+    return await nodes.first.read_ahead(found.metadata).confirms(found)
+
+
+async def test_what_a_request_has_read_is_confirmed_until_any_of_it_changes(nodes: Nodes) -> None:
+    other = path(f"/{nodes.name}/other")
+    for change in (
+        put(nodes.note, b"second", creates=False),
+        put(other, b"text"),
+        put(other, b"more", creates=False),
+    ):
+        found = await dependencies(nodes, other)
+        assert found is not None
+        assert list(found.metadata) == [nodes.note, other]
+        assert await is_confirmed(nodes, found)
+        await commit(nodes.second, write(put(f"/{nodes.name}/{secrets.token_hex(4)}", b"")))
+        assert await is_confirmed(nodes, found)
+        await commit(nodes.second, write(change))
+        assert not await is_confirmed(nodes, found)
+
+
+async def test_a_change_of_a_token_matters_to_those_who_asked_for_one(nodes: Nodes) -> None:
+    public = await dependencies(nodes)
+    async with nodes.first.read_ahead([nodes.note]) as ahead:
+        await nodes.read()
+        nodes.first.registries_version()
+        private = ahead.dependencies()
+    assert public is not None
+    assert private is not None
+    assert await is_confirmed(nodes, private)
+    await commit(nodes.second, write(records=[TokenRevocation(nodes.name, 5)]))
+    assert not await is_confirmed(nodes, private)
+    assert await is_confirmed(nodes, public)
+
+
+async def test_what_the_statement_cannot_read_again_is_not_confirmed(nodes: Nodes) -> None:
+    async with nodes.first.read_ahead([nodes.note]) as ahead:
+        assert ahead.dependencies() is None, "nothing was read"
+        await nodes.read()
+        assert ahead.dependencies() is not None
+        await nodes.first.list_members(nodes.pod.root, limit=10)
+        assert ahead.dependencies() is None
+    async with nodes.first.read_ahead([nodes.note]) as ahead:
+        await nodes.read()
+        await nodes.replace()
+        await nodes.read()
+        assert ahead.dependencies() is None, "two versions were read"
+    assert ahead.dependencies() is None, "the request is over"
+
+
+async def test_a_database_that_is_away_confirms_nothing(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await dependencies(nodes)
+    assert found is not None
+    asked = 0
+
+    async def fail(*_: object) -> None:
+        nonlocal asked
+        asked += 1
+        raise StoreUnavailable
+
+    monkeypatch.setattr(Reader, "read_ahead", fail)
+    ahead = nodes.first.read_ahead(found.metadata)
+    assert not await ahead.confirms(found)
+    with pytest.raises(StoreUnavailable):
+        await ahead.__aenter__()
+    assert asked == 1, "the request waits for the database once"

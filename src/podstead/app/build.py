@@ -319,7 +319,7 @@ def build_application(
     readings = WorkerReadings(
         requests=RequestCounts(),
         responses=ResponseCache(
-            store=store,
+            store=store if store.read_ahead is None else None,
             keys=provider.keys if provider else None,
             clock=clock,
             capacity_bytes=settings.rendering_cache_bytes // 4,

@@ -7,12 +7,13 @@ operations may be called concurrently by many tasks and worker processes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.commit_figures import CommitFigures
+from podstead.storage.dependencies import ReadAhead
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -65,11 +66,6 @@ async def whole_body(body: OpenBody) -> bytes:
     if body.content is not None:
         return body.content
     return b"".join([chunk async for chunk in body.chunks()])
-
-
-ReadAhead = Callable[[Iterable[ResourcePath]], AbstractAsyncContextManager[None]]
-"""Reads what the decision about a request needs, for as long as the request is handled within the
-context. The first path is the target. Entering raises StorageError and Overloaded."""
 
 
 class ChangeSignal(Protocol):

@@ -42,8 +42,8 @@ from podstead.core.requester import (
     set_requester,
 )
 from podstead.git.requests import GitRequest, git_request
+from podstead.storage.dependencies import Ahead, ReadAhead
 from podstead.storage.disk_space import is_full
-from podstead.storage.protocol import ReadAhead
 from podstead.wac.effective import paths_to_read
 from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
@@ -231,15 +231,20 @@ class Application:
         key = self._responses.key(scope)
         if key is None:
             return await self._make(scope, receive)
-        response = self._responses.get(key)
+        response, ahead = self._responses.get(key), None
+        if response is not None and response.dependencies is not None and self._read_ahead:
+            ahead = self._read_ahead(response.dependencies.metadata)
+            if not await ahead.confirms(response.dependencies):
+                response = None
         if response is None:
-            response = await self._make(scope, receive)
+            response = await self._make(scope, receive, ahead)
             self._responses.keep(key, response)
         else:
             response.tally.cached += 1
         return response
 
-    async def _make(self, scope: Scope, receive: Receive) -> Response:
+    async def _make(self, scope: Scope, receive: Receive, ahead: Ahead | None = None) -> Response:
+        """A new response. ``ahead`` is what was read ahead for the request, if that was done."""
         began_s = monotonic()
         sharing = Sharing.REFLECTED
         asked: GitRequest | None = None
@@ -268,7 +273,7 @@ class Application:
             if self._read_ahead is None or service is not None or asked is not None:
                 response = await self._answer(request, routes, service, asked)
             else:
-                response = await self._answer_ahead(request, routes, self._read_ahead)
+                response = await self._answer_ahead(request, routes, self._read_ahead, ahead)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
@@ -346,17 +351,22 @@ class Application:
         return await routes.endpoint(service, path, method)(request, agent)
 
     async def _answer_ahead(
-        self, request: Request, routes: Routes, read_ahead: ReadAhead
+        self, request: Request, routes: Routes, read_ahead: ReadAhead, ahead: Ahead | None
     ) -> Response:
-        """Answer a request for a resource, with one question to the store before all others."""
+        """Answer a request for a resource, with one question to the store before all others, unless
+        it was asked."""
         try:
             paths = paths_to_read(request.path)
         except TargetTooLong:
             paths = ()
         if not paths or request.method not in _READ_AHEAD:
             return await self._answer(request, routes, None, None)
-        async with read_ahead(paths):
-            return await self._answer(request, routes, None, None)
+        ahead = ahead or read_ahead(paths)
+        async with ahead:
+            response = await self._answer(request, routes, None, None)
+            if response.of_stored_state:
+                response.dependencies = ahead.dependencies()
+        return response
 
     def _options(self, path: ResourcePath, routes: Routes) -> Response:
         methods = routes.service_methods(path)

@@ -14,6 +14,7 @@ import msgspec
 
 from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
 from podstead.core.ranges import ByteRange
+from podstead.storage.dependencies import Dependencies
 from podstead.storage.protocol import OpenBody
 from podstead.web.asgi import Headers
 from podstead.web.request_counts import UNCOUNTED, Tally
@@ -34,7 +35,8 @@ class Response(msgspec.Struct):
 
     ``valid_until_s`` is the time (Unix seconds) at which the credential of the request expires, or
     must be verified again, and the same request may get another response, ``None`` for never.
-    ``of_stored_state`` is true if the response depends on the request and the stored state alone.
+    ``of_stored_state`` is true if the response depends on the request and the stored state alone,
+    and ``dependencies`` are what it depends on in the store, if that reads ahead.
     ``vary`` lists the request headers that the response depends on (P-28). ``tally`` counts the
     response whenever it is sent again from the cache. ``requester`` has the address of the client
     and the WebID of the agent, for the access log.
@@ -47,6 +49,7 @@ class Response(msgspec.Struct):
     last: int | None = None
     valid_until_s: int | None = None
     of_stored_state: bool = False
+    dependencies: Dependencies | None = None
     vary: bytes = VARY
     tally: Tally = UNCOUNTED
     requester: tuple[str, str | None] | None = None

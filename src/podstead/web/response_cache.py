@@ -11,6 +11,9 @@ have a mark of their own, because the validity of tokens depends on them.
 Time and other servers can change a response without a commit: a token or certificate expires, or a
 foreign document no longer names the key of a certificate. ``Response.valid_until_s`` is when that
 may happen first.
+
+Where a store has no such mark, because other nodes share it, the response itself says what it
+depends on (``Response.dependencies``), and whoever gets it from here has that confirmed first.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ _OVERHEAD_BYTES = 2048
 """The memory of an entry besides its body and key: objects and the response's headers."""
 _FIELD_OVERHEAD_BYTES = 150
 """The memory of a header field besides its characters."""
+_DEPENDENCY_BYTES = 512
+"""The memory of one path with its metadata."""
 _CACHED_METHODS = frozenset({"GET", "HEAD"})
 
 
@@ -73,15 +78,17 @@ class ResponseCache:
     def __init__(
         self,
         *,
-        store: StateMark,
+        store: StateMark | None,
         keys: StateMark | None = None,
         clock: Clock,
         capacity_bytes: int,
         ignored_fields: frozenset[bytes] = frozenset(),
     ) -> None:
-        """``keys`` are the keys of this server's own provider, if there is one. ``ignored_fields``
-        are header fields that differ in every request and that no response depends on."""
-        self._sources = (store,) if keys is None else (store, keys)
+        """``store`` is ``None`` where responses have dependencies instead. ``keys`` are the keys of
+        this server's own provider, if there is one. ``ignored_fields`` are header fields that
+        differ in every request and that no response depends on."""
+        self._sources = tuple(source for source in (store, keys) if source is not None)
+        self._needs_dependencies = store is None
         self._clock = clock
         self._select: Callable[[Iterable[_Field]], tuple[_Field, ...]]
         self._select = partial(_without, ignored_fields) if ignored_fields else tuple
@@ -108,7 +115,8 @@ class ResponseCache:
         )
 
     def get(self, key: ResponseKey) -> Response | None:
-        """The cached response, if nothing has been committed since it was created."""
+        """The cached response, if nothing has been committed since it was created. If it has
+        dependencies, those are still to be confirmed."""
         if key.mark != self._mark:
             self._forget(key.mark)
             return None
@@ -131,6 +139,10 @@ class ResponseCache:
         if not response.of_stored_state or not isinstance(body, bytes):
             return
         size_bytes = len(body) + key.size_bytes + _OVERHEAD_BYTES
+        if self._needs_dependencies:
+            if response.dependencies is None:
+                return
+            size_bytes += len(response.dependencies.metadata) * _DEPENDENCY_BYTES
         if size_bytes > self._capacity_bytes // 8 or self._mark_now() != key.mark:
             return
         replaced = self._entries.pop(key, None)

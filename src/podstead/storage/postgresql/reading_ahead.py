@@ -7,6 +7,9 @@ number before. So the request sees everything that was committed before it arriv
 
 What was read ahead is used for a second at most, and neither after a commit nor after the response:
 a request that waits, for its body or as an event stream, asks the database again.
+
+All that a request reads is noted, so that its response can be used again while it would read the
+same. Whatever the same statement could not read again makes that impossible.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from time import monotonic
 from typing import Final, Generic, TypeVar
 
 from podstead.core.bounded_cache import BoundedCache
+from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.dependencies import Dependencies
 from podstead.storage.postgresql.reads import Reader, StateAhead
 from podstead.storage.protocol import Snapshot
-from podstead.storage.records import PodRecord, TokenRecord
+from podstead.storage.records import Metadata, PodRecord, TokenRecord
 
 VALID_S: Final = 1.0
 """A request could have arrived this much earlier anyway; credentials are checked again after the
@@ -29,13 +34,26 @@ same time."""
 _MAX_KEPT: Final = 16_384
 """How many pods a worker keeps, and how many tokens."""
 
+MAX_DEPENDENCIES: Final = 512
+"""How many paths a response may depend on to be used again."""
+
 Record = TypeVar("Record")
 
 
 class RequestAhead:
-    """What was read ahead for one request, as an asynchronous context manager around it."""
+    """Implements Ahead."""
 
-    __slots__ = ("_paths", "_previous", "_reader", "_snapshot", "_state", "_until_s")
+    __slots__ = (
+        "_error",
+        "_paths",
+        "_previous",
+        "_reader",
+        "_relied_on",
+        "_snapshot",
+        "_state",
+        "_until_s",
+        "_uses_registries",
+    )
 
     def __init__(self, reader: Reader, paths: Iterable[ResourcePath]) -> None:
         """The first of the paths is the target."""
@@ -44,14 +62,34 @@ class RequestAhead:
         self._state: StateAhead | None = None
         self._snapshot: Snapshot | None = None
         self._until_s = 0.0
+        self._error: StorageError | Overloaded | None = None
+        self._relied_on: dict[ResourcePath, Metadata | None] | None = {}
+        self._uses_registries = False
         self._previous: Token[RequestAhead | None] | None = None
 
-    async def __aenter__(self) -> None:
-        """Raises StorageError, Overloaded."""
-        self._state = await self._reader.read_ahead(self._paths)
-        self._until_s = monotonic() + VALID_S
-        self._snapshot = self._state.snapshot
+    async def __aenter__(self) -> RequestAhead:
+        if self._error is not None:
+            raise self._error
+        if self._state is None:
+            await self._read()
         self._previous = _current.set(self)
+        return self
+
+    async def confirms(self, dependencies: Dependencies) -> bool:
+        try:
+            state = await self._read()
+        except (StorageError, Overloaded) as error:
+            self._error = error
+            return False
+        if dependencies.registries not in (None, state.registries):
+            return False
+        return state.snapshot == dependencies.metadata
+
+    async def _read(self) -> StateAhead:
+        self._state = state = await self._reader.read_ahead(self._paths)
+        self._until_s = monotonic() + VALID_S
+        self._snapshot = state.snapshot
+        return state
 
     async def __aexit__(self, *_: object) -> None:
         self.end()
@@ -74,7 +112,37 @@ class RequestAhead:
         if snapshot is None or not all(path in snapshot for path in wanted):
             return None
         self._snapshot = None
-        return {path: snapshot[path] for path in wanted}
+        taken = {path: snapshot[path] for path in wanted}
+        self.note(taken)
+        return taken
+
+    def note(self, read: Snapshot) -> None:
+        """Note what the request has read."""
+        relied_on = self._relied_on
+        if relied_on is None:
+            return
+        for path, metadata in read.items():
+            # What has changed since it was read first was perhaps used before.
+            if relied_on.setdefault(path, metadata) != metadata:
+                self.note_unconfirmable()
+                return
+        if len(relied_on) > MAX_DEPENDENCIES:
+            self.note_unconfirmable()
+
+    def note_registries(self) -> None:
+        """Note that the request has asked for a pod or token, or whether any has changed."""
+        self._uses_registries = True
+
+    def note_unconfirmable(self) -> None:
+        """Note that the request has used the store otherwise."""
+        self._relied_on = None
+
+    def dependencies(self) -> Dependencies | None:
+        state, relied_on, target = self.state(self._reader), self._relied_on, self._paths[0]
+        if state is None or relied_on is None or target not in relied_on:
+            return None
+        registries = state.registries if self._uses_registries else None
+        return Dependencies(registries, {target: relied_on[target], **relied_on})
 
 
 _current: ContextVar[RequestAhead | None] = ContextVar("podstead_request_ahead", default=None)
@@ -113,7 +181,10 @@ class KeptRegistries:
     def state(self) -> StateAhead | None:
         """What was read ahead for this request and may still be used."""
         ahead = _current.get()
-        return None if ahead is None else ahead.state(self._reader)
+        if ahead is None:
+            return None
+        ahead.note_registries()
+        return ahead.state(self._reader)
 
 
 class _Kept(Generic[Record]):

@@ -216,6 +216,14 @@ class PostgresStore:
         return PostgresInspection(self._conninfo)
 
     def _use(self) -> _Opened:
+        """For whatever is not read ahead: the response to the request cannot be used again."""
+        ahead = current_ahead()
+        if ahead is not None:
+            ahead.note_unconfirmable()
+        return self._use_noted()
+
+    def _use_noted(self) -> _Opened:
+        """For what can be read ahead for the next request, and is noted."""
         if self._opened is None or self._opened.reads.closed:
             raise StorageError("The store is not open")
         return self._opened
@@ -223,24 +231,27 @@ class PostgresStore:
     # --- resources ----------------------------------------------------------------------------
 
     def data_version(self) -> int | None:
-        self._use()
+        self._use_noted()
         return None
 
     def read_ahead(self, paths: Iterable[ResourcePath]) -> RequestAhead:
-        return RequestAhead(self._use().reader, paths)
+        return RequestAhead(self._use_noted().reader, paths)
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
-        opened, ahead = self._use(), current_ahead()
-        if ahead is not None and ahead.state(opened.reader) is not None:
-            paths = tuple(paths)
-            snapshot = ahead.take_snapshot(paths)
-            if snapshot is not None:
-                return snapshot
-        return await opened.reader.read_metadata(paths)
+        opened, ahead = self._use_noted(), current_ahead()
+        if ahead is None or ahead.state(opened.reader) is None:
+            return await opened.reader.read_metadata(paths)
+        paths = tuple(paths)
+        snapshot = ahead.take_snapshot(paths)
+        if snapshot is None:
+            snapshot = await opened.reader.read_metadata(paths)
+            ahead.note(snapshot)
+        return snapshot
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
-        opened = self._use()
-        # A newer body is never returned for the version that the caller decided about.
+        opened = self._use_noted()
+        # A newer body is never returned for the version that the caller decided about. So the
+        # metadata, which the caller has read, is all that the body depends on.
         current = await opened.reader.read_content(metadata.path, metadata.version)
         if current is None:
             return None
@@ -321,10 +332,10 @@ class PostgresStore:
 
     def registries_version(self) -> int:
         # Without asking the database, nothing is known to be unchanged.
-        return self._use().registries.version()
+        return self._use_noted().registries.version()
 
     async def read_pod(self, name: str) -> PodRecord | None:
-        return await self._use().registries.read_pod(name)
+        return await self._use_noted().registries.read_pod(name)
 
     async def list_pods(self) -> Sequence[PodRecord]:
         return await self._use().reader.list_pods()
@@ -376,7 +387,7 @@ class PostgresStore:
         return await self._use().reader.count_entries(kind, at_most)
 
     async def read_token(self, token_id: str) -> TokenRecord | None:
-        return await self._use().registries.read_token(token_id)
+        return await self._use_noted().registries.read_token(token_id)
 
     async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
         return await self._use().reader.list_tokens(pod)

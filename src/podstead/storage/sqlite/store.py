@@ -22,9 +22,10 @@ from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
+from podstead.storage.dependencies import ReadAhead
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import ChangeSignal, OpenBody, ReadAhead, Snapshot, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
