@@ -20,9 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstead.app.adapters.engine import new_store
+from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.adapters.root import prepared_root
 from podstead.config import Settings
+from podstead.storage.keys import KeyFiles
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
+from podstead.storage.root import prepare_root
 from tests.support.application import BASE, acl_turtle, running
 from tests.support.asgi import Answer, Client
 from tests.support.certificates import holder, key_turtle, rsa_key
@@ -190,7 +193,10 @@ class Deployment:
     turn: int = 0
 
     async def start(self) -> None:
-        self.stack.enter_context(prepared_root(self.settings))
+        if self.settings.database is None:
+            ensure_token_key(KeyFiles(prepare_root(self.settings.root).keys))
+        else:
+            self.stack.enter_context(prepared_root(self.settings))
         randomness = Counting()
         for _ in range(self.workers):
             application = await self.stack.enter_async_context(

@@ -209,7 +209,7 @@ async def test_reads_never_go_back_in_time(store: SqliteStore, another: AnotherP
         partial(store.read_entry, EntryId("account/1"), now_ms=NOW_MS),
         partial(store.list_entries, "account", limit=1, now_ms=NOW_MS),
         partial(store.count_entries, "account", at_most=1),
-        store.list_pods,
+        partial(store.list_pods, limit=9),
         store.list_tokens,
         partial(store.used_bytes, "alice"),
         partial(store.list_charges, path("/alice/")),

@@ -282,7 +282,9 @@ async def _check(stores: list[Store], model: Model) -> None:
         for pod in PODS:
             expected = model.used_bytes(f"/{pod}/") if pod in existing else 0
             assert await store.used_bytes(pod) == expected
-        assert {pod.name for pod in await store.list_pods()} == {pod.name for pod in model.pods}
+        assert {pod.name for pod in await store.list_pods(limit=1000)} == {
+            pod.name for pod in model.pods
+        }
         log = await store.changes_after(0, limit=10_000)
         assert [(row.change, row.version) for row in log] == model.log
         for deleting, gone in model.deleted_acls.items():

@@ -210,8 +210,9 @@ class PodRegistry(Protocol):
     async def read_pod(self, name: str) -> PodRecord | None:
         """The pod of that name, compared case-insensitively (A-91)."""
 
-    async def list_pods(self) -> Sequence[PodRecord]:
-        """All pods, by name."""
+    async def list_pods(self, *, after: str = "", limit: int) -> Sequence[PodRecord]:
+        """Up to ``limit`` pods by name, after the name ``after``; names are compared as in
+        :meth:`read_pod`. Raises StorageError."""
 
     async def used_bytes(self, name: str) -> int:
         """The bytes that a pod is charged for (``storage/quota.py``): its resources, its replaced

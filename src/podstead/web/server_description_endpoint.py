@@ -41,5 +41,5 @@ class ServerDescriptionEndpoint:
     async def _roots(self) -> list[str]:
         if self._named_storages is None:
             return []
-        pods = await self._named_storages.list_pods()
-        return [pod.root for pod in pods[:MAX_LISTED_STORAGES]]
+        pods = await self._named_storages.list_pods(limit=MAX_LISTED_STORAGES)
+        return [pod.root for pod in pods]

@@ -108,7 +108,7 @@ async def test_one_reason_is_given_and_nothing_is_created(
     assert (answer.status, answer.json()["error"]) == (status, error)
     assert set(answer.json()) == {"error", "message"}
     assert answer.json()["message"]
-    assert [pod.name for pod in await provider.store.list_pods()] == ["alice"]
+    assert [pod.name for pod in await provider.store.list_pods(limit=10)] == ["alice"]
     assert (await create(provider)).status == 201
 
 
@@ -151,7 +151,7 @@ async def test_a_closed_server_makes_no_pods(start_provider: StartProvider) -> N
         if idp:
             described = await provider.public.get("/.well-known/openid-configuration")
             assert "create" not in described.json()["prompt_values_supported"]
-        assert [pod.name for pod in await provider.store.list_pods()] == ["alice"]
+        assert [pod.name for pod in await provider.store.list_pods(limit=10)] == ["alice"]
 
 
 async def test_an_address_makes_so_many_accounts_an_hour(start_provider: StartProvider) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.errors import StorageError
+from podstead.storage import all_pods
 from podstead.storage.records import (
     DropPod,
     PodQuota,
@@ -49,7 +50,19 @@ class RegistrySuite:
     async def test_pods_are_listed_by_name(self, engine: Engine) -> None:
         store = await engine.open_store()
         await commit(store, write(records=[_pod("carol"), _pod("Alice"), _pod("bob")]))
-        assert [pod.name for pod in await store.list_pods()] == ["Alice", "bob", "carol"]
+        assert [pod.name for pod in await store.list_pods(limit=10)] == ["Alice", "bob", "carol"]
+        assert [pod.name for pod in await store.list_pods(limit=2)] == ["Alice", "bob"]
+        assert [pod.name for pod in await store.list_pods(after="ALICE", limit=1)] == ["bob"]
+        assert not await store.list_pods(after="carol", limit=1)
+
+    async def test_all_pods_are_read_in_pages(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(all_pods, "PAGE_PODS", 2)
+        store = await engine.open_store()
+        names = [f"pod{number}" for number in range(5)]
+        await commit(store, write(records=[_pod(name) for name in names]))
+        assert [pod.name async for pod in all_pods.each_pod(store)] == names
 
     async def test_a_pod_is_dropped_and_another_created_in_one_write(self, engine: Engine) -> None:
         """That is how a pod is renamed. Each worker sees it, and the old name is free."""
@@ -59,7 +72,7 @@ class RegistrySuite:
         await commit(store, write(records=[DropPod("Alice"), _pod("alicia")]))
         for each in (store, other):
             assert await each.read_pod("alice") is None
-            assert await each.list_pods() == [_pod("alicia")]
+            assert await each.list_pods(limit=10) == [_pod("alicia")]
         await commit(store, write(records=[_pod("alice")]))
         with pytest.raises(StorageError):
             await store.commit(write(records=[DropPod("nobody")]))

@@ -445,7 +445,7 @@ async def _everything(store: Store) -> object:
         await store.read_metadata(paths + [path(f"/alice/c/{name}") for name in names]),
         await content_of(store, "/alice/c/full/a"),
         await store.list_members(CONTAINER, limit=100),
-        await store.list_pods(),
+        await store.list_pods(limit=10),
         await store.list_tokens(),
         await store.changes_after(0, limit=100),
         await store.used_bytes("Bob"),

@@ -70,7 +70,7 @@ _CALLS: Mapping[str, _Call] = {
     "deleted_acls": lambda store, _present, _blob: store.deleted_acls(new_version(), [STORAGE]),
     "registries_version": lambda store, _present, _blob: _registries_version(store),
     "read_pod": lambda store, _present, _blob: store.read_pod("alice"),
-    "list_pods": lambda store, _present, _blob: store.list_pods(),
+    "list_pods": lambda store, _present, _blob: store.list_pods(limit=10),
     "used_bytes": lambda store, _present, _blob: store.used_bytes("alice"),
     "pod_totals": lambda store, _present, _blob: store.pod_totals(default_quota_bytes=0),
     "put_charge": lambda store, _present, _blob: store.put_charge("a", root=STORAGE, size_bytes=1),

@@ -7,7 +7,8 @@ optional, so it is imported only where the settings ask for it.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -98,44 +99,47 @@ def refuse_newer_records(settings: Settings) -> None:
         check_not_newer(RootLayout(settings.root).database)
 
 
-def preparation_turn(settings: Settings) -> AbstractContextManager[None]:
-    """While it lasts, no other node prepares the records for its start. Raises StorageError."""
-    if settings.database is not None:
-        from podstead.storage.postgresql import preparing
+@contextmanager
+def prepared_engine(settings: Settings, space: DiskSpace) -> Iterator[RootLayout]:
+    """Create what is missing, and migrate the records to the current schema.
 
-        return preparing(settings.database)
-    return nullcontext()  # the data root is locked
+    While it lasts, no other node prepares the records for its start. Raises RootUnusable,
+    StorageError.
+    """
+    prepare_body_folder(settings)
+    if settings.database is None:
+        yield _prepare_files(settings.root, space)  # the data root is locked
+        return
+    try:
+        from podstead.storage.postgresql import preparing
+    except ImportError as error:
+        raise RootUnusable(
+            "The setting database needs a driver that is not installed. Install podstead[cluster]."
+        ) from error
+    layout = prepare_folders(settings.root)
+    if layout.database.exists():
+        raise RootUnusable(
+            f"The data root {settings.root} has a database of its own. Start without --database, "
+            "or choose another root with --root."
+        )
+    with preparing(settings.database):
+        layout.records_elsewhere.touch(mode=0o600)
+        yield layout
 
 
 def prepare_engine(settings: Settings, space: DiskSpace) -> RootLayout:
     """Create what is missing, and migrate the records to the current schema. Raises RootUnusable,
     StorageError."""
-    prepare_body_folder(settings)
-    if settings.database is not None:
-        return _prepare_database(settings.root, settings.database)
-    if RootLayout(settings.root).records_elsewhere.exists():
+    with prepared_engine(settings, space) as layout:
+        return layout
+
+
+def _prepare_files(root: Path, space: DiskSpace) -> RootLayout:
+    if RootLayout(root).records_elsewhere.exists():
         raise RootUnusable(
-            f"The records of the data root {settings.root} are in a PostgreSQL database. Set "
+            f"The records of the data root {root} are in a PostgreSQL database. Set "
             "--database, or choose another root with --root."
         )
-    layout = prepare_root(settings.root)
+    layout = prepare_root(root)
     convert_to_shrinkable(layout.database, free_bytes=space.free_bytes())
-    return layout
-
-
-def _prepare_database(root: Path, database: str) -> RootLayout:
-    try:
-        from podstead.storage.postgresql import migrate
-    except ImportError as error:
-        raise RootUnusable(
-            "The setting database needs a driver that is not installed. Install podstead[cluster]."
-        ) from error
-    layout = prepare_folders(root)
-    if layout.database.exists():
-        raise RootUnusable(
-            f"The data root {root} has a database of its own. Start without --database, or choose "
-            "another root with --root."
-        )
-    migrate(database)
-    layout.records_elsewhere.touch(mode=0o600)
     return layout

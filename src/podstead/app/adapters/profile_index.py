@@ -16,6 +16,7 @@ from podstead.config import Settings
 from podstead.core.errors import BadRequest
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.resources.documents import Documents
+from podstead.storage.all_pods import each_pod
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import AtVersion, PodRecord
 
@@ -30,7 +31,7 @@ async def index_profiles(settings: Settings) -> None:
     try:
         documents = build_documents(settings, store=store, foreign=foreign)
         index = ProfileIndex(RecordStore(store, clock, SystemRandomness()), documents)
-        for pod in await store.list_pods():
+        async for pod in each_pod(store):
             await index.read(pod)
     finally:
         await foreign.close()

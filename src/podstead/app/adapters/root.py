@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from podstead.app.adapters.body_stores import check_bodies, claim_bodies, layout_of
 from podstead.app.adapters.engine import (
     key_storage,
-    preparation_turn,
-    prepare_engine,
+    prepared_engine,
     refuse_newer_records,
     stored_facts,
 )
@@ -58,8 +57,7 @@ def prepared_root(settings: Settings) -> Iterator[None]:
     ):
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()
-        layout = prepare_engine(settings, space)
-        with preparation_turn(settings):
+        with prepared_engine(settings, space) as layout:
             _prepare_records(settings, layout)
         space.restore()
         try:

@@ -112,17 +112,18 @@ async def _move_records(
 ) -> tuple[int, int, int]:
     """Pods, revoked tokens and accounts. Before the documents, because the records that follow from
     a profile depend on who owns the pod."""
-    pods = await records.store.list_pods()
     tokens = [each for each in await records.store.list_tokens() if each.revoked_s is None]
+    count, last = 0, ""
+    while pods := await records.store.list_pods(after=last, limit=_PODS_AT_ONCE):
+        count, last = count + len(pods), pods[-1].name
+        moved = [msgspec.structs.replace(pod, owner=names.renamed(pod.owner)) for pod in pods]
+        if not dry_run:
+            await records.commit([*(DropPod(pod.name) for pod in pods), *moved])
     if dry_run:
-        return len(pods), len(tokens), await _count_accounts(records)
-    for start in range(0, len(pods), _PODS_AT_ONCE):
-        some = pods[start : start + _PODS_AT_ONCE]
-        moved = [msgspec.structs.replace(pod, owner=names.renamed(pod.owner)) for pod in some]
-        await records.commit([*(DropPod(pod.name) for pod in some), *moved])
+        return count, len(tokens), await _count_accounts(records)
     # They name the former WebIDs and are signed, so they cannot be rewritten.
     await records.commit(revocations(tokens, now_s=records.now_s()))
-    return len(pods), len(tokens), await move_accounts(records, names.renamed)
+    return count, len(tokens), await move_accounts(records, names.renamed)
 
 
 async def _count_accounts(records: RecordStore) -> int:

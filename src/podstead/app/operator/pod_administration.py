@@ -27,6 +27,7 @@ from podstead.idp.records import USERNAMES
 from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
 from podstead.resources.pod_renaming import Renaming
+from podstead.storage.all_pods import each_pod
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
 from podstead.wac.sharing.index import MENTIONS, agent_prefix
@@ -72,7 +73,7 @@ class PodAdministration:
         store = self.records.store
         return [
             ListedPod(pod, await store.used_bytes(pod.name), await self._has_account(pod))
-            for pod in await store.list_pods()
+            async for pod in each_pod(store)
         ]
 
     async def find(self, name: str) -> PodRecord:

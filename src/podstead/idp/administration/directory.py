@@ -9,6 +9,7 @@ from typing import Final
 from podstead.core.errors import NotFound
 from podstead.idp.accounts import Accounts
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
+from podstead.storage.all_pods import each_pod
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 
@@ -47,20 +48,29 @@ class Directory:
         """The pods whose name, e-mail address or WebID contains ``text``, ignoring case, by
         name."""
         wanted = text.strip().casefold()
-        pods = await self._records.store.list_pods()
+        store = self._records.store
         if wanted:
-            by_email = await self._accounts_by_email(wanted)
-            pods = [
-                pod
-                for pod in pods
-                if wanted in pod.name.casefold()
-                or wanted in pod.owner.casefold()
-                or pod.name.casefold() in by_email
-            ]
-        start = after.casefold()
-        page = [pod for pod in pods if pod.name.casefold() > start][: limit + 1]
+            page, total = await self._matching(wanted, after, limit + 1)
+        else:
+            page = await store.list_pods(after=after, limit=limit + 1)
+            total = (await store.pod_totals(default_quota_bytes=0)).pods
         rows = [await self._listed(pod) for pod in page[:limit]]
-        return AccountListing(rows, page[limit - 1].name if len(page) > limit else "", len(pods))
+        return AccountListing(rows, page[limit - 1].name if len(page) > limit else "", total)
+
+    async def _matching(
+        self, wanted: str, after: str, limit: int
+    ) -> tuple[Sequence[PodRecord], int]:
+        """Up to ``limit`` pods that are found, after ``after``, and the number of all of them."""
+        by_email = await self._accounts_by_email(wanted)
+        page: list[PodRecord] = []
+        total, start = 0, after.casefold()
+        async for pod in each_pod(self._records.store):
+            name = pod.name.casefold()
+            if wanted in name or wanted in pod.owner.casefold() or name in by_email:
+                total += 1
+                if name > start and len(page) < limit:
+                    page.append(pod)
+        return page, total
 
     async def find(self, name: str) -> Listed:
         """The pod of that name. Raises NotFound."""

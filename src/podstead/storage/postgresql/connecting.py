@@ -8,8 +8,9 @@ up statements that take too long.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,9 +52,37 @@ def with_limits(conninfo: str) -> str:
     return make_conninfo(conninfo, **missing)
 
 
-def connect(conninfo: str) -> psycopg.Connection:
-    """A connection for a command, or for the start of a server. Raises psycopg.Error."""
-    return psycopg.connect(with_limits(conninfo))
+_shared: ContextVar[tuple[str, psycopg.Connection] | None]
+_shared = ContextVar("podstead_shared_connection", default=None)
+
+
+@contextmanager
+def connect(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A connection for a command, or for the start of a server, with one transaction around what is
+    done with it. Raises psycopg.Error.
+
+    Within :func:`sharing_connection`, it is the shared one; a transaction in another is a part of
+    that.
+    """
+    shared = _shared.get()
+    if shared is not None and shared[0] == conninfo:
+        with shared[1].transaction():
+            yield shared[1]
+        return
+    with psycopg.connect(with_limits(conninfo)) as connection:
+        yield connection
+
+
+@contextmanager
+def sharing_connection(conninfo: str) -> Iterator[None]:
+    """Use one connection for everything that :func:`connect` is called for in this context. Raises
+    psycopg.Error."""
+    with psycopg.connect(with_limits(conninfo)) as connection:
+        token = _shared.set((conninfo, connection))
+        try:
+            yield
+        finally:
+            _shared.reset(token)
 
 
 async def connect_for(conninfo: str) -> psycopg.AsyncConnection:

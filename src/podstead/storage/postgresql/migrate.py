@@ -15,7 +15,7 @@ import psycopg
 
 from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.migrations import read_migrations
-from podstead.storage.postgresql.connecting import connect
+from podstead.storage.postgresql.connecting import connect, sharing_connection
 
 MIGRATION_LOCK: Final = 0x706F_6473_7465_6164
 """The advisory lock of migrations: "podstead" in ASCII."""
@@ -38,12 +38,17 @@ def migrate(conninfo: str) -> None:
 
 @contextmanager
 def preparing(conninfo: str) -> Iterator[None]:
-    """Keep other nodes from preparing the database for their start. Raises StorageError."""
+    """Migrate, and keep other nodes from preparing the database for their start.
+
+    What is prepared becomes valid together at the end. Raises SchemaTooNew, StorageError.
+    """
     try:
-        # A lock of a transaction, which poolers do not hand to another client.
-        with connect(conninfo) as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (PREPARATION_LOCK,))
-            yield
+        with sharing_connection(conninfo):
+            migrate(conninfo)
+            # A lock of a transaction, which poolers do not hand to another client.
+            with connect(conninfo) as connection:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (PREPARATION_LOCK,))
+                yield
     except psycopg.Error as error:
         raise StorageError(f"The database could not be prepared: {error}") from error
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar, Token
 from time import monotonic
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import Overloaded, StorageError
@@ -67,7 +67,7 @@ class RequestAhead:
         self._uses_registries = False
         self._previous: Token[RequestAhead | None] | None = None
 
-    async def __aenter__(self) -> RequestAhead:
+    async def __aenter__(self) -> Self:
         if self._error is not None:
             raise self._error
         if self._state is None:

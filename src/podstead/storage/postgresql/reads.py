@@ -210,13 +210,13 @@ class Reader:
         select = f"SELECT {PODS} FROM pods WHERE folded_name = %s"  # noqa: S608 - our columns
         return await self._first(select, (folded(name),), rows.pod_of)
 
-    async def list_pods(self) -> list[PodRecord]:
-        """All pods, by name. Raises StorageError."""
-        return await self._all(
-            f"SELECT {PODS} FROM pods ORDER BY folded_name",  # noqa: S608 - our columns
-            (),
-            rows.pod_of,
+    async def list_pods(self, after: str, limit: int) -> list[PodRecord]:
+        """Pods by name, after ``after``. Raises StorageError."""
+        select = (
+            f"SELECT {PODS} FROM pods"  # noqa: S608 - our columns
+            " WHERE folded_name > %s ORDER BY folded_name LIMIT %s"
         )
+        return await self._all(select, (folded(after), limit), rows.pod_of)
 
     async def database_bytes(self) -> int:
         row = await self._one("SELECT pg_database_size(current_database())", ())

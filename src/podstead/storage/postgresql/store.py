@@ -337,8 +337,8 @@ class PostgresStore:
     async def read_pod(self, name: str) -> PodRecord | None:
         return await self._use_noted().registries.read_pod(name)
 
-    async def list_pods(self) -> Sequence[PodRecord]:
-        return await self._use().reader.list_pods()
+    async def list_pods(self, *, after: str = "", limit: int) -> Sequence[PodRecord]:
+        return await self._use().reader.list_pods(after, limit)
 
     async def used_bytes(self, name: str) -> int:
         opened = self._use()

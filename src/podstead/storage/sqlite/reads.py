@@ -359,9 +359,10 @@ class ReadConnection:
         )
         return {deleted.metadata.path: deleted for deleted in found}
 
-    def list_pods(self) -> list[PodRecord]:
-        """All pods, by name. Raises StorageError."""
-        return self._all(f"{_SELECT_PODS} ORDER BY folded_name", (), _pod)
+    def list_pods(self, after: str, limit: int) -> list[PodRecord]:
+        """Pods by name, after ``after``. Raises StorageError."""
+        select = f"{_SELECT_PODS} WHERE folded_name > ? ORDER BY folded_name LIMIT ?"
+        return self._all(select, (folded(after), limit), _pod)
 
     def list_tokens(self, pod: str | None) -> list[TokenRecord]:
         """All tokens, or those of one pod, newest first. Raises StorageError."""

@@ -293,8 +293,8 @@ class SqliteStore:
     async def read_pod(self, name: str) -> PodRecord | None:
         return self._use().reader.read_pod(name)
 
-    async def list_pods(self) -> Sequence[PodRecord]:
-        return self._use().reader.list_pods()
+    async def list_pods(self, *, after: str = "", limit: int) -> Sequence[PodRecord]:
+        return self._use().reader.list_pods(after, limit)
 
     async def used_bytes(self, name: str) -> int:
         return self._use().reader.used_bytes(name)
