@@ -167,6 +167,26 @@ def start(settings: Settings) -> None:
         pass
 
 
+def test_a_database_is_prepared_over_one_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, open_one = 0, psycopg.connect
+
+    def count(conninfo: str) -> psycopg.Connection:
+        nonlocal opened
+        opened += 1
+        return open_one(conninfo)
+
+    with new_database() as url:
+        monkeypatch.setattr(psycopg, "connect", count)
+        for _ in range(2):
+            opened = 0
+            start(Settings(root=tmp_path, database=url, idp=True))
+            assert opened == 1
+        monkeypatch.undo()
+        assert PostgresFacts(url).read_fact("issuer") is not None, "it was committed"
+
+
 def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path) -> None:
     """It would not find what they store, and they not what it stores."""
     with new_database() as url:
