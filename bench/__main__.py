@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from bench import report
 from bench.cases import CASES
-from bench.installation import CACHE, Missing, system_command
+from bench.installation import Missing, scratch_folder, system_command
 from bench.peers import SERVERS
 from bench.processes import NotStarted
 from bench.provider import running_provider
@@ -73,11 +70,7 @@ def _started(options: argparse.Namespace, cleanup: ExitStack) -> list[Server]:
     """Start the servers asked for, and have `cleanup` stop them and remove what they stored."""
     system_command("wrk")
     system_command("ab", "apache2-utils")
-    CACHE.mkdir(exist_ok=True)
-    # Beside the checkout and not in the temporary folder, which may be in memory: writes are
-    # to reach a disk.
-    place = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
-    cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+    place = cleanup.enter_context(scratch_folder("run"))
     provider = cleanup.enter_context(running_provider())
     servers = []
     for kind in SERVERS:

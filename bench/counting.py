@@ -24,7 +24,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ from typing import Final
 import uvloop
 
 from bench.inprocess import Exchange, Worker, root_settings, running_worker
-from bench.installation import CACHE, Missing, system_command
+from bench.installation import Missing, scratch_folder, system_command
 from bench.requests import COUNTED, Counted
 from bench.walks import functions_entered
 from podstead.app.adapters.root import prepared_root
@@ -173,9 +172,7 @@ def measured(keep: Path | None = None) -> dict[str, Count]:
         Missing: there is no Valgrind, or it failed.
     """
     valgrind = system_command("valgrind")
-    CACHE.mkdir(exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix="count-", dir=CACHE))
-    try:
+    with scratch_folder("count") as place:
         functions = functions_entered(place / "walks")
         with prepared_root(root_settings(place / "root")):
             uvloop.run(_store(place))
@@ -186,8 +183,6 @@ def measured(keep: Path | None = None) -> dict[str, Count]:
             keep.mkdir(parents=True, exist_ok=True)
             for counted, part in zip(COUNTED, parts[2 :: len(_RUNS)], strict=False):
                 shutil.copy(part, keep / f"{counted.key}.callgrind")
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
     return {
         counted.key: Count(count, functions[counted.key])
         for counted, count in zip(COUNTED, instructions, strict=True)

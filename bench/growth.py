@@ -14,14 +14,11 @@ from __future__ import annotations
 
 import argparse
 import gc
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import uvloop
@@ -29,7 +26,7 @@ import uvloop
 from bench.documents import card
 from bench.idle import idle_rows
 from bench.inprocess import BASE, Asked, Exchange, Worker, root_settings, running_worker
-from bench.installation import CACHE
+from bench.installation import scratch_folder
 from bench.messages import JSON_LD, TURTLE, sequence_text
 from bench.rounds import progress
 from bench.states import RESOURCES_OF_A_POD, Builder, Pods, group_turtle, rules_turtle
@@ -93,9 +90,7 @@ def growth_row(title: str, costs_us: Sequence[tuple[int, float]]) -> Row:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 when a target is missed."""
     options = _parser().parse_args(arguments)
-    CACHE.mkdir(exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix="growth-", dir=CACHE))
-    try:
+    with scratch_folder("growth") as place:
         sizes = [size for size in PODS if size <= options.pods]
         roots = [root_settings(place / f"pods-{size}") for size in sizes]
         rows = uvloop.run(_requests(sizes, roots))
@@ -104,8 +99,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 load_s = options.load_seconds if size == sizes[0] else 0
                 for title, figures, is_met in idle_rows(settings, load_s):
                     rows.append(Row(f"{title}, {size:,} pods", figures, is_met))
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
     sys.stdout.write("\n".join(map(str, rows)) + "\n")
     return 0 if all(row.is_met for row in rows) else 1
 

@@ -10,6 +10,9 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +23,19 @@ SYSTEM_FOLDERS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
 
 class Missing(Exception):
     """Something needed is not there and could not be installed; says what to do."""
+
+
+@contextmanager
+def scratch_folder(purpose: str) -> Iterator[Path]:
+    """Give a new folder, which is removed at the end."""
+    # Beside the checkout and not in the temporary folder, which may be in memory: writes are
+    # to reach a disk.
+    CACHE.mkdir(exist_ok=True)
+    place = Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=CACHE))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def system_command(name: str, package: str | None = None) -> Path:

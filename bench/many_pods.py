@@ -10,10 +10,8 @@ large as the resources: it takes about 15 GB for a million pods.
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -24,7 +22,7 @@ from random import Random
 from typing import Final
 
 from bench.databases import MeasuredDatabase, running_postgresql
-from bench.installation import CACHE
+from bench.installation import scratch_folder
 from bench.messages import N3, TURTLE, Request
 from bench.nodes import Nodes
 from bench.pods_by_sql import (
@@ -91,10 +89,8 @@ class Size:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if a request costs too much among many pods."""
     options = _parser().parse_args(arguments)
-    CACHE.mkdir(exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix="many-pods-", dir=CACHE))
     with ExitStack() as cleanup:
-        cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+        place = cleanup.enter_context(scratch_folder("many-pods"))
         provider = cleanup.enter_context(running_provider())
         database = cleanup.enter_context(running_postgresql())
         sizes = []

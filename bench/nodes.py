@@ -10,10 +10,8 @@ takes.
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -25,7 +23,7 @@ from bench import load
 from bench.databases import MeasuredDatabase, running_postgresql, running_s3
 from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PUBLIC_CARD
 from bench.exercises import Exercise, Read, Replace
-from bench.installation import CACHE, system_command
+from bench.installation import scratch_folder, system_command
 from bench.load import Intensity, Load, Outcome
 from bench.messages import JSON_LD, OCTETS, SEQUENCE
 from bench.patches import N3_INSERT, Patch
@@ -180,10 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table."""
     options = _parser().parse_args(arguments)
     system_command("wrk")
-    CACHE.mkdir(exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix="nodes-", dir=CACHE))
     with ExitStack() as cleanup:
-        cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+        place = cleanup.enter_context(scratch_folder("nodes"))
         provider = cleanup.enter_context(running_provider())
         database = cleanup.enter_context(running_postgresql())
         new_bodies = cleanup.enter_context(running_s3()).new_location

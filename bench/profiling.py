@@ -13,10 +13,8 @@ from __future__ import annotations
 import argparse
 import gc
 import itertools
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -28,7 +26,7 @@ from typing import Final
 import uvloop
 
 from bench.inprocess import Exchange, Worker, root_settings, running_worker
-from bench.installation import CACHE
+from bench.installation import scratch_folder
 from bench.requests import COUNTED, Counted
 from podstead.app.adapters.root import prepared_root
 
@@ -77,13 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Profile one of the ten requests and print the tables."""
     options = _parser().parse_args(arguments)
     counted = next(each for each in COUNTED if each.key == options.request)
-    CACHE.mkdir(exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix="profile-", dir=CACHE))
-    try:
-        with prepared_root(root_settings(place)):
-            samples = uvloop.run(_sampled(place, counted, options.seconds))
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    with scratch_folder("profile") as place, prepared_root(root_settings(place)):
+        samples = uvloop.run(_sampled(place, counted, options.seconds))
     sys.stdout.write(report(counted, samples))
     return 0
 

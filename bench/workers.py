@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -26,7 +24,7 @@ from typing import Final
 
 from bench.documents import PUBLIC_CARD
 from bench.exercises import CreateByPut, Exercise, Read, Replace
-from bench.installation import CACHE, system_command
+from bench.installation import scratch_folder, system_command
 from bench.load import Intensity, run
 from bench.messages import JSON_LD
 from bench.provider import Provider, running_provider
@@ -85,10 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table; 0 whatever it says, since that depends on the machine."""
     options = _parser().parse_args(arguments)
     system_command("wrk")
-    CACHE.mkdir(exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix="workers-", dir=CACHE))
     with ExitStack() as cleanup:
-        cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+        place = cleanup.enter_context(scratch_folder("workers"))
         provider = cleanup.enter_context(running_provider())
         servers = []
         for workers in WORKERS:
