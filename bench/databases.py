@@ -34,7 +34,7 @@ class MeasuredDatabase(PostgresServer):
 
     def cpu_s(self) -> float:
         """Return the processor time that all its processes have taken so far."""
-        return tree_cpu_s(int((self.folder / "data/postmaster.pid").read_text().split()[0]))
+        return tree_cpu_s(self.process_id)
 
     @contextmanager
     def seen_from_afar(self, database: str, delay_ms: float) -> Iterator[str]:

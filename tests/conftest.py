@@ -54,14 +54,6 @@ def disk_path() -> Iterator[Path]:
         yield Path(folder)
 
 
-def pytest_sessionfinish() -> None:
-    """The last process of a run that used the servers for PostgreSQL or S3 stops them."""
-    if (postgresql := sys.modules.get("tests.support.postgresql")) is not None:
-        postgresql.leave_server()
-    if (seaweedfs := sys.modules.get("tests.support.seaweedfs")) is not None:
-        seaweedfs.leave_s3_server()
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
     for marker in item.iter_markers("needs"):

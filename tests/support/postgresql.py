@@ -8,7 +8,6 @@ refuse to be run by root, so root runs them as another account.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pwd
 import secrets
@@ -16,15 +15,15 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from typing import Final
 
 import psycopg
+
+from tests.support.shared_server import SharedServer
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _INSTALLED = "pginstall18"
@@ -35,9 +34,6 @@ _SETTINGS = {
     "max_locks_per_transaction": "256",
     "shared_buffers": "64MB",
 }
-
-_users: list[TextIO] = []
-"""The open file whose lock says that this process uses the shared server."""
 
 
 class PostgresServer:
@@ -90,7 +86,7 @@ class PostgresServer:
 
     def kill(self) -> None:
         """End it with all its processes, as a power cut does, and wait until they are gone."""
-        main = int((self._data / "postmaster.pid").read_text().split()[0])
+        main = self.process_id
         # It starts a process for each connection, and must not do so from now on.
         os.kill(main, signal.SIGSTOP)
         open_processes = []
@@ -127,6 +123,11 @@ class PostgresServer:
         """The URL of a database."""
         return f"postgresql://{_ACCOUNT}@/{database}?host={self._folder}"
 
+    @property
+    def process_id(self) -> int:
+        """The process that starts all others, and ends them when it ends."""
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(_programs(self._folder) / program), "-D", str(self._data), *arguments]
         subprocess.run(
@@ -136,6 +137,11 @@ class PostgresServer:
             stderr=subprocess.DEVNULL,
             cwd="/",
         )
+
+
+_SHARED: Final = SharedServer(
+    "postgresql", PostgresServer, PostgresServer.create, ended_by=signal.SIGQUIT
+)
 
 
 def give_to_server_account(folder: Path) -> None:
@@ -158,7 +164,7 @@ def as_server_account(command: Sequence[str]) -> Sequence[str]:
 @contextmanager
 def new_database() -> Iterator[str]:
     """The URL of an empty database of the shared server, which is dropped at the end."""
-    server = _shared_server()
+    server = _SHARED.running()
     url = server.create_database()
     try:
         yield url
@@ -170,40 +176,8 @@ def database_of(root: Path) -> str:
     """The URL of the database for the data root of a test, created at the first call."""
     noted = root.with_name(f"{root.name}.database")
     if not noted.exists():
-        noted.write_text(_shared_server().create_database())
+        noted.write_text(_SHARED.running().create_database())
     return noted.read_text()
-
-
-def leave_server() -> None:
-    """End the use of the shared server by this process; the last one stops it. Idempotent."""
-    if not _users:
-        return
-    users, folder = _users.pop(), _shared_folder()
-    with contextlib.suppress(BlockingIOError), users:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        PostgresServer(folder).stop()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@cache
-def _shared_server() -> PostgresServer:
-    """The server that the first process of a run starts, and the last one stops."""
-    folder = _shared_folder()
-    folder.mkdir(mode=0o755, exist_ok=True)
-    _users.append((folder / "users").open("w"))
-    fcntl.flock(_users[0], fcntl.LOCK_SH)
-    server = PostgresServer(folder)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "ready").exists():
-            server.create()
-            (folder / "ready").touch()
-    return server
-
-
-def _shared_folder() -> Path:
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    return Path(tempfile.gettempdir()) / f"podstead-postgresql-{run}"
 
 
 def _children_of(main: int) -> list[int]:

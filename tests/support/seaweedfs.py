@@ -5,24 +5,22 @@ servers of their own for tests that stop them.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 import obstore
 from obstore.store import S3Store
+
+from tests.support.shared_server import SharedServer
 
 ACCESS_KEY: Final = "podstead"
 SECRET_KEY: Final = "a-key-for-tests"
@@ -51,8 +49,6 @@ _OPTIONS: Final = (
     "-master.volumeSizeLimitMB=64",
     "-volume.max=64",
 )
-_users: list[TextIO] = []
-"""The open file whose lock says that this process uses the shared server."""
 
 
 class S3Server:
@@ -61,7 +57,7 @@ class S3Server:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._ports = folder / "ports.json"
-        self._process_id = folder / "pid"
+        self._noted_process = folder / "pid"
 
     def start(self) -> None:
         """Start it, at the ports it had before if there are any, and wait until it answers."""
@@ -95,7 +91,7 @@ class S3Server:
             check=True,
             start_new_session=True,
         )
-        self._process_id.write_bytes(started.stdout)
+        self._noted_process.write_bytes(started.stdout)
         # The parts of the server start one after another. Requests are repeated until all have.
         store = S3Store(
             _BUCKET,
@@ -128,22 +124,26 @@ class S3Server:
 
     def pause(self) -> None:
         """Let it answer nothing, while connections to it stay open."""
-        os.kill(self._number(), signal.SIGSTOP)
+        os.kill(self.process_id, signal.SIGSTOP)
 
     def resume(self) -> None:
-        os.kill(self._number(), signal.SIGCONT)
+        os.kill(self.process_id, signal.SIGCONT)
 
     def kill(self) -> None:
         """End it as a power cut does, and wait until it is gone. Idempotent."""
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-            ended = os.pidfd_open(self._number())
-            os.kill(self._number(), signal.SIGKILL)
+            ended = os.pidfd_open(self.process_id)
+            os.kill(self.process_id, signal.SIGKILL)
             select.select([ended], [], [])
             os.close(ended)
-        self._process_id.unlink(missing_ok=True)
+        self._noted_process.unlink(missing_ok=True)
 
-    def _number(self) -> int:
-        return int(self._process_id.read_text())
+    @property
+    def process_id(self) -> int:
+        return int(self._noted_process.read_text())
+
+
+_SHARED: Final = SharedServer("s3", S3Server, S3Server.start, ended_by=signal.SIGKILL)
 
 
 def s3_environment() -> dict[str, str]:
@@ -152,12 +152,9 @@ def s3_environment() -> dict[str, str]:
 
 
 def shared_s3_server() -> S3Server:
-    """The server that the first process of a run starts, and the last one stops.
-
-    Sets the variables with its credentials in this process.
-    """
+    """The server of this run. Sets the variables with its credentials in this process."""
     os.environ.update(s3_environment())
-    return _shared_server()
+    return _SHARED.running()
 
 
 def bodies_of(root: Path) -> str:
@@ -166,37 +163,6 @@ def bodies_of(root: Path) -> str:
     if not noted.exists():
         noted.write_text(shared_s3_server().new_location())
     return noted.read_text()
-
-
-def leave_s3_server() -> None:
-    """End the use of the shared server by this process; the last one stops it. Idempotent."""
-    if not _users:
-        return
-    users, folder = _users.pop(), _shared_folder()
-    with contextlib.suppress(BlockingIOError), users:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        S3Server(folder).kill()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@cache
-def _shared_server() -> S3Server:
-    folder = _shared_folder()
-    folder.mkdir(mode=0o700, exist_ok=True)
-    _users.append((folder / "users").open("w"))
-    fcntl.flock(_users[0], fcntl.LOCK_SH)
-    server = S3Server(folder)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "ready").exists():
-            server.start()
-            (folder / "ready").touch()
-    return server
-
-
-def _shared_folder() -> Path:
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    return Path(tempfile.gettempdir()) / f"podstead-s3-{run}"
 
 
 def _free_ports() -> list[int]:
