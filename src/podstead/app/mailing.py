@@ -240,13 +240,7 @@ class MailSender:
         """Whether one more message with this key may be sent; one that failed before may."""
         if job.attempts:
             return True
-        wait_s = await self._records.store.take(
-            f"mail:{key}",
-            capacity=capacity,
-            per_s=capacity / period_s,
-            now_ms=self._records.now_ms(),
-        )
-        return wait_s is None
+        return await self._records.take(f"mail:{key}", capacity=capacity, period_s=period_s) is None
 
     def _message(self, recipient: str, text: MailText, *, mark: str) -> EmailMessage:
         """Raises MailRefused for an address that no mail can be sent to."""

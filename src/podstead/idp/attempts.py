@@ -142,11 +142,8 @@ class Attempts:
 
         Raises RateLimited, Overloaded, StorageError.
         """
-        now_ms = self._records.now_ms()
         for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._records.store.take(
-                bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
-            )
+            wait_s = await self._records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
             if wait_s is not None:
                 raise RateLimited(retry_after_s=wait_s)
         await self._note(attempt)

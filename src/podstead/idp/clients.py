@@ -235,7 +235,7 @@ class ClientDirectory:
             return known.client
         try:
             origin = await self._documents.origin_of(client_id)
-            await self._take_one(origin, now_ms)
+            await self._take_one(origin)
             document = await self._documents.fetch(client_id, Purpose.CLIENT)
             client = read_client_document(
                 await self._members(document, client_id),
@@ -261,7 +261,7 @@ class ClientDirectory:
         graph = await self._parse(document.content, document.media_type, document.final_url)
         return client_members(graph, client_id)
 
-    async def _take_one(self, origin: str | None, now_ms: int) -> None:
+    async def _take_one(self, origin: str | None) -> None:
         """Count a fetch against the requester and against the origin of the document.
 
         Raises ClientUnavailable if either has reached its limit for this minute.
@@ -274,11 +274,8 @@ class ClientDirectory:
             shares.insert(0, (f"{asked} for {current}", DOCUMENTS_OF_ONE_ORIGIN))
             shares.append((asked, DOCUMENTS_PER_ORIGIN))
         for name, per_minute in shares:
-            wait_s = await self._records.store.take(
-                f"client-document {name}",
-                capacity=per_minute,
-                per_s=per_minute / 60,
-                now_ms=now_ms,
+            wait_s = await self._records.take(
+                f"client-document {name}", capacity=per_minute, period_s=60
             )
             if wait_s is not None:
                 raise ClientUnavailable(ceil(wait_s))

@@ -67,6 +67,13 @@ class RecordStore:
         """Those that belong to ``owner``. Raises StorageError."""
         return await kind.of_owner(self.store, owner, now_ms=self.now_ms(), limit=limit)
 
+    async def take(self, key: str, *, capacity: int, period_s: int) -> int | None:
+        """Take one of ``capacity`` in ``period_s`` seconds; if none is left, return how many
+        seconds to wait for the next. Raises StorageError."""
+        return await self.store.take(
+            key, capacity=capacity, per_s=capacity / period_s, now_ms=self.now_ms()
+        )
+
     async def commit(
         self,
         records: Iterable[Record],

@@ -142,13 +142,9 @@ class KeptAnswers:
         await asyncio.gather(*self._on_the_way, return_exceptions=True)
 
     async def _may_send(self, storage: ResourcePath) -> bool:
-        waits_s = await self._records.store.take(
-            f"access-answer:{storage}",
-            capacity=ANSWERS_PER_HOUR,
-            per_s=ANSWERS_PER_HOUR / _HOUR_S,
-            now_ms=self._records.now_ms(),
-        )
-        return waits_s is None
+        key = f"access-answer:{storage}"
+        wait_s = await self._records.take(key, capacity=ANSWERS_PER_HOUR, period_s=_HOUR_S)
+        return wait_s is None
 
     async def _send(self, key: str, content: bytes) -> None:
         """Send an answer, and keep it no longer if it arrives."""

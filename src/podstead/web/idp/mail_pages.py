@@ -74,11 +74,9 @@ class ForgotPage:
         return self._page(page, sent=True)
 
     async def _is_within_limit(self, login: str) -> bool:
-        wait_s = await self._records.store.take(
-            f"forgot-name:{secret_key(name_key(login))}",
-            capacity=REQUESTS_FOR_NAME_PER_HOUR,
-            per_s=REQUESTS_FOR_NAME_PER_HOUR / _HOUR_S,
-            now_ms=self._records.now_ms(),
+        key = f"forgot-name:{secret_key(name_key(login))}"
+        wait_s = await self._records.take(
+            key, capacity=REQUESTS_FOR_NAME_PER_HOUR, period_s=_HOUR_S
         )
         return wait_s is None
 
