@@ -65,11 +65,12 @@ class Page:
 
 @dataclass
 class Browser:
-    """One browser, with its cookies by name."""
+    """One browser, with its cookies by name, and the path for which it got each."""
 
     application: Application
     base_url: str = "http://localhost:3000"
     cookies: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
     peer: str = "127.0.0.1"
     user_agent: str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
@@ -118,13 +119,21 @@ class Browser:
         """One request with this browser's cookies, and one answer."""
         parts = urlsplit(urljoin(self.base_url + "/", url))
         fields = {"Accept": HTML, "User-Agent": self.user_agent, **headers}
-        if self.cookies:
-            fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if cookies := self._cookies_for(parts.path):
+            fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         client = Client(self.application, host=urlsplit(self.base_url).netloc)
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         answer = await client.request(method, target, headers=fields, body=body, peer=self.peer)
         self._keep_cookies(answer)
         return answer
+
+    def _cookies_for(self, path: str) -> Mapping[str, str]:
+        """Those whose path matches (RFC 6265 section 5.1.4)."""
+        return {
+            name: value
+            for name, value in self.cookies.items()
+            if f"{path}/".startswith(self.paths.get(name, "/").rstrip("/") + "/")
+        }
 
     def _keep_cookies(self, answer: Answer) -> None:
         for line in answer.header_lines("set-cookie"):
@@ -134,6 +143,8 @@ class Browser:
                 self.cookies.pop(name, None)
             else:
                 self.cookies[name] = value
+                paths = [each for each in attributes if each.startswith("Path=")]
+                self.paths[name] = paths[0].removeprefix("Path=")
 
     def _is_ours(self, url: str) -> bool:
         return url.startswith(f"{self.base_url}/")

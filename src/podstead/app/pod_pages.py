@@ -229,5 +229,6 @@ def build_pod_pages(
         provider=settings.issuer if settings.idp else None,
         at_provider=settings.issuer if settings.idp and accounts is None else "",
         registration=registration,
+        secure=cookies.secure,
     )
     return BuiltPages(routes, guard.endpoint(first.get))

@@ -120,18 +120,18 @@ def refusal(
     the language that the client accepts. ``text_of`` gives the message for a script of a page."""
     status, reason = status_of(error)
     headers = [*_error_headers(error, challenges, to_git=to_git), NO_STORE]
-    message = INTERNAL_MESSAGE if status == 500 else str(error)
     if prefers_html(accept):
         page = error_page(
             status=status,
             reason=reason,
-            message=message,
+            message="" if status == 500 else str(error),
             server_name=challenges.server_name,
             target=target,
             language=preferred_language(accept_language),
         )
         return page_response(page, status=status, method=method, headers=headers)
-    body = _ErrorBody(error.known_text or reason, message if status == 500 else text_of(error))
+    message = INTERNAL_MESSAGE if status == 500 else text_of(error)
+    body = _ErrorBody(error.known_text or reason, message)
     if isinstance(error, RateLimited):
         body.retry_after_s = error.retry_after_s
     elif isinstance(error, QuotaExceeded):

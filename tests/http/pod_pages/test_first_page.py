@@ -9,9 +9,9 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
-from tests.support.application import Start, running
+from tests.support.application import Server, Start, running
 from tests.support.browser import Browser, Page
-from tests.support.pod_pages import sign_in_to_account
+from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
 
 
 def _links(page: Page) -> set[str]:
@@ -39,6 +39,16 @@ async def test_it_says_who_is_signed_in(start: Start) -> None:
     assert "Signed in as alice" in page.text
     assert {"/.pages/", "/.pages/security"} <= _links(page)
     assert "/idp/register" not in page.text
+
+
+async def test_it_offers_no_sign_in_to_people_who_signed_in_on_the_pages(server: Server) -> None:
+    """Their secret is not sent to it, so it knows only that they are signed in."""
+    browser = await sign_in_by_token(server, server.alice)
+    page = await browser.get("/")
+    assert _links(page) == {"/.pages/files/"}
+    assert "alice" not in re.sub(r"<pre.*?</pre>", "", page.text, flags=re.DOTALL)
+    await browser.send(await browser.get("/.pages/files/"), "/.pages/sign-out")
+    assert "/.pages/sign-in?next=/" in _links(await browser.get("/"))
 
 
 async def test_at_the_provider_s_own_origin_it_is_that_of_the_pods(start: Start) -> None:

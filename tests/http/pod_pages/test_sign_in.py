@@ -30,12 +30,15 @@ async def test_a_person_signs_in_by_token_and_gets_to_the_page_asked_for(
     assert "Signed in as alice" in page.text
 
 
-async def test_the_cookie_is_for_the_pages_only(server: Server, browser: Browser) -> None:
+async def test_the_cookie_with_the_secret_is_for_the_pages_only(
+    server: Server, browser: Browser
+) -> None:
     sent = f"token={token_of(server.alice)}".encode()
     headers = {"Content-Type": FORM, "Sec-Fetch-Site": "same-origin"}
     answer = await browser.ask("POST", "/.pages/sign-in", headers=headers, body=sent)
-    [cookie] = answer.header_lines("set-cookie")
-    assert set(cookie.split("; ")[1:]) == {"Path=/.pages", "HttpOnly", "SameSite=Lax"}
+    secret, mark = answer.header_lines("set-cookie")
+    assert set(secret.split("; ")[1:]) == {"Path=/.pages", "HttpOnly", "SameSite=Lax"}
+    assert mark == "podstead-signed-in=1; Path=/; HttpOnly; SameSite=Lax"
 
 
 async def test_over_https_the_cookie_is_secure(start: Start) -> None:
@@ -44,7 +47,7 @@ async def test_over_https_the_cookie_is_secure(start: Start) -> None:
     browser = Browser(server.application, base_url=base_url)
     page = await browser.get("/.pages/sign-in")
     await browser.send(page, "/.pages/sign-in", token=token_of(server.alice))
-    assert set(browser.cookies) == {"__Secure-podstead-pages"}
+    assert set(browser.cookies) == {"__Secure-podstead-pages", "__Host-podstead-signed-in"}
 
 
 @pytest.mark.parametrize("token", ["", "nonsense", "a.b", "a.b.c", "é"])

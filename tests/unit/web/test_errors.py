@@ -108,6 +108,13 @@ def test_trouble_does_not_say_what_it_was() -> None:
             assert str(error).encode() not in body
 
 
+def test_a_page_about_trouble_says_once_that_nothing_was_changed() -> None:
+    body = answer(errors.StorageError("secret"), accept="text/html").body
+    assert isinstance(body, bytes)
+    assert body.count(b"Nothing was changed") == 1
+    assert b"Sign in" not in body  # the reader may be signed in
+
+
 def test_some_errors_say_more_in_headers() -> None:
     """P-9, P-27, A-181."""
     assert header(answer(made(MethodNotAllowed)), b"allow") == b"GET, HEAD"

@@ -72,7 +72,7 @@ class Renderer:
             server_name=self.server_name,
             address=SECURITY,
             language=current_texts().language,
-            is_sign_in=True,
+            offers_sign_in=False,
             with_scripts=False,
             values={
                 "status": status,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.session_cookies import says_signed_in
 from podstead.web.registration import Registration
 from podstead.web.response import Response
 
@@ -19,23 +20,28 @@ class FirstPage:
         provider: str | None,
         at_provider: str,
         registration: Registration,
+        secure: bool,
     ) -> None:
         """``provider`` is the URL of the identity provider, if there is one, and ``at_provider``
-        precedes the addresses of its pages."""
+        precedes the addresses of its pages. ``secure`` if this server is reached over https."""
         self._renderer = renderer
         self._version = version
         self._provider = provider
         self._at_provider = at_provider
         self._registration = registration
+        self._secure = secure
 
     async def get(self, page: PageRequest) -> Response:
         """The page."""
+        is_known = page.person is not None or says_signed_in(page.request, secure=self._secure)
         return self._renderer.page(
             page,
             "first_page.html",
+            offers_sign_in=not is_known,
             version=self._version,
             provider=self._provider,
             at_provider=self._at_provider,
             registration=self._registration.mode,
             operator=self._registration.about,
+            is_known=is_known,
         )

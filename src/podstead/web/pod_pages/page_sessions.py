@@ -21,6 +21,7 @@ from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.people import Person, SignedInBy
+from podstead.web.pod_pages.session_cookies import SessionCookies
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
@@ -63,7 +64,7 @@ class PeopleByPodToken:
     def __init__(self, *, records: RecordStore, tokens: TypedTokens, cookies: CookieJar) -> None:
         self._records = records
         self._tokens = tokens
-        self._cookies = cookies
+        self._cookies = SessionCookies(cookies, SESSION_COOKIE)
 
     async def sign_in(self, token: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises NotAuthenticated,
@@ -90,7 +91,7 @@ class PeopleByPodToken:
             secret_key(secret), session, owner=pod.root, expires_ms=until_s * 1000
         )
         await self._records.commit([kept, *await self._surplus(pod.root)])
-        return [self._cookies.set(SESSION_COOKIE, secret, None)]
+        return self._cookies.set(secret)
 
     async def _surplus(self, owner: str) -> Sequence[Record]:
         """The oldest sessions of a pod beyond the limit, with one more to come."""
@@ -103,7 +104,7 @@ class PeopleByPodToken:
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""
-        secret = self._cookies.secret(request, SESSION_COOKIE)
+        secret = self._cookies.secret(request)
         if secret is None:
             return None
         kept = await self._records.read(PAGE_SESSIONS, secret_key(secret))
@@ -131,8 +132,8 @@ class PeopleByPodToken:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request, SESSION_COOKIE)
+        secret = self._cookies.secret(request)
         if secret is None:
             return []
         await self._records.commit([PAGE_SESSIONS.drop(secret_key(secret))])
-        return [self._cookies.clear(SESSION_COOKIE)]
+        return self._cookies.clear()

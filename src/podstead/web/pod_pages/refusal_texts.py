@@ -87,10 +87,6 @@ REFUSALS: Final = frozenset(
         N_("The root of a storage inherits from nothing, so it keeps its own rules"),
         N_("The rules of the folder above decide, and you may not see them"),
         N_(
-            "The server could not process the request. Nothing was changed; the "
-            "server's log has details."
-        ),
-        N_(
             "The server does not have enough disk space to store this. Reading and "
             "deleting still work; try again when there is space."
         ),

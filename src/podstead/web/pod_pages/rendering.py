@@ -74,6 +74,7 @@ class PageRenderer:
         status: int = 200,
         notice: Notice | None = None,
         headers: Sequence[HeaderField] = (),
+        offers_sign_in: bool = True,
         **context: object,
     ) -> Response:
         """A page from a template in ``templates/pods``; ``notice`` replaces that of the cookie."""
@@ -85,7 +86,7 @@ class PageRenderer:
             address=page.address,
             navigation=self._navigation(page),
             notice=_shown(notice or page.notice),
-            is_sign_in=page.request.path == addresses.SIGN_IN,
+            offers_sign_in=offers_sign_in and page.request.path != addresses.SIGN_IN,
             values={
                 "status": status,
                 "base_url": self._base_url,
@@ -112,7 +113,7 @@ def render_in_layout(
     person: Person | None = None,
     navigation: Sequence[NavigationEntry] = (),
     notice: ShownNotice | None = None,
-    is_sign_in: bool = False,
+    offers_sign_in: bool = True,
     with_scripts: bool = True,
     values: Mapping[str, object],
 ) -> bytes:
@@ -127,7 +128,7 @@ def render_in_layout(
         person=person,
         navigation=navigation,
         notice=notice,
-        is_sign_in=is_sign_in,
+        offers_sign_in=offers_sign_in,
         with_scripts=with_scripts,
         addresses=addresses,
         formats=formats,
@@ -144,7 +145,7 @@ def error_page(
     target: ResourcePath | None = None,
     language: str = ENGLISH,
 ) -> bytes:
-    """The page that describes an error outside the pages, where nobody is known to be signed
+    """The page that describes an error outside the pages, where it is not known who is signed
     in."""
     use_texts(texts_in(language))
     return render_in_layout(
@@ -152,6 +153,7 @@ def error_page(
         server_name=server_name,
         address=addresses.HOME if target is None else addresses.files_url(target),
         language=language,
+        offers_sign_in=False,
         with_scripts=False,
         values={
             "actions": frozenset(),

@@ -25,6 +25,7 @@ from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.people import Person, SignedInBy
+from podstead.web.pod_pages.session_cookies import SessionCookies
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
@@ -68,7 +69,7 @@ class PeopleFromElsewhere:
         self._records = records
         self._id_tokens = id_tokens
         self._local = local
-        self._cookies = cookies
+        self._cookies = SessionCookies(cookies, SESSION_COOKIE)
 
     async def begin(self, signed_in: Finished) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises RateLimited if there are
@@ -90,11 +91,11 @@ class PeopleFromElsewhere:
             expires_ms=expires_s * 1000,
         )
         await self._records.commit([kept, *ending])
-        return [self._cookies.set(SESSION_COOKIE, secret, None)]
+        return self._cookies.set(secret)
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""
-        secret = self._cookies.secret(request, SESSION_COOKIE)
+        secret = self._cookies.secret(request)
         if secret is None:
             return None
         kept = await self._records.read(VISITOR_SESSIONS, _key(secret))
@@ -122,11 +123,11 @@ class PeopleFromElsewhere:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request, SESSION_COOKIE)
+        secret = self._cookies.secret(request)
         if secret is None:
             return []
         await self._records.commit([VISITOR_SESSIONS.drop(_key(secret))])
-        return [self._cookies.clear(SESSION_COOKIE)]
+        return self._cookies.clear()
 
     async def _ending(self, network: str) -> Sequence[Record]:
         """The oldest sessions of a network, which a new one replaces. Raises RateLimited."""
