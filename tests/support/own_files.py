@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from fnmatch import filter as matching
 from pathlib import Path
 
 _INSTALLED = {".venv", "node_modules", "__pycache__"}
@@ -9,8 +11,8 @@ _INSTALLED = {".venv", "node_modules", "__pycache__"}
 
 def own_files(folder: Path, pattern: str) -> list[Path]:
     """The files below a folder that are of this repository: none of an installed package."""
-    return [
-        path
-        for path in sorted(folder.rglob(pattern))
-        if not _INSTALLED.intersection(path.relative_to(folder).parts)
-    ]
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _INSTALLED]
+        found += [Path(place, name) for name in matching(names, pattern)]
+    return sorted(found)
