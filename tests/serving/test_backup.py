@@ -494,6 +494,8 @@ def test_no_backup_is_made_in_the_data_root(server: ServerProcess, name: str) ->
     assert ended.returncode == 1
     assert "in the data root" in ended.stderr
     assert not (server.root / name).exists()
+    failed = json.loads((server.root / "failed-backup.json").read_text())
+    assert failed["place"] == str(server.root / name)
 
 
 def test_a_damaged_root_is_backed_up_with_a_warning(kept_backup: Path, tmp_path: Path) -> None:

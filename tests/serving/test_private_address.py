@@ -18,7 +18,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.client import Client
-from tests.support.server import DEADLINE_S, ServerProcess, running_server
+from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 from tests.support.waiting import wait_until
 from tests.support.workers import processes_of, worker_of
 
@@ -122,6 +122,15 @@ def test_no_names_of_pods_are_in_metrics(server: ServerProcess, private: Private
     _, text = private.get("/metrics")
     assert "verysecretname" not in text
     assert private.samples()["podstead_pods{}"] == 1
+
+
+def test_a_failed_backup_is_seen(server: ServerProcess, private: PrivateAddress) -> None:
+    """One in the data root is refused."""
+    failed = "podstead_last_failed_backup_timestamp_seconds{}"
+    assert failed not in private.samples()
+    place = str(server.root / "backup")
+    assert run_command("backup", place, "--root", str(server.root)).returncode == 1
+    assert private.samples()[failed] > 0
 
 
 def test_a_silent_worker_is_seen(server: ServerProcess, private: PrivateAddress) -> None:

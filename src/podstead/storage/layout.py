@@ -79,6 +79,11 @@ class RootLayout:
         return self.root / "last-backup.json"
 
     @property
+    def failed_backup(self) -> Path:
+        """When the last backup that failed did so, for monitoring."""
+        return self.root / "failed-backup.json"
+
+    @property
     def set_aside(self) -> Path:
         """What ``podstead check --repair`` took out of use; created with the first of it."""
         return self.root / "set-aside"

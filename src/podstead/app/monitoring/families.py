@@ -136,6 +136,9 @@ LAST_BACKUP: Final = _gauge(
     "last_backup_timestamp_seconds", "When the last backup was finished, in Unix time."
 )
 LAST_BACKUP_DURATION: Final = _gauge("last_backup_duration_seconds", "How long it took.")
+FAILED_BACKUP: Final = _gauge(
+    "last_failed_backup_timestamp_seconds", "When a backup last failed, in Unix time."
+)
 
 STORED_FAMILIES: Final = (
     PODS,
@@ -151,6 +154,7 @@ STORED_FAMILIES: Final = (
     DISK_FLOOR,
     LAST_BACKUP,
     LAST_BACKUP_DURATION,
+    FAILED_BACKUP,
 )
 """What one worker reads from the data root."""
 

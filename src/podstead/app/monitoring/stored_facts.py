@@ -12,7 +12,12 @@ from podstead.config import Settings
 from podstead.idp.mail_queue import waiting_messages
 from podstead.idp.records import ACCOUNTS
 from podstead.notifications.channels import CHANNELS
-from podstead.storage.backup.last import LastBackup, read_last_backup
+from podstead.storage.backup.last import (
+    FailedBackup,
+    LastBackup,
+    read_failed_backup,
+    read_last_backup,
+)
 from podstead.storage.disk_space import DiskSpace, DiskUsage, read_disk_usage
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -33,6 +38,7 @@ class StoredFacts:
     channels: int
     waiting_mail: int
     last_backup: LastBackup | None
+    failed_backup: FailedBackup | None
 
     def readings(self) -> Readings:
         """The facts as metrics."""
@@ -42,6 +48,8 @@ class StoredFacts:
                 **single(families.LAST_BACKUP, self.last_backup.finished_s),
                 **single(families.LAST_BACKUP_DURATION, self.last_backup.duration_s),
             }
+        if self.failed_backup is not None:
+            backup |= single(families.FAILED_BACKUP, self.failed_backup.failed_s)
         return {
             **backup,
             **single(families.PODS, self.pods.pods),
@@ -72,4 +80,5 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
         channels=await CHANNELS.count(store, at_most=_MAX_COUNTED),
         waiting_mail=await waiting_messages(store),
         last_backup=await asyncio.to_thread(read_last_backup, layout.last_backup),
+        failed_backup=await asyncio.to_thread(read_failed_backup, layout.failed_backup),
     )

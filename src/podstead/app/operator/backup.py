@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
@@ -26,13 +26,13 @@ from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import inspect_copy, opened_store
 from podstead.config import Settings
-from podstead.core.errors import Overloaded
+from podstead.core.errors import Overloaded, PodsteadError
 from podstead.core.identifiers import ResourcePath
 from podstead.git.copying import RepositoryFile, repository_files
 from podstead.git.directories import Directories, DirectoryClaim
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
-from podstead.storage.backup.last import LastBackup, write_last_backup
+from podstead.storage.backup.last import FailedBackup, LastBackup, write_last_backup
 from podstead.storage.backup.manifest import (
     DATABASE,
     FORMAT,
@@ -67,13 +67,14 @@ async def back_up_to_folder(
     Raises BackupUnusable, BackupDamaged, StorageError, OSError.
     """
     started_s = time.monotonic()
-    _check_outside(settings, target)
-    hashes = {} if previous is None else _hashes_not_in_names(previous)
-    with partial_folder(target) as folder:
-        with FolderSink(folder, previous=previous, previous_hashes=hashes) as sink:
-            manifest = await _back_up(settings, sink, previous=previous, on_step=on_step)
-        _verify_folder(folder, manifest, on_step)
-    _record_success(settings, target, manifest, started_s)
+    with _failure_recorded(settings, target):
+        _check_outside(settings, target)
+        hashes = {} if previous is None else _hashes_not_in_names(previous)
+        with partial_folder(target) as folder:
+            with FolderSink(folder, previous=previous, previous_hashes=hashes) as sink:
+                manifest = await _back_up(settings, sink, previous=previous, on_step=on_step)
+            _verify_folder(folder, manifest, on_step)
+        _record_success(settings, target, manifest, started_s)
     return manifest
 
 
@@ -83,14 +84,15 @@ async def back_up_to_archive(settings: Settings, target: Path, *, on_step: OnSte
     Raises BackupUnusable, BackupDamaged, StorageError, OSError.
     """
     started_s = time.monotonic()
-    _check_outside(settings, target)
-    with partial_file(target) as archive:
-        with archive_sink(archive) as sink:
-            manifest = await _back_up(settings, sink, previous=None, on_step=on_step)
-        on_step("Verifying the backup", 0, 0)
-        if ArchiveBackup(archive).read_all(take_all) != manifest:
-            raise BackupDamaged(f"The manifest in {target} is not what was written")
-    _record_success(settings, target, manifest, started_s)
+    with _failure_recorded(settings, target):
+        _check_outside(settings, target)
+        with partial_file(target) as archive:
+            with archive_sink(archive) as sink:
+                manifest = await _back_up(settings, sink, previous=None, on_step=on_step)
+            on_step("Verifying the backup", 0, 0)
+            if ArchiveBackup(archive).read_all(take_all) != manifest:
+                raise BackupDamaged(f"The manifest in {target} is not what was written")
+        _record_success(settings, target, manifest, started_s)
     return manifest
 
 
@@ -99,6 +101,19 @@ def _check_outside(settings: Settings, target: Path) -> None:
     and lost together with it."""
     if target.resolve().is_relative_to(settings.root.resolve()):
         raise BackupUnusable(f"{target} is in the data root. Choose a place outside of it.")
+
+
+@contextmanager
+def _failure_recorded(settings: Settings, target: Path) -> Iterator[None]:
+    """Record when a backup failed, if that can be recorded: the disk may be what is wrong."""
+    try:
+        yield
+    except (PodsteadError, OSError):
+        now_ms = _now_ms()
+        failed = FailedBackup(str(target.absolute()), time_as_text(now_ms), now_ms / 1000)
+        with suppress(OSError):
+            write_last_backup(RootLayout(settings.root).failed_backup, failed)
+        raise
 
 
 def _record_success(settings: Settings, target: Path, manifest: Manifest, started_s: float) -> None:

@@ -193,14 +193,16 @@ def not_copied(layout: RootLayout) -> frozenset[str]:
     again."""
     copied_otherwise = (layout.blobs, layout.received.parent, layout.git)
     of_processes = (layout.lock, layout.write_turns, layout.removal_hold, layout.change_pipes)
-    made_again = (layout.thumbnails, layout.root / "reserve", layout.last_backup)
+    made_again = (layout.thumbnails, layout.root / "reserve")
+    of_backups = (layout.last_backup, layout.failed_backup)
     ephemeral = [
         layout.ephemeral_database.with_name(layout.ephemeral_database.name + suffix)
         for suffix in ("", "-wal", "-shm")
     ]
     left_out = (layout.set_aside, layout.restoring, layout.records_elsewhere)
-    all_of_them = (*copied_otherwise, *of_processes, *made_again, *ephemeral, *left_out)
-    return frozenset({path.name for path in all_of_them} | {FILES, MANIFEST})
+    not_stored = (*of_processes, *made_again, *of_backups, *ephemeral, *left_out)
+    names = {path.name for path in (*copied_otherwise, *not_stored)}
+    return frozenset(names | {FILES, MANIFEST})
 
 
 def _stable_content(directory: Path) -> list[tuple[str, bytes, int]]:

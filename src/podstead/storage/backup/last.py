@@ -1,19 +1,21 @@
-"""What was the last successful backup of a data root? For monitoring.
+"""What was the last successful backup of a data root, and when did one fail? For monitoring.
 
-``last-backup.json`` in the data root is replaced after each backup. It is not a part of backups.
+``last-backup.json`` in the data root is replaced after each backup, and ``failed-backup.json``
+after each that failed. Neither is a part of backups.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from podstead.storage.private_files import sync_directory, write_private
 
 _DRAFT_SUFFIX: Final = ".new"
+Kind = TypeVar("Kind")
 
 
 class LastBackup(msgspec.Struct, frozen=True):
@@ -31,7 +33,15 @@ class LastBackup(msgspec.Struct, frozen=True):
     faults: int
 
 
-def write_last_backup(path: Path, last: LastBackup) -> None:
+class FailedBackup(msgspec.Struct, frozen=True):
+    """The last backup that failed; ``failed_s`` is in Unix seconds."""
+
+    place: str
+    failed: str
+    failed_s: float
+
+
+def write_last_backup(path: Path, last: LastBackup | FailedBackup) -> None:
     """Replace the record. Raises OSError."""
     draft = path.with_name(f"{path.name}.{os.getpid()}{_DRAFT_SUFFIX}")
     draft.unlink(missing_ok=True)
@@ -42,7 +52,17 @@ def write_last_backup(path: Path, last: LastBackup) -> None:
 
 def read_last_backup(path: Path) -> LastBackup | None:
     """The last backup; ``None`` if there was none, or the record is damaged. Raises OSError."""
+    return _read(path, LastBackup)
+
+
+def read_failed_backup(path: Path) -> FailedBackup | None:
+    """The last backup that failed; ``None`` if none did, or the record is damaged. Raises
+    OSError."""
+    return _read(path, FailedBackup)
+
+
+def _read(path: Path, kind: type[Kind]) -> Kind | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=LastBackup)
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
         return None
