@@ -161,12 +161,19 @@ async def test_a_bug_in_one_job_does_not_stop_the_writer(store: SqliteStore) -> 
 
 
 async def test_more_writes_than_may_wait_are_refused_at_once(layout: RootLayout) -> None:
-    store = SqliteStore(layout.root, max_waiting=3)
+    """Those to one storage leave half of the room to the others."""
+    store = SqliteStore(layout.root, max_waiting=6)
     await store.open()
     await plant(store)
-    writes: list[Write] = [write(put(f"/alice/c/{number}")) for number in range(5)]
+    await commit(store, write(put("/bob/")))
+    paths = [*[f"/alice/c/{number}" for number in range(5)], "/bob/1"]
+    writes: list[Write] = [write(put(path)) for path in paths]
     outcomes = await asyncio.gather(*map(store.commit, writes), return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [Committed] * 3 + [Overloaded] * 2
+    assert [type(outcome) for outcome in outcomes] == [
+        *[Committed] * 3,
+        *[Overloaded] * 2,
+        Committed,
+    ]
     await commit(store, writes[4])
     await store.close()
 

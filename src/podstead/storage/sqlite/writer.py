@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
@@ -27,7 +26,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from podstead.core.errors import Overloaded, StorageError
+from podstead.core.errors import StorageError
 from podstead.core.histogram import Histogram
 from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
@@ -40,6 +39,7 @@ from podstead.storage.sqlite.transaction import (
     is_job_error,
 )
 from podstead.storage.sqlite.write_turns import WriteTurns
+from podstead.storage.waiting_jobs import WaitingJobs, storage_of_write
 
 T = TypeVar("T")
 
@@ -73,17 +73,16 @@ class Writer:
     ) -> None:
         """Take ownership of ``connection`` and ``turns``.
 
-        Jobs are refused while ``max_waiting`` are waiting. ``on_changes`` is called after each
-        batch that adds to the change log.
+        Jobs are refused while ``max_waiting`` are waiting, and those of one storage while half as
+        many of it are. ``on_changes`` is called after each batch that adds to the change log.
         """
         self._connection = connection
         self._turns = turns
         self._delay = CommitDelay()
         self._turn_asked_s: float | None = None
-        self._max_waiting = max_waiting
         self._on_changes = on_changes
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: WaitingJobs[_Waiting] = WaitingJobs(max_waiting)
         self._current_batch: list[_Waiting] = []
         # Cleared by the first job, and set when a batch ends while no job is waiting.
         self._idle = asyncio.Event()
@@ -99,7 +98,7 @@ class Writer:
 
     async def commit(self, write: Write) -> CommitOutcome:
         """Decide and store one write. Raises StorageError or Overloaded."""
-        outcome: CommitOutcome = await self._submit(write)
+        outcome: CommitOutcome = await self._submit(write, storage_of_write(write))
         return outcome
 
     async def run(self, statements: Callable[[apsw.Connection], T]) -> T:
@@ -107,14 +106,12 @@ class Writer:
         result: T = await self._submit(statements)
         return result
 
-    def _submit(self, job: Job) -> asyncio.Future[Any]:
+    def _submit(self, job: Job, storage: str = "") -> asyncio.Future[Any]:
         """A future for the result of the job, whose kind depends on the job."""
         if self._closed:
             raise StorageError("The store is closed")
-        if len(self._waiting) >= self._max_waiting:
-            raise Overloaded("Too many changes are waiting to be stored")
         future: asyncio.Future[JobResult] = self._loop.create_future()
-        self._waiting.append((job, future))
+        self._waiting.add((job, future), storage)
         if self._idle.is_set():
             # Not at once: other tasks in this iteration of the loop may add jobs.
             self._idle.clear()
@@ -140,8 +137,7 @@ class Writer:
         if wait_s:
             self._loop.call_later(wait_s, self._start_batch)
             return
-        count = min(len(self._waiting), MAX_JOBS)
-        self._current_batch = [self._waiting.popleft() for _ in range(count)]
+        self._current_batch = self._waiting.take(MAX_JOBS)
         jobs = [job for job, _ in self._current_batch]
         try:
             completion = self._apply(jobs)
