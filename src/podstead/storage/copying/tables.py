@@ -42,6 +42,11 @@ class RecordTable:
         names = list(self.columns)
         return tuple(row[names.index(name)] for name in self.key)
 
+    @property
+    def place_of_path(self) -> int:
+        """The place of the path in rows and in keys, in a table whose keys begin with a root."""
+        return self.key.index("path")
+
 
 def _table(text: str, *, has_root: bool = False, key: int = 1) -> RecordTable:
     """From "name: column column#number column#bytes …", of which the first ``key`` are the key."""
@@ -71,7 +76,9 @@ RECORD_TABLES: Final = (
     _table("changes: sequence#number path activity#number agent version at_ms#number"),
     _table("counters: name value#number"),
     _table(
-        "deleted_acls: write_version path version content_type content#bytes at_ms#number", key=2
+        "deleted_acls: write_version path version content_type content#bytes at_ms#number",
+        has_root=True,
+        key=2,
     ),
     _table("pods: folded_name name root owner created_ms#number quota_bytes#number"),
     _table("tokens: token_id pod web_id issued_s#number expires_s#number revoked_s#number"),
@@ -102,6 +109,15 @@ with a database share."""
 
 FACTS_OF_PLACE: Final = (COPYING_FACT, BODIES_FACT, BODIES_MARK, GIT_MARK)
 """Facts that are about one store, and not about what is in it, so that they are not copied."""
+
+OWN_ROWS: Final = {
+    "counters": f"name = '{CHANGES_COUNTER}'",
+    "facts": f"name NOT IN {FACTS_OF_PLACE}",
+}
+"""What is copied of tables that are not copied as a whole, as a condition in SQL."""
+
+FILLED: Final = tuple(table.name for table in RECORD_TABLES if table.name not in OWN_ROWS)
+"""The tables that have no rows in an empty store."""
 
 MOVED_WITHOUT: Final = ("lease/", "upload/")
 """How those entries begin that a move leaves behind: leases belong to running servers, and what has

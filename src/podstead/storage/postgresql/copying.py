@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import msgspec
 import psycopg
 from psycopg import sql
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.rows import CopyRefused, CopyState
+from podstead.storage.copying.noted_target import NotedTarget
 from podstead.storage.copying.tables import (
     CHANGES_COUNTER,
     COPYING_FACT,
-    FACTS_OF_PLACE,
-    RECORD_TABLES,
+    FILLED,
+    OWN_ROWS,
     RecordRow,
     RecordTable,
 )
@@ -25,24 +24,17 @@ from podstead.storage.postgresql.rows import root_of
 
 SyncConnection = psycopg.Connection[Any]
 
-_OWN_ROWS: Final = {
-    "counters": f"name = '{CHANGES_COUNTER}'",
-    "facts": f"name NOT IN {FACTS_OF_PLACE}",
-}
-"""What is copied of tables that are not copied as a whole."""
-_NEW: Final = frozenset({"counters", "facts"})
-"""The tables that have rows in an empty store."""
-_STATE: Final = "SELECT value FROM facts WHERE name = %s"
+_NOTE: Final = "SELECT value FROM facts WHERE name = %s"
 
 
 def select_rows(
     connection: SyncConnection, table: RecordTable, after: RecordRow | None
 ) -> Iterator[RecordRow]:
     """The rows in the order of their keys, after that key. Raises psycopg.Error."""
-    conditions = [_OWN_ROWS[table.name]] if table.name in _OWN_ROWS else []
+    conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
     key = ", ".join(("root", *table.key) if table.has_root else table.key)
     if after is not None:
-        values = (root_of(after[0]), *after) if table.has_root else after
+        values = (root_of(after[table.place_of_path]), *after) if table.has_root else after
         marks = ", ".join(sql.Literal(value).as_string(connection) for value in values)
         conditions.append(f"({key}) > ({marks})")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -58,48 +50,53 @@ def count_rows(connection: SyncConnection, table: RecordTable) -> int:
     return 0 if row is None else row[0]
 
 
-class PostgresTarget:
-    """Implements RowTarget on a migrated database that nobody else uses."""
+class PostgresTarget(NotedTarget):
+    """A migrated database that nobody else uses."""
 
     def __init__(self, conninfo: str) -> None:
         """Raises StorageError."""
-        with _trouble():
+        with self._trouble():
             self._connection = psycopg.connect(conninfo, autocommit=True)
 
     def close(self) -> None:
         self._connection.close()
 
-    def state(self) -> CopyState | None:
-        with _trouble():
-            row = self._connection.execute(_STATE, (COPYING_FACT,)).fetchone()
-        return None if row is None else msgspec.json.decode(row[0], type=CopyState)
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise StorageError(f"The copy could not be written to the database: {error}") from error
 
-    def is_empty(self) -> bool:
-        with _trouble():
-            return not any(
-                self._connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone()  # noqa: S608
-                for name in ("facts", *_FILLED)
-            )
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._trouble(), self._connection.transaction():
+            yield
 
-    def begin(self, state: CopyState) -> None:
-        with self._transaction():
-            self._empty_tables()
-            self._note(state)
+    def _read_note(self, *, is_for_update: bool = False) -> str | None:
+        select = f"{_NOTE} FOR UPDATE" if is_for_update else _NOTE
+        row = self._connection.execute(select.encode(), (COPYING_FACT,)).fetchone()
+        return None if row is None else row[0]
 
-    def put(
-        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
-    ) -> None:
-        with self._transaction():
-            self._check_state(before)
-            self._add(table, rows)
-            self._note(after)
+    def _write_note(self, note: str) -> None:
+        self._connection.execute(
+            "INSERT INTO facts (name, value) VALUES (%s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (COPYING_FACT, note),
+        )
 
-    def finish(self, before: CopyState) -> None:
-        with self._transaction():
-            self._check_state(before)
-            self._connection.execute("DELETE FROM facts WHERE name = %s", (COPYING_FACT,))
-        with _trouble():
-            self._connection.execute("ANALYZE")
+    def _remove_note(self) -> None:
+        self._connection.execute("DELETE FROM facts WHERE name = %s", (COPYING_FACT,))
+
+    def _has_no_rows(self) -> bool:
+        return not any(
+            self._connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone()  # noqa: S608
+            for name in ("facts", *FILLED)
+        )
+
+    def _empty_tables(self) -> None:
+        self._connection.execute(f"TRUNCATE facts, {', '.join(FILLED)}".encode())
+        self._connection.execute("DELETE FROM counters WHERE name = %s", (CHANGES_COUNTER,))
 
     def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None:
         types = [column.value for column in table.columns.values()]
@@ -113,36 +110,10 @@ class PostgresTarget:
         ):
             copy.set_types(types)
             for row in rows:
-                copy.write_row((root_of(row[0]), *row) if table.has_root else row)
+                if table.has_root:
+                    copy.write_row((root_of(row[table.place_of_path]), *row))
+                else:
+                    copy.write_row(row)
 
-    def _empty_tables(self) -> None:
-        self._connection.execute(f"TRUNCATE facts, {', '.join(_FILLED)}".encode())
-        self._connection.execute("DELETE FROM counters WHERE name = %s", (CHANGES_COUNTER,))
-
-    def _note(self, state: CopyState) -> None:
-        self._connection.execute(
-            "INSERT INTO facts (name, value) VALUES (%s, %s)"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (COPYING_FACT, msgspec.json.encode(state).decode()),
-        )
-
-    def _check_state(self, expected: CopyState) -> None:
-        row = self._connection.execute(f"{_STATE} FOR UPDATE", (COPYING_FACT,)).fetchone()
-        if row is None or row[0] != msgspec.json.encode(expected).decode():
-            raise CopyRefused("Another command copies to the same place.")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with _trouble(), self._connection.transaction():
-            yield
-
-
-_FILLED: Final = [table.name for table in RECORD_TABLES if table.name not in _NEW]
-
-
-@contextmanager
-def _trouble() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise StorageError(f"The copy could not be written to the database: {error}") from error
+    def _tidy(self) -> None:
+        self._connection.execute("ANALYZE")

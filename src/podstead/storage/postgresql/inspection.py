@@ -6,7 +6,6 @@ replaced meanwhile are kept by the database until the transaction ends.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,20 +17,12 @@ import psycopg
 from psycopg import IsolationLevel, errors
 
 from podstead.core.errors import StorageError
-from podstead.core.identifiers import ResourcePath
 from podstead.storage.copying.files import write_records_file
 from podstead.storage.copying.rows import CopyRefused
 from podstead.storage.copying.tables import RECORD_TABLES, RecordRow, RecordTable
-from podstead.storage.inspection import (
-    DamagedBody,
-    LargeBody,
-    OnProgress,
-    StoreCounts,
-    StoredAcl,
-    WrongFigure,
-)
+from podstead.storage.inspection import OnProgress
 from podstead.storage.postgresql import comparisons, copying
-from podstead.storage.records import BlobId, Entry, EntryId, Version
+from podstead.storage.statement_inspection import InspectionSql, StatementInspection
 
 _FETCHED_ROWS: Final = 500
 """How many rows of a result are in memory at a time; small bodies have up to 64 KiB."""
@@ -54,8 +45,18 @@ _INDEXES: Final = (
 )
 
 
-class PostgresInspection:
+class PostgresInspection(StatementInspection):
     """Reads a database. With ``is_alone``, nobody may write to it meanwhile."""
+
+    sql = InspectionSql(
+        "%s",
+        ("root", "path"),
+        comparisons.ORPHAN_BODIES,
+        comparisons.BLOB_NAMES,
+        comparisons.MEMBERS_WITHOUT_CONTAINER,
+        comparisons.WRONG_MEMBER_COUNTS,
+        comparisons.WRONG_USAGE,
+    )
 
     def __init__(self, conninfo: str, *, is_alone: bool = False) -> None:
         """Raises StorageError, and CopyRefused if ``is_alone`` and somebody else is connected."""
@@ -76,42 +77,6 @@ class PostgresInspection:
 
     def close(self) -> None:
         self._connection.close()
-
-    def read_fact(self, name: str) -> str | None:
-        with _trouble():
-            row = self._connection.execute(
-                "SELECT value FROM facts WHERE name = %s", (name,)
-            ).fetchone()
-        return None if row is None else row[0]
-
-    def counts(self) -> StoreCounts:
-        with _trouble():
-            (row,) = self._connection.execute(
-                "SELECT (SELECT count(*) FROM pods), count(*), count(blob),"
-                " coalesce(sum(size_bytes), 0)::bigint FROM resources"
-            ).fetchall()
-        return StoreCounts(*row)
-
-    def newest_sequence(self) -> int:
-        with _trouble():
-            newest: int = self._scalar("SELECT value FROM counters WHERE name = 'changes'")
-        return newest
-
-    def large_bodies(self) -> Iterator[LargeBody]:
-        for path, blob, size_bytes in self._rows(
-            "SELECT path, blob, size_bytes FROM resources WHERE blob IS NOT NULL ORDER BY path"
-        ):
-            yield LargeBody(path, blob, size_bytes)
-
-    def entries(self, kind: str) -> Iterator[Entry]:
-        # "0" is the character after the slash.
-        for entry, version, value, owner, expires_ms in self._rows(
-            "SELECT entry, version, value, owner, expires_ms FROM entries"
-            " WHERE entry >= %s AND entry < %s ORDER BY entry",
-            f"{kind}/",
-            f"{kind}0",
-        ):
-            yield Entry(EntryId(entry), Version(version), value, owner, expires_ms)
 
     def copy_to(self, target: str, on_progress: OnProgress) -> None:
         try:
@@ -139,44 +104,6 @@ class PostgresInspection:
             if not is_quick and self._all(_HAS_AMCHECK):
                 found += self._damaged_indexes()
         return found
-
-    def damaged_small_bodies(self) -> Iterator[DamagedBody]:
-        for path, size_bytes, content, sha256 in self._rows(
-            "SELECT r.path, r.size_bytes, b.content, b.sha256 FROM resources r"
-            " LEFT JOIN bodies b ON b.root = r.root AND b.path = r.path"
-            " WHERE r.blob IS NULL ORDER BY r.root, r.path"
-        ):
-            if (
-                content is None
-                or len(content) != size_bytes
-                or hashlib.sha256(content).digest() != sha256
-            ):
-                yield DamagedBody(path, content)
-
-    def orphan_small_bodies(self) -> Iterator[ResourcePath]:
-        yield from (path for (path,) in self._rows(comparisons.ORPHAN_BODIES))
-
-    def blob_names(self) -> Iterator[BlobId]:
-        yield from (blob for (blob,) in self._rows(comparisons.BLOB_NAMES))
-
-    def acls(self) -> Iterator[StoredAcl]:
-        for path, version, content_type, content, blob in self._rows(
-            "SELECT r.path, r.version, r.content_type, b.content, r.blob FROM resources r"
-            " LEFT JOIN bodies b ON b.root = r.root AND b.path = r.path"
-            " WHERE r.kind = 4 ORDER BY r.path"
-        ):
-            yield StoredAcl(path, version, content_type, content, blob)
-
-    def members_without_container(self) -> Iterator[ResourcePath]:
-        yield from (path for (path,) in self._rows(comparisons.MEMBERS_WITHOUT_CONTAINER))
-
-    def wrong_member_counts(self) -> Iterator[WrongFigure]:
-        for path, recorded, actual in self._rows(comparisons.WRONG_MEMBER_COUNTS):
-            yield WrongFigure(path, recorded, actual)
-
-    def wrong_usage(self) -> Iterator[WrongFigure]:
-        for root, recorded, actual in self._rows(comparisons.WRONG_USAGE):
-            yield WrongFigure(root, recorded, actual)
 
     # --- helpers ------------------------------------------------------------------------------
 

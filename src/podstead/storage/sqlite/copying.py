@@ -4,40 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
 import apsw
-import msgspec
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.rows import CopyRefused, CopyState
+from podstead.storage.copying.noted_target import NotedTarget
 from podstead.storage.copying.tables import (
-    CHANGES_COUNTER,
     COPYING_FACT,
-    FACTS_OF_PLACE,
+    FILLED,
+    OWN_ROWS,
     RECORD_TABLES,
     RecordRow,
     RecordTable,
 )
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
 
-_OWN_ROWS: Final = {
-    "counters": f"name = '{CHANGES_COUNTER}'",
-    "facts": f"name NOT IN {FACTS_OF_PLACE}",
-}
-"""What is copied of tables that are not copied as a whole."""
-_NEW: Final = frozenset({"counters", "facts"})
-"""The tables that have rows in an empty store."""
-_STATE: Final = "SELECT value FROM facts WHERE name = ?"
+_NOTE: Final = "SELECT value FROM facts WHERE name = ?"
 
 
 def select_rows(
     connection: apsw.Connection, table: RecordTable, after: RecordRow | None
 ) -> Iterator[RecordRow]:
     """The rows in the order of their keys, after that key. Raises apsw.Error."""
-    conditions = [_OWN_ROWS[table.name]] if table.name in _OWN_ROWS else []
+    conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
     key = ", ".join(table.key)
     if after is not None:
         conditions.append(f"({key}) > ({', '.join('?' * len(after))})")
@@ -54,79 +46,60 @@ def count_rows(connection: apsw.Connection, table: RecordTable) -> int:
     return count
 
 
-class SqliteTarget:
-    """Implements RowTarget on a migrated database that nobody else uses."""
+class SqliteTarget(NotedTarget):
+    """A migrated database that nobody else uses."""
 
     def __init__(self, database: Path) -> None:
         """Raises StorageError."""
-        with _trouble(database):
-            self._connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
         self._database = database
+        with self._trouble():
+            self._connection = open_writer(database, BusyHandler(WRITE_BUSY_S))
 
     def close(self) -> None:
         self._connection.close(force=True)
 
-    def state(self) -> CopyState | None:
-        with _trouble(self._database):
-            value: str | None = self._connection.execute(_STATE, (COPYING_FACT,)).get
-        return None if value is None else msgspec.json.decode(value, type=CopyState)
-
-    def is_empty(self) -> bool:
-        with _trouble(self._database):
-            return (
-                not any(
-                    self._connection.execute(f"SELECT 1 FROM {table.name} LIMIT 1").get  # noqa: S608
-                    for table in RECORD_TABLES
-                    if table.name not in _NEW
-                )
-                and not self._connection.execute("SELECT 1 FROM facts LIMIT 1").get
-            )
-
-    def begin(self, state: CopyState) -> None:
-        with self._transaction():
-            self._empty_tables()
-            self._note(state)
-
-    def put(
-        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
-    ) -> None:
-        marks = ", ".join("?" * len(table.columns))
-        insert = f"INSERT INTO {table.name} ({table.names}) VALUES ({marks})"  # noqa: S608
-        with self._transaction():
-            self._check_state(before)
-            self._connection.executemany(insert, rows)
-            self._note(after)
-
-    def finish(self, before: CopyState) -> None:
-        with self._transaction():
-            self._check_state(before)
-            self._connection.execute("DELETE FROM facts WHERE name = ?", (COPYING_FACT,))
-        with _trouble(self._database):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    def _empty_tables(self) -> None:
-        for table in RECORD_TABLES:
-            where = f" WHERE {_OWN_ROWS[table.name]}" if table.name == "counters" else ""
-            self._connection.execute(f"DELETE FROM {table.name}{where}")  # noqa: S608
-
-    def _note(self, state: CopyState) -> None:
-        self._connection.execute(
-            "INSERT INTO facts (name, value) VALUES (?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (COPYING_FACT, msgspec.json.encode(state).decode()),
-        )
-
-    def _check_state(self, expected: CopyState) -> None:
-        noted = self._connection.execute(_STATE, (COPYING_FACT,)).get
-        if noted != msgspec.json.encode(expected).decode():
-            raise CopyRefused("Another command copies to the same place.")
+    def _trouble(self) -> AbstractContextManager[None]:
+        return _trouble(self._database)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _trouble(self._database):
+        with self._trouble():
             self._connection.transaction_mode = "IMMEDIATE"
             with self._connection:
                 yield
+
+    def _read_note(self, *, is_for_update: bool = False) -> str | None:  # noqa: ARG002 - nobody else writes
+        note: str | None = self._connection.execute(_NOTE, (COPYING_FACT,)).get
+        return note
+
+    def _write_note(self, note: str) -> None:
+        self._connection.execute(
+            "INSERT INTO facts (name, value) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (COPYING_FACT, note),
+        )
+
+    def _remove_note(self) -> None:
+        self._connection.execute("DELETE FROM facts WHERE name = ?", (COPYING_FACT,))
+
+    def _has_no_rows(self) -> bool:
+        return not any(
+            self._connection.execute(f"SELECT 1 FROM {name} LIMIT 1").get  # noqa: S608
+            for name in ("facts", *FILLED)
+        )
+
+    def _empty_tables(self) -> None:
+        for table in RECORD_TABLES:
+            where = f" WHERE {OWN_ROWS[table.name]}" if table.name == "counters" else ""
+            self._connection.execute(f"DELETE FROM {table.name}{where}")  # noqa: S608
+
+    def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None:
+        marks = ", ".join("?" * len(table.columns))
+        insert = f"INSERT INTO {table.name} ({table.names}) VALUES ({marks})"  # noqa: S608
+        self._connection.executemany(insert, rows)
+
+    def _tidy(self) -> None:
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 @contextmanager

@@ -1,0 +1,84 @@
+"""How does a copy write to a store, whatever its engine? Batch by batch, and with each of them a
+note of how far the copy is, in the same transaction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from podstead.storage.copying.rows import CopyRefused, CopyState
+from podstead.storage.copying.tables import RecordRow, RecordTable
+
+
+class NotedTarget(ABC):
+    """Implements RowTarget for a migrated database that nobody else uses."""
+
+    def state(self) -> CopyState | None:
+        with self._trouble():
+            note = self._read_note()
+        return None if note is None else msgspec.json.decode(note, type=CopyState)
+
+    def is_empty(self) -> bool:
+        with self._trouble():
+            return self._has_no_rows()
+
+    def begin(self, state: CopyState) -> None:
+        with self._transaction():
+            self._empty_tables()
+            self._write_note(_note_of(state))
+
+    def put(
+        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
+    ) -> None:
+        with self._transaction():
+            self._check_note(before)
+            self._add(table, rows)
+            self._write_note(_note_of(after))
+
+    def finish(self, before: CopyState) -> None:
+        with self._transaction():
+            self._check_note(before)
+            self._remove_note()
+        with self._trouble():
+            self._tidy()
+
+    def _check_note(self, expected: CopyState) -> None:
+        if self._read_note(is_for_update=True) != _note_of(expected):
+            raise CopyRefused("Another command copies to the same place.")
+
+    @abstractmethod
+    def _trouble(self) -> AbstractContextManager[None]:
+        """Raise StorageError for errors of the database."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[None]:
+        """The same, around a transaction."""
+
+    @abstractmethod
+    def _read_note(self, *, is_for_update: bool = False) -> str | None: ...
+
+    @abstractmethod
+    def _write_note(self, note: str) -> None: ...
+
+    @abstractmethod
+    def _remove_note(self) -> None: ...
+
+    @abstractmethod
+    def _has_no_rows(self) -> bool: ...
+
+    @abstractmethod
+    def _empty_tables(self) -> None: ...
+
+    @abstractmethod
+    def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None: ...
+
+    @abstractmethod
+    def _tidy(self) -> None:
+        """Prepare the database for its use, when everything is there."""
+
+
+def _note_of(state: CopyState) -> str:
+    return msgspec.json.encode(state).decode()
