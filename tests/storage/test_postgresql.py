@@ -16,23 +16,26 @@ from podstead.app.adapters.root import prepared_root
 from podstead.app.operator.restore import restore_backup
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable, SchemaTooNew, StorageError
+from podstead.core.identifiers import ResourcePath
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.postgresql import PostgresFacts, PostgresStore, is_migrated, migrate
+from podstead.storage.postgresql.expectations import Expectations
 from podstead.storage.protocol import Store
+from podstead.storage.records import Version
 from podstead.storage.root import prepare_folders
+from podstead.storage.state import Needs, ResourceRow, State
 from tests.storage.engine_suite import Engine, EngineSuite
 from tests.storage.engine_suite.copies import CopySuite
 from tests.storage.engine_suite.listening import ListeningSuite
 from tests.storage.engine_suite.parallel import ParallelSuite
 from tests.storage.engine_suite.staging import StagingSuite
+from tests.storage.engine_suite.transactions import TransactionSuite
 from tests.support.body_stores import FilesInRoot, KeptBodies, ObjectsInBucket
 from tests.support.certificates import holder
 from tests.support.pooler import running_pooler
-from tests.support.postgresql import new_database
+from tests.support.postgresql import empty_database, new_database
 from tests.support.server import run_command
-
-_KEPT = ("schema_version", "counters", "registry_changes")
 
 
 class PostgresEngine:
@@ -72,24 +75,39 @@ def database() -> Iterator[str]:
 
 @pytest.fixture
 async def engine(tmp_path: Path, database: str) -> AsyncIterator[Engine]:
-    _empty(database)
+    empty_database(database)
     async with AsyncExitStack() as stack:
         layout = prepare_folders(tmp_path / "data")
         yield PostgresEngine(database, layout, stack, FilesInRoot(layout))
 
 
-def _empty(database: str) -> None:
-    with psycopg.connect(database) as connection:
-        names = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL(%s)",
-            (list(_KEPT),),
-        ).fetchall()
-        connection.execute(f"TRUNCATE {', '.join(name for (name,) in names)}".encode())
-        connection.execute("UPDATE counters SET value = 0")
-
-
 class TestPostgres(EngineSuite):
     """All tests come from the suite."""
+
+
+class TestWithWrongExpectations(TransactionSuite, ParallelSuite):
+    """Each batch is first decided on a state that is not the stored one."""
+
+    @pytest.fixture
+    async def engine(
+        self, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    ) -> AsyncIterator[Engine]:
+        empty_database(database)
+        monkeypatch.setattr(Expectations, "state", _wrong_state)
+        async with AsyncExitStack() as stack:
+            layout = prepare_folders(tmp_path / "data")
+            yield PostgresEngine(database, layout, stack, FilesInRoot(layout))
+
+
+def _wrong_state(_: Expectations, needs: Needs, *args: object, **kwargs: object) -> State | None:
+    """One in which everything exists already that can, with versions that nothing has."""
+    if not needs.roots:
+        return None
+    resources: dict[ResourcePath, ResourceRow | None] = {
+        path: ResourceRow(path, 1, Version("f"), "", 1, 1, 1, None, None, None, 0, None)
+        for path in needs.paths
+    }
+    return State(resources, set(), {}, {}, set(), dict.fromkeys(needs.entries), 0)
 
 
 class TestPostgresWithS3(StagingSuite, CopySuite):
@@ -97,7 +115,7 @@ class TestPostgresWithS3(StagingSuite, CopySuite):
 
     @pytest.fixture
     async def engine(self, tmp_path: Path, database: str) -> AsyncIterator[Engine]:
-        _empty(database)
+        empty_database(database)
         async with AsyncExitStack() as stack:
             layout = prepare_folders(tmp_path / "data")
             yield PostgresEngine(database, layout, stack, ObjectsInBucket(layout))
@@ -116,7 +134,7 @@ class TestBehindPooler(ParallelSuite, ListeningSuite):
 
     @pytest.fixture
     async def engine(self, tmp_path: Path, database: str, pooled: str) -> AsyncIterator[Engine]:
-        _empty(database)
+        empty_database(database)
         async with AsyncExitStack() as stack:
             layout = prepare_folders(tmp_path / "data")
             yield PostgresEngine(pooled, layout, stack, FilesInRoot(layout))

@@ -13,7 +13,7 @@ from cryptography.x509 import DNSName
 
 from podstead.core.errors import Overloaded, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, connecting, migrate, writer
+from podstead.storage.postgresql import PostgresStore, batch, connecting, migrate
 from podstead.storage.postgresql.apply import lock_key
 from podstead.storage.postgresql.connecting import READ_LIMIT_S, ConnectionPool, connect
 from podstead.storage.records import Committed, EntryId, PutEntry, Version, Write
@@ -123,7 +123,7 @@ async def test_a_write_that_waits_too_long_is_ended_and_changes_nothing(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = f"SELECT set_config('lock_timeout', '{int(SHORT_S * 1000)}', true)"
-    monkeypatch.setattr(writer, "_LIMIT_TIME", short)
+    monkeypatch.setattr(batch, "_LIMIT_TIME", short)
     async with opened(database, tmp_path) as store, await other_session(database) as other:
         await store.commit(write_entry(b"before", "c"))
         async with other.transaction():
@@ -141,7 +141,7 @@ async def test_a_transaction_of_a_node_that_says_nothing_more_is_ended(
     """Its locks would otherwise keep all nodes from writing."""
     async with opened(database, tmp_path) as store:
         shown = await parameter(store, "idle_in_transaction_session_timeout")
-    assert shown == f"{writer.IDLE_TIMEOUT_S}s"
+    assert shown == f"{batch.IDLE_TIMEOUT_S}s"
 
 
 async def test_the_database_does_not_end_a_commit(database: str, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ async def test_the_database_does_not_end_a_commit(database: str, tmp_path: Path)
 async def test_a_read_that_takes_too_long_is_ended(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podstead.storage.postgresql.store.READ_LIMIT_S", SHORT_S)
+    monkeypatch.setattr("podstead.storage.postgresql.parts.READ_LIMIT_S", SHORT_S)
     async with opened(database, tmp_path) as store, await other_session(database) as other:
         async with other.transaction():
             await other.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")

@@ -19,18 +19,28 @@ import pytest
 from bench.pods_by_sql import create_pods
 from podstead.storage.postgresql import (
     apply,
+    batch,
     ephemeral,
+    expectations,
     maintenance,
     migrate,
     reading_ahead,
     reads,
     removal,
     rows,
-    writer,
 )
 from tests.support.postgresql import new_database
 
-_MODULES: Final = (apply, ephemeral, maintenance, reading_ahead, reads, removal, writer)
+_MODULES: Final = (
+    apply,
+    batch,
+    ephemeral,
+    expectations,
+    maintenance,
+    reading_ahead,
+    reads,
+    removal,
+)
 _VERB: Final = re.compile(r"\s*\(?(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 _PLACEHOLDER: Final = re.compile(r"%s|%\(\w+\)s")
 
@@ -39,7 +49,7 @@ ROWS: Final = 2_000
 OTHER_TABLES: Final = {
     "changes": "n, '/p/' || n, 1, NULL, n::text, n",
     "charges": "n::text, '/p' || n || '/', 1",
-    "deleted_acls": "n::text, '/p/' || n, n::text, 'text/turtle', NULL, n",
+    "deleted_acls": "n::text, '/p/' || n, n::text, 'text/turtle', NULL, n, '/p/'",
     "entries": "'kind/' || n, '1', 'value', '/p' || n || '/', n",
     "garbage": "n::text, n, NULL, 1",
     "rate_buckets": "n::text, n",
@@ -174,7 +184,7 @@ def _scans_of_all_rows(
         yield from _scans_of_all_rows(part, leading, is_limited=is_limited)
 
 
-BY_ROOT: Final = ("resources", "bodies", "storages")
+BY_ROOT: Final = ("resources", "bodies", "storages", "charges", "deleted_acls")
 """The tables of what is in pods, which are partitioned by the pod."""
 
 BY_OWN_KEY: Final = {
@@ -183,8 +193,6 @@ BY_OWN_KEY: Final = {
     "entries": "entry",
     "staged": "blob",
     "garbage": "blob",
-    "charges": "charge",
-    "deleted_acls": "write_version",
     "rate_buckets": "bucket",
     "used_once": "key",
     "changes": "sequence",

@@ -35,6 +35,8 @@ _SETTINGS = {
     "shared_buffers": "64MB",
 }
 
+_KEPT_TABLES = ("schema_version", "counters", "registry_changes")
+
 
 class PostgresServer:
     """One server, with its data and its socket in a folder, which must be empty at first."""
@@ -170,6 +172,17 @@ def new_database() -> Iterator[str]:
         yield url
     finally:
         server.drop_database(url)
+
+
+def empty_database(url: str) -> None:
+    """Remove everything that servers have stored in a migrated database."""
+    with psycopg.connect(url) as connection:
+        names = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL(%s)",
+            (list(_KEPT_TABLES),),
+        ).fetchall()
+        connection.execute(f"TRUNCATE {', '.join(name for (name,) in names)}".encode())
+        connection.execute("UPDATE counters SET value = 0")
 
 
 def database_of(root: Path) -> str:

@@ -1,11 +1,11 @@
 """Data roots as released versions have left them, for the tests of upgrades.
 
 There is one for each number of the schema, in ``tests/storage/released``: a compressed archive with
-the root and with ``answers.json``, which has what the server of that version answered. Before a
-migration is added, the root of the schema so far is written by the code that is about to be
-changed:
+the root and with ``answers.json``, which has what the server of that version answered. With
+PostgreSQL, it also has the database as SQL, in ``dump.sql``. Before a migration is added, the root
+of the schema so far is written by the code that is about to be changed:
 
-    python -m tests.support.released_roots
+    python -m tests.support.released_roots [--postgresql]
 
 ``--source`` names the folder ``src`` of an earlier version instead.
 """
@@ -18,6 +18,7 @@ import http.client
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -28,7 +29,9 @@ from pathlib import Path
 from typing import Final
 
 import apsw
+import psycopg
 
+from tests.support.postgresql import new_database
 from tests.support.processes import REPOSITORY, clean_environment
 
 FOLDER: Final = REPOSITORY / "tests/storage/released"
@@ -124,11 +127,16 @@ def _recorded(port: int, path: str, agent: str, token: str) -> Recorded:
     return Recorded(path, agent, response.status, content_type, body if is_good else "")
 
 
+def _environment(source: Path, database: str | None) -> dict[str, str]:
+    stored = {} if database is None else {"PODSTEAD_DATABASE": database}
+    return {**clean_environment(), "PYTHONPATH": str(source), **stored}
+
+
 @contextlib.contextmanager
-def _running(source: Path, root: Path, *options: str) -> Iterator[int]:
+def _running(source: Path, root: Path, database: str | None, *options: str) -> Iterator[int]:
     command = [sys.executable, "-m", "podstead.cli", "start", "--root", str(root), "--port", "0"]
     how = ["--base-url", BASE_URL, "--workers", "1", "--token-lifetime-s", "0", *options]
-    environment = {**clean_environment(), "PYTHONPATH": str(source)}
+    environment = _environment(source, database)
     with subprocess.Popen(
         [*command, *how], stdout=subprocess.PIPE, text=True, env=environment, cwd=source
     ) as server:
@@ -144,23 +152,28 @@ def _running(source: Path, root: Path, *options: str) -> Iterator[int]:
             server.stdout.read()
 
 
-def _add_account(source: Path, root: Path) -> None:
+def _add_account(source: Path, root: Path, database: str | None) -> None:
     command = [sys.executable, "-m", "podstead.cli", "account", "create", ACCOUNT]
     subprocess.run(
         [*command, "--email", f"{ACCOUNT}@example.org", "--root", str(root)],
         input=f"{PASSWORD}\n",
         text=True,
         check=True,
-        env={**clean_environment(), "PYTHONPATH": str(source), "PODSTEAD_IDP": "true"},
+        env={**_environment(source, database), "PODSTEAD_IDP": "true"},
         cwd=source,
     )
 
 
-def schema_of(root: Path) -> int:
-    """The number of the schema of a root."""
+def schema_of(root: Path, database: str | None = None) -> int:
+    """The number of the schema of a root, or of its database."""
+    query = "SELECT version FROM schema_version"
+    if database is not None:
+        with psycopg.connect(database) as session:
+            ((version,),) = session.execute(query).fetchall()
+            return int(version)
     connection = apsw.Connection(str(root / "podstead.db"))
     with contextlib.closing(connection):
-        number: int = connection.execute("SELECT version FROM schema_version").get
+        number: int = connection.execute(query).get
         return number
 
 
@@ -172,31 +185,57 @@ def unpack(archive: Path, folder: Path) -> tuple[dict[str, str], list[Recorded]]
     return kept["tokens"], [Recorded(**each) for each in kept["answers"]]
 
 
+def load_dump(folder: Path, database: str) -> None:
+    """Load the database of an unpacked root into an empty one."""
+    with psycopg.connect(database) as session:
+        session.execute((folder / "dump.sql").read_bytes())
+
+
+def _dump(database: str) -> bytes:
+    """The database as SQL that any later server takes: without the parameters of a session, and
+    without commands to psql."""
+    command = ["pg_dump", "--no-owner", "--no-privileges", "--inserts", database]
+    written = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    left_out = r"^(SET .*|SELECT pg_catalog\.set_config.*|\\.*|--.*)?\n"
+    return re.sub(left_out, "", written, flags=re.MULTILINE).encode()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=Path, default=REPOSITORY / "src")
-    source = parser.parse_args().source.resolve()
-    accounts = (source / "podstead/cli/account.py").exists()
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "root"
-        with _running(source, root) as port:
-            tokens, answers = fill(port)
-        if accounts:
-            with _running(source, root, "--idp"):
-                pass  # creates the keys of the provider
-            _add_account(source, root)
-        schema = schema_of(root)
-        FOLDER.mkdir(exist_ok=True)
-        with tarfile.open(FOLDER / f"schema-{schema:04}.tar.xz", "w:xz", preset=9) as archive:
-            for path in sorted(root.iterdir()):
-                if path.name not in _NOT_KEPT:
-                    archive.add(path, f"root/{path.name}")
-            kept = {"tokens": tokens, "answers": [asdict(each) for each in answers]}
-            content = json.dumps(kept, indent=1).encode()
-            entry = tarfile.TarInfo("answers.json")
+    parser.add_argument("--postgresql", action="store_true")
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        database = None
+        if options.postgresql:
+            database = stack.enter_context(new_database())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _write(options.source.resolve(), folder / "root", database)
+
+
+def _write(source: Path, root: Path, database: str | None) -> None:
+    with _running(source, root, database) as port:
+        tokens, answers = fill(port)
+    if (source / "podstead/cli/account.py").exists():
+        with _running(source, root, database, "--idp"):
+            pass  # creates the keys of the provider
+        _add_account(source, root, database)
+    schema = schema_of(root, database)
+    name = f"{'schema' if database is None else 'postgresql'}-{schema:04}.tar.xz"
+    kept = {"tokens": tokens, "answers": [asdict(each) for each in answers]}
+    files = {"answers.json": json.dumps(kept, indent=1).encode()}
+    if database is not None:
+        files["dump.sql"] = _dump(database)
+    FOLDER.mkdir(exist_ok=True)
+    with tarfile.open(FOLDER / name, "w:xz", preset=9) as archive:
+        for path in sorted(root.iterdir()):
+            if path.name not in _NOT_KEPT:
+                archive.add(path, f"root/{path.name}")
+        for file, content in files.items():
+            entry = tarfile.TarInfo(file)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    sys.stdout.write(f"schema {schema} written\n")
+    sys.stdout.write(f"{name} written\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Loading the state of a batch of writes from the tables, and storing what the batch changed.
 
-Each half costs one round trip, because its statements are sent together. :func:`load` first takes
+Each half costs one round trip, because its statements are sent together. Before, :func:`lock` takes
 an advisory lock for each storage and each other key that the batch decides about. All batches take
 their locks in the same order, so they never wait for each other in a circle, and what a decision
 has seen cannot change before its transaction ends; that includes the absence of rows.
@@ -67,8 +67,8 @@ _COPY_BODIES: Final = (
 _DELETE_BODIES: Final = f"DELETE FROM bodies WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 
 _PUT_DELETED_ACL: Final = (
-    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
-    " VALUES (%s, %s, %s, %s, coalesce(%s::bytea,"
+    "INSERT INTO deleted_acls (root, write_version, path, version, content_type, content, at_ms)"
+    " VALUES (%s, %s, %s, %s, %s, coalesce(%s::bytea,"
     " (SELECT content FROM bodies WHERE root = %s AND path = %s)), %s)"
 )
 _SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
@@ -134,12 +134,17 @@ def locks_of(needs: Needs) -> list[int]:
     return sorted({lock_key(name) for name in names})
 
 
+async def lock(connection: Connection, needs: Needs) -> None:
+    """Take the locks of everything that ``needs`` names. Called in a transaction within a pipeline;
+    does not wait for the database."""
+    await connection.execute(_LOCKS, (locks_of(needs),))
+
+
 async def load(connection: Connection, needs: Needs) -> State:
-    """Lock and read everything that ``needs`` names. Called in a transaction within a pipeline.
+    """Read everything that ``needs`` names, after it was locked. Called within a pipeline.
 
     Raises psycopg.Error.
     """
-    await connection.execute(_LOCKS, (locks_of(needs),))
     resources = await _select(connection, _SELECT_RESOURCES, _path_keys(needs.paths))
     entries = await _select(connection, _SELECT_ENTRIES, (list(needs.entries),))
     pods = await _select(connection, _SELECT_PODS, (list(needs.pods),))
@@ -181,7 +186,8 @@ async def flush(connection: Connection, state: State) -> Cursor | None:
     await _flush_resources(connection, state)
     for deleted in state.deleted_acls:  # before the bodies, which the statement copies
         *first, at_ms = deleted
-        values = (*first, rows.root_of(deleted.path), deleted.path, at_ms)
+        root = rows.root_of(deleted.path)
+        values = (root, *first, root, deleted.path, at_ms)
         await connection.execute(_PUT_DELETED_ACL, values)
     await _flush_bodies(connection, state)
     if state.taken_blobs:

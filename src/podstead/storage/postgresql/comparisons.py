@@ -66,6 +66,6 @@ WRONG_USAGE: Final = f"""
 """  # noqa: S608 - our words
 WRONG_ROOTS: Final = " UNION ALL ".join(
     f"SELECT path FROM {table} WHERE root <> coalesce(substring(path FROM '^/[^/]*/'), '')"  # noqa: S608
-    for table in ("resources", "bodies")
+    for table in ("resources", "bodies", "deleted_acls")
 )
 """Rows that are not where they are looked for. The root of "/" itself is empty."""

@@ -148,6 +148,24 @@ class ConnectionPool(AsyncConnectionPool):
                     del self._shares[storage]
 
 
+@asynccontextmanager
+async def pipelined(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
+    """A pipeline of the connection. Raises psycopg.Error.
+
+    What the database has skipped after an error, the driver takes for done: also the preparation of
+    a statement, which would be missing from then on.
+    """
+    kept = connection._prepared  # noqa: SLF001 - only a rollback would do this, and forget all
+    prepared = kept._prepared_idx  # noqa: SLF001
+    try:
+        async with connection.pipeline():
+            yield
+    except psycopg.Error:
+        if kept._prepared_idx != prepared:  # noqa: SLF001
+            kept.clear()
+        raise
+
+
 @dataclass(slots=True, eq=False)
 class _Share:
     """The connections that may be used for one storage."""

@@ -138,8 +138,9 @@ async def clear_old_acl_content(connection: Connection, *, before_ms: int) -> bo
     """Clear the content of a batch of ACLs that were deleted before that time; whether there may be
     more. Raises psycopg.Error."""
     cursor = await connection.execute(
-        "UPDATE deleted_acls SET content = NULL WHERE (write_version, path) IN"
-        " (SELECT write_version, path FROM deleted_acls WHERE content IS NOT NULL AND at_ms < %s"
+        "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"
+        " (SELECT root, write_version, path FROM deleted_acls"
+        " WHERE content IS NOT NULL AND at_ms < %s"
         " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
         (before_ms, BATCH_ROWS),
     )
@@ -150,8 +151,8 @@ async def delete_old_acls(connection: Connection, *, before_ms: int) -> bool:
     """Delete a batch of deleted ACLs whose rows in the change log have expired; whether there may
     be more. Raises psycopg.Error."""
     cursor = await connection.execute(
-        "DELETE FROM deleted_acls WHERE (write_version, path) IN"
-        " (SELECT write_version, path FROM deleted_acls WHERE at_ms < %s"
+        "DELETE FROM deleted_acls WHERE (root, write_version, path) IN"
+        " (SELECT root, write_version, path FROM deleted_acls WHERE at_ms < %s"
         " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
         (before_ms, BATCH_ROWS),
     )

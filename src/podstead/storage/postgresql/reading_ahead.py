@@ -23,6 +23,7 @@ from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.dependencies import Dependencies
+from podstead.storage.postgresql.expectations import SeenRows
 from podstead.storage.postgresql.reads import Reader, StateAhead
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Metadata, PodRecord, TokenRecord
@@ -37,6 +38,9 @@ _MAX_KEPT: Final = 16_384
 MAX_DEPENDENCIES: Final = 512
 """How many paths a response may depend on to be used again."""
 
+MAX_LEARNED: Final = 100
+"""How many rows of one result are noted for a write that follows."""
+
 Record = TypeVar("Record")
 
 
@@ -44,7 +48,9 @@ class RequestAhead:
     """Implements Ahead."""
 
     __slots__ = (
+        "_asked_s",
         "_error",
+        "_learned",
         "_paths",
         "_previous",
         "_reader",
@@ -61,6 +67,8 @@ class RequestAhead:
         self._paths = tuple(paths)
         self._state: StateAhead | None = None
         self._snapshot: Snapshot | None = None
+        self._learned: dict[ResourcePath, Metadata | None] = {}
+        self._asked_s = 0.0
         self._until_s = 0.0
         self._error: StorageError | Overloaded | None = None
         self._relied_on: dict[ResourcePath, Metadata | None] | None = {}
@@ -86,6 +94,7 @@ class RequestAhead:
         return state.snapshot == dependencies.metadata
 
     async def _read(self) -> StateAhead:
+        self._asked_s = monotonic()
         self._state = state = await self._reader.read_ahead(self._paths)
         self._until_s = monotonic() + VALID_S
         self._snapshot = state.snapshot
@@ -144,6 +153,36 @@ class RequestAhead:
         registries = state.registries if self._uses_registries else None
         return Dependencies(registries, {target: relied_on[target], **relied_on})
 
+    def learn(self, found: Snapshot) -> None:
+        """Note what the request has read later, as part of what its write is decided on."""
+        if len(found) > MAX_LEARNED:
+            return
+        for path, metadata in found.items():
+            # The members of a container were not counted this time.
+            if metadata is None or not metadata.kind.is_container:
+                self._learned[path] = metadata
+
+    def seen(self, reader: Reader, quota_of: QuotaOf) -> SeenRows | None:
+        """What the request has seen of the rows that its write is decided on, while it may be
+        used."""
+        state = self.state(reader)
+        if state is None or state.used_bytes is None:
+            return None
+        quota = quota_of(state)
+        if quota is None:
+            return None
+        return SeenRows(
+            self._asked_s,
+            {**state.snapshot, **self._learned},
+            state.member_counts,
+            ResourcePath(state.storage),
+            state.used_bytes,
+            quota[0],
+        )
+
+
+QuotaOf = Callable[[StateAhead], tuple[int | None] | None]
+"""The quota of its own that the storage has, if that is known without asking."""
 
 _current: ContextVar[RequestAhead | None] = ContextVar("podstead_request_ahead", default=None)
 
@@ -186,6 +225,14 @@ class KeptRegistries:
         ahead.note_registries()
         return ahead.state(self._reader)
 
+    def quota_of(self, state: StateAhead) -> tuple[int | None] | None:
+        """The quota of its own that the storage has, if its pod is kept under the same number."""
+        kept = self._pods.recall(state.storage.strip("/"), state)
+        if kept is None:
+            return None
+        _, pod = kept
+        return (None if pod is None else pod.quota_bytes,)
+
 
 class _Kept(Generic[Record]):
     """Records by name, ``None`` for those that do not exist."""
@@ -197,9 +244,14 @@ class _Kept(Generic[Record]):
     async def read(self, name: str, state: StateAhead | None) -> Record | None:
         if state is None:
             return await self._read(name)
-        kept = self._records.get(name)
-        if kept is None or kept[0] != state.registries:
+        kept = self.recall(name, state)
+        if kept is None:
             # The number was read before the record, which can only be newer.
             kept = (state.registries, await self._read(name))
             self._records.put(name, kept)
         return kept[1]
+
+    def recall(self, name: str, state: StateAhead) -> tuple[int, Record | None] | None:
+        """What is kept under the number that was read ahead."""
+        kept = self._records.get(name)
+        return None if kept is None or kept[0] != state.registries else kept

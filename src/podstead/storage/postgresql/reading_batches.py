@@ -16,7 +16,7 @@ from typing import Any, Final
 import psycopg
 
 from podstead.core.errors import Overloaded
-from podstead.storage.postgresql.connecting import READ_LIMIT_S, ConnectionPool
+from podstead.storage.postgresql.connecting import READ_LIMIT_S, ConnectionPool, pipelined
 from podstead.storage.postgresql.rows import Row
 
 MAX_READS: Final = 32
@@ -123,7 +123,7 @@ async def _one(
 async def _together(connection: psycopg.AsyncConnection[Row], reads: Sequence[_Read]) -> None:
     """Run reads in one round trip. An error of one would end all, so then each runs alone."""
     try:
-        async with connection.pipeline():
+        async with pipelined(connection):
             cursors = [
                 await connection.execute(read.statement, read.values, binary=True) for read in reads
             ]

@@ -77,7 +77,8 @@ _SELECT_POD_TOTALS = (
 # One row at least, with NULL for the metadata if nothing is stored at any of the paths.
 _SELECT_AHEAD = (
     "SELECT c.number, s.used_bytes, r.* FROM registry_changes c"  # noqa: S608 - our columns
-    f" LEFT JOIN storages s ON s.root = %s LEFT JOIN ({_SELECT_METADATA}) r ON TRUE"
+    " LEFT JOIN storages s ON s.root = %s LEFT JOIN"
+    f" (SELECT member_count, {METADATA} FROM resources WHERE (root, path) IN ({_KEYS})) r ON TRUE"
 )
 
 
@@ -88,8 +89,11 @@ class StateAhead(msgspec.Struct, frozen=True):
     """Changes whenever a pod or token does."""
     storage: str
     """The root container of the target's storage, empty for none."""
-    used_bytes: int
+    used_bytes: int | None
+    """``None`` if there is no such storage."""
     snapshot: dict[ResourcePath, Metadata | None]
+    member_counts: dict[ResourcePath, int]
+    """How many members each container has, without those that have none."""
 
 
 class Reader:
@@ -114,12 +118,15 @@ class Reader:
         storage = rows.root_of(paths[0])
         found = await self._all(_SELECT_AHEAD, (storage, *_keys(paths)), tuple, storage)
         wanted: dict[ResourcePath, Metadata | None] = dict.fromkeys(paths)
+        member_counts: dict[ResourcePath, int] = {}
         with reading():
             registries, used_bytes = found[0][:2]
-            for _, _, path, *rest in found:
+            for _, _, member_count, path, *rest in found:
                 if path is not None:
                     wanted[path] = rows.metadata_of((path, *rest))
-        return StateAhead(registries, storage, used_bytes or 0, wanted)
+                    if member_count:
+                        member_counts[path] = member_count
+        return StateAhead(registries, storage, used_bytes, wanted, member_counts)
 
     async def read_tree(
         self,
@@ -200,9 +207,10 @@ class Reader:
         """Access rules that a write deleted, of those paths. Raises StorageError."""
         select = (
             f"SELECT {rows.DELETED_ACLS} FROM deleted_acls"  # noqa: S608 - our columns
-            " WHERE write_version = %s AND path = ANY(%s)"
+            " WHERE (root, path) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
+            " AND write_version = %s"
         )
-        found = await self._all(select, (write, list(paths)), rows.deleted_acl_of)
+        found = await self._all(select, (*_keys(paths), write), rows.deleted_acl_of)
         return {deleted.metadata.path: deleted for deleted in found}
 
     async def read_pod(self, name: str) -> PodRecord | None:

@@ -27,8 +27,8 @@ BATCH_ROWS: Final = 500
 _KIND: Final = "removal"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(%s)"
 _KEEP_ACLS: Final = (
-    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
-    " SELECT %s, r.path, r.version, r.content_type, b.content, %s"
+    "INSERT INTO deleted_acls (root, write_version, path, version, content_type, content, at_ms)"
+    " SELECT r.root, %s, r.path, r.version, r.content_type, b.content, %s"
     " FROM resources r LEFT JOIN bodies b ON b.root = r.root AND b.path = r.path"
     " WHERE r.root = %s AND r.kind = %s"
 )
@@ -131,8 +131,9 @@ async def _remove_batch(connection: Connection, pending: _PendingRemoval) -> Non
     if len(paths) < BATCH_ROWS:
         # ACLs are logged last, so that subscribers are still notified that a resource was deleted.
         gone = await connection.execute(
-            "SELECT path FROM deleted_acls WHERE write_version = %s ORDER BY path DESC",
-            (pending.version,),
+            "SELECT path FROM deleted_acls WHERE root = %s AND write_version = %s"
+            " ORDER BY path DESC",
+            (pending.root, pending.version),
         )
         await _log(connection, pending, [path for (path,) in await gone.fetchall()])
         await connection.execute("DELETE FROM entries WHERE entry = %s", (pending.entry,))

@@ -6,31 +6,25 @@ import hashlib
 import logging
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import psycopg
-import psycopg_pool
-from psycopg_pool import AsyncConnectionPool
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
+from podstead.storage.blobs.body_store import BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import (
     DEFAULT_INLINE_BODY_BYTES,
     STAGED_GRACE_MS,
-    BodyStaging,
 )
 from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
@@ -38,28 +32,13 @@ from podstead.storage.compaction import Compaction
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.postgresql import figures, maintenance
-from podstead.storage.postgresql.apply import Connection
-from podstead.storage.postgresql.change_listening import ChangeListening
-from podstead.storage.postgresql.connecting import (
-    CONNECTION_WAIT_S,
-    READ_LIMIT_S,
-    WRITE_LIMIT_S,
-    ConnectionPool,
-    connect_for,
-)
-from podstead.storage.postgresql.ephemeral import Ephemeral
-from podstead.storage.postgresql.migrate import check_schema
-from podstead.storage.postgresql.reading_ahead import (
-    KeptRegistries,
-    RequestAhead,
-    current_ahead,
-)
-from podstead.storage.postgresql.reads import Reader
-from podstead.storage.postgresql.removal import begin_removal, continue_removal
-from podstead.storage.postgresql.writer import Writer
+from podstead.storage.postgresql.connecting import connect_for
+from podstead.storage.postgresql.parts import OpenParts, open_parts
+from podstead.storage.postgresql.reading_ahead import RequestAhead, current_ahead
+from podstead.storage.postgresql.removal import begin_removal
+from podstead.storage.postgresql.sweeping import finish_removals, run_to_end
 from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
 from podstead.storage.records import (
-    BlobId,
     Body,
     CommitOutcome,
     DeletedAcl,
@@ -91,9 +70,6 @@ DEFAULT_MAX_WAITING: Final = 1024
 CLOCK_ERROR_MS: Final = 5 * 60 * 1000
 """How much the clocks of nodes may differ. A node keeps uses of proofs so much longer than it needs
 them itself, because others may accept those proofs still."""
-
-READ_CONNECTIONS: Final = 4
-"""The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
 
 _MS_PER_DAY: Final = 24 * 60 * 60 * 1000
 
@@ -130,53 +106,24 @@ class PostgresStore:
         self._max_waiting = max_waiting
         self._space = space or DiskSpace(layout.root)
         self._new_bodies = bodies or (lambda _: LocalBlobs(layout.blobs, self._space))
-        self._opened: _Opened | None = None
+        self._opened: OpenParts | None = None
 
     # --- life cycle ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        reads = ConnectionPool(self._conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
-        writes = ConnectionPool(self._conninfo, size=1, limit_s=WRITE_LIMIT_S)
-        try:
-            await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
-            await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
-            async with reads.connection() as connection:
-                await check_schema(connection)
-        except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
-            await reads.close()
-            await writes.close()
-            raise StorageError("The database could not be opened") from error
-        listening = ChangeListening(self._conninfo)
-        writer = Writer(writes, max_waiting=self._max_waiting, on_changes=listening.wake)
-        blobs = self._new_bodies(self)
-        reader = Reader(reads)
-        self._opened = _Opened(
-            reads,
-            writes,
-            reader,
-            KeptRegistries(reader),
-            Ephemeral(reads),
-            writer,
-            blobs,
-            BodyStaging(
-                blobs,
-                _Ledger(writer),
-                inline_body_bytes=self._inline_body_bytes,
-                removal_hold=self._removal_hold,
-            ),
-            listening,
+        self._opened = await open_parts(
+            self._conninfo,
+            new_bodies=partial(self._new_bodies, self),
+            inline_body_bytes=self._inline_body_bytes,
+            max_waiting=self._max_waiting,
+            removal_hold=self._removal_hold,
         )
 
     async def close(self) -> None:
         if self._opened is None:
             return
         opened, self._opened = self._opened, None
-        # First, because waiting writes still need their blobs and notifications.
-        await opened.writer.close()
-        await opened.listening.close()
-        await opened.reads.close()
-        await opened.writes.close()
-        opened.blobs.close()
+        await opened.close()
 
     @property
     def uploads(self) -> UploadDrafts:
@@ -215,14 +162,14 @@ class PostgresStore:
 
         return PostgresInspection(self._conninfo)
 
-    def _use(self) -> _Opened:
+    def _use(self) -> OpenParts:
         """For whatever is not read ahead: the response to the request cannot be used again."""
         ahead = current_ahead()
         if ahead is not None:
             ahead.note_unconfirmable()
         return self._use_noted()
 
-    def _use_noted(self) -> _Opened:
+    def _use_noted(self) -> OpenParts:
         """For what can be read ahead for the next request, and is noted."""
         if self._opened is None or self._opened.reads.closed:
             raise StorageError("The store is not open")
@@ -246,6 +193,7 @@ class PostgresStore:
         if snapshot is None:
             snapshot = await opened.reader.read_metadata(paths)
             ahead.note(snapshot)
+            ahead.learn(snapshot)
         return snapshot
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
@@ -283,7 +231,11 @@ class PostgresStore:
         after: ResourcePath | None = None,
         limit: int,
     ) -> Snapshot:
-        return await self._use().reader.read_tree(root, also, after, limit)
+        snapshot = await self._use().reader.read_tree(root, also, after, limit)
+        ahead = current_ahead()
+        if ahead is not None:
+            ahead.learn(snapshot)
+        return snapshot
 
     async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
         return await self._use().staging.stage(content)
@@ -304,10 +256,11 @@ class PostgresStore:
         await self._use().staging.discard([body.blob for body in bodies])
 
     async def commit(self, write: Write) -> CommitOutcome:
-        ahead = current_ahead()
+        opened, ahead, seen = self._use(), current_ahead(), None
         if ahead is not None:
+            seen = ahead.seen(opened.reader, opened.registries.quota_of)
             ahead.end()
-        return await self._use().writer.commit(write)
+        return await opened.writer.commit(write, seen)
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         return await self._use().reader.changes_after(sequence, limit)
@@ -346,7 +299,7 @@ class PostgresStore:
         if state is not None:
             pod = await opened.registries.read_pod(name)
             if pod is not None and pod.root == state.storage:
-                return state.used_bytes
+                return state.used_bytes or 0
         return await opened.reader.used_bytes(name)
 
     async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
@@ -368,7 +321,7 @@ class PostgresStore:
         # The first transaction has removed the pod. The rest only frees space, so a failure is not
         # reported to the caller.
         try:
-            await _finish_removals(opened)
+            await finish_removals(opened.writer, opened.listening)
         except (StorageError, Overloaded):
             logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True
@@ -427,81 +380,20 @@ class PostgresStore:
         opened = self._use()
         await self._sweep_current(opened, now_ms)
         oldest_kept_ms = now_ms - self._change_log_ms
-        await _run_to_end(
+        await run_to_end(
             opened.writer,
             partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms),
             partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms),
             partial(maintenance.clear_old_acl_content, before_ms=now_ms - DELETED_ACL_MS),
         )
 
-    async def _sweep_current(self, opened: _Opened, now_ms: int) -> None:
+    async def _sweep_current(self, opened: OpenParts, now_ms: int) -> None:
         """Sweep everything but the change log."""
         await opened.staging.sweep(now_ms=now_ms)
         await opened.staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
-        await _finish_removals(opened)
-        await _run_to_end(
+        await finish_removals(opened.writer, opened.listening)
+        await run_to_end(
             opened.writer,
             partial(maintenance.delete_expired_uses, now_ms=now_ms - CLOCK_ERROR_MS),
             partial(maintenance.delete_expired_entries, now_ms=now_ms),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """The parts of a store while it is open."""
-
-    reads: AsyncConnectionPool
-    writes: AsyncConnectionPool
-    reader: Reader
-    registries: KeptRegistries
-    ephemeral: Ephemeral
-    writer: Writer
-    blobs: BodyStore
-    staging: BodyStaging
-    listening: ChangeListening
-
-
-class _Ledger:
-    """Implements BlobLedger."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    async def record(self, blobs: Sequence[BlobId]) -> None:
-        await self._writer.run(partial(maintenance.stage_blobs, blobs=blobs))
-
-    async def renew(self, blobs: Sequence[BlobId]) -> None:
-        await self._writer.run(partial(maintenance.renew_blobs, blobs=blobs))
-
-    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
-        return await self._writer.run(partial(maintenance.discard_blobs, blobs=blobs))
-
-    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
-        await self._writer.run(
-            partial(maintenance.discard_unclaimed_blobs, staged_before_ms=staged_before_ms)
-        )
-
-    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
-        return await self._writer.run(
-            partial(maintenance.find_garbage, dropped_before_ms=dropped_before_ms)
-        )
-
-    async def forget(self, blobs: Sequence[BlobId]) -> None:
-        await self._writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))
-
-
-async def _finish_removals(opened: _Opened) -> None:
-    """Remove the rest of deleted pods in batches."""
-    while await opened.writer.run(continue_removal):
-        opened.listening.wake()
-
-
-async def _run_to_end(writer: Writer, *batches: Callable[[Connection], Awaitable[bool]]) -> None:
-    """Run each of them until it says that there is no more to do.
-
-    Each removes a limited number of rows in a transaction of its own, so that requests can run in
-    between.
-    """
-    for batch in batches:
-        while await writer.run(batch):
-            pass

@@ -1,0 +1,129 @@
+"""The parts of a store while it is open: connections, and what uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import psycopg
+import psycopg_pool
+from psycopg_pool import AsyncConnectionPool
+
+from podstead.core.errors import StorageError
+from podstead.storage.blobs.body_store import BodyStore
+from podstead.storage.blobs.staging import BodyStaging
+from podstead.storage.postgresql import maintenance
+from podstead.storage.postgresql.change_listening import ChangeListening
+from podstead.storage.postgresql.connecting import (
+    CONNECTION_WAIT_S,
+    READ_LIMIT_S,
+    WRITE_LIMIT_S,
+    ConnectionPool,
+)
+from podstead.storage.postgresql.ephemeral import Ephemeral
+from podstead.storage.postgresql.migrate import check_schema
+from podstead.storage.postgresql.reading_ahead import KeptRegistries
+from podstead.storage.postgresql.reads import Reader
+from podstead.storage.postgresql.writer import Writer
+from podstead.storage.records import BlobId
+
+READ_CONNECTIONS: Final = 4
+"""The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenParts:
+    """The parts of a store while it is open."""
+
+    reads: AsyncConnectionPool
+    writes: AsyncConnectionPool
+    reader: Reader
+    registries: KeptRegistries
+    ephemeral: Ephemeral
+    writer: Writer
+    blobs: BodyStore
+    staging: BodyStaging
+    listening: ChangeListening
+
+    async def close(self) -> None:
+        """Finish what is waiting, and close all connections."""
+        # First, because waiting writes still need their blobs and notifications.
+        await self.writer.close()
+        await self.listening.close()
+        await self.reads.close()
+        await self.writes.close()
+        self.blobs.close()
+
+
+async def open_parts(
+    conninfo: str,
+    *,
+    new_bodies: Callable[[], BodyStore],
+    inline_body_bytes: int,
+    max_waiting: int,
+    removal_hold: Path,
+) -> OpenParts:
+    """Connect to a migrated database. Raises StorageError."""
+    reads = ConnectionPool(conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
+    writes = ConnectionPool(conninfo, size=1, limit_s=WRITE_LIMIT_S)
+    try:
+        await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
+        await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
+        async with reads.connection() as connection:
+            await check_schema(connection)
+    except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
+        await reads.close()
+        await writes.close()
+        raise StorageError("The database could not be opened") from error
+    listening = ChangeListening(conninfo)
+    writer = Writer(writes, max_waiting=max_waiting, on_changes=listening.wake)
+    blobs = new_bodies()
+    reader = Reader(reads)
+    return OpenParts(
+        reads,
+        writes,
+        reader,
+        KeptRegistries(reader),
+        Ephemeral(reads),
+        writer,
+        blobs,
+        BodyStaging(
+            blobs,
+            _Ledger(writer),
+            inline_body_bytes=inline_body_bytes,
+            removal_hold=removal_hold,
+        ),
+        listening,
+    )
+
+
+class _Ledger:
+    """Implements BlobLedger."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def record(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.stage_blobs, blobs=blobs))
+
+    async def renew(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.renew_blobs, blobs=blobs))
+
+    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
+        return await self._writer.run(partial(maintenance.discard_blobs, blobs=blobs))
+
+    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
+        await self._writer.run(
+            partial(maintenance.discard_unclaimed_blobs, staged_before_ms=staged_before_ms)
+        )
+
+    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
+        return await self._writer.run(
+            partial(maintenance.find_garbage, dropped_before_ms=dropped_before_ms)
+        )
+
+    async def forget(self, blobs: Sequence[BlobId]) -> None:
+        await self._writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))
