@@ -38,6 +38,7 @@ class _Requests:
             if not task.done():
                 written.set_result(wanted)
                 return await task
+        await asyncio.sleep(0)  # as long as it takes to wake a request, so that the order is kept
         return await self._store.commit(wanted)
 
     async def begin(self, count: int) -> None:

@@ -36,7 +36,7 @@ from podstead.storage.postgresql.connecting import connect_for
 from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.reading_ahead import RequestAhead, current_ahead
 from podstead.storage.postgresql.removal import begin_removal
-from podstead.storage.postgresql.sweeping import finish_removals, run_to_end
+from podstead.storage.postgresql.sweeping import finish_removals, run_in_batches
 from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
@@ -380,7 +380,7 @@ class PostgresStore:
         opened = self._use()
         await self._sweep_current(opened, now_ms)
         oldest_kept_ms = now_ms - self._change_log_ms
-        await run_to_end(
+        await run_in_batches(
             opened.writer,
             partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms),
             partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms),
@@ -392,7 +392,7 @@ class PostgresStore:
         await opened.staging.sweep(now_ms=now_ms)
         await opened.staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
         await finish_removals(opened.writer, opened.listening)
-        await run_to_end(
+        await run_in_batches(
             opened.writer,
             partial(maintenance.delete_expired_uses, now_ms=now_ms - CLOCK_ERROR_MS),
             partial(maintenance.delete_expired_entries, now_ms=now_ms),

@@ -16,7 +16,7 @@ async def finish_removals(writer: Writer, listening: ChangeListening) -> None:
         listening.wake()
 
 
-async def run_to_end(writer: Writer, *batches: Callable[[Connection], Awaitable[bool]]) -> None:
+async def run_in_batches(writer: Writer, *batches: Callable[[Connection], Awaitable[bool]]) -> None:
     """Run each of them until it says that there is no more to do. Each removes a limited number of
     rows in a transaction of its own."""
     for batch in batches:
