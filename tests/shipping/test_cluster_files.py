@@ -108,9 +108,8 @@ def test_what_manifests_refer_to_exists() -> None:
             assert spec["podSelector"]["matchLabels"] == labels
 
 
+@pytest.mark.needs("kubernetes-client")
 def test_kustomize_puts_the_manifests_together(tmp_path: Path) -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed here")
     folder = Path(shutil.copytree(KUBERNETES, tmp_path / "kubernetes"))
     (folder / "secrets.env").write_text("PODSTEAD_DATABASE=postgresql://db.example/podstead\n")
     built = subprocess.run(
