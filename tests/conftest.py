@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.engine_choice import CHOICE
 from tests.support.memory import MEMORY, has_room_in_memory
 from tests.support.system_packages import is_installed
 
@@ -55,7 +56,9 @@ def disk_path() -> Iterator[Path]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
+    """Honour ``@pytest.mark.embedded``, and ``@pytest.mark.needs("nginx")``; in CI nothing may be
+    missing."""
+    CHOICE.choose(is_embedded=item.get_closest_marker("embedded") is not None)
     for marker in item.iter_markers("needs"):
         package = str(marker.args[0])
         if not is_installed(package):

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.limited_server import LARGE_BYTES, MAX_BODY_BYTES, MAX_RDF_BYTES, Owner
 from tests.support.server import ServerProcess
-from tests.support.waiting import wait_until
 from tests.support.wire import Wire, WireAnswer, compose
 
 TEXT = {"Content-Type": "text/plain"}
@@ -97,12 +96,11 @@ def test_a_replacement_that_is_cut_off_changes_nothing(
 def test_a_client_that_vanishes_in_its_upload_leaves_nothing(
     owner: Owner, leaves_nothing: Nothing
 ) -> None:
-    drafts = owner.server.root / "blobs/drafts"
     with Wire(owner.server) as wire:
         target = f"{owner.root}gone.bin"
         wire.send(owner.compose("PUT", target, TEXT, content_length=MAX_BODY_BYTES))
         wire.send(b"x" * LARGE_BYTES)
-        wait_until(lambda: any(drafts.iterdir()), "a draft of what was sent")
+        owner.wait_until_a_draft_is_there()
         wire.reset()
     owner.wait_until_no_draft_is_left()
     leaves_nothing(f"{owner.root}gone.bin")

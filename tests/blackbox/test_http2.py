@@ -9,7 +9,6 @@ import pytest
 from tests.support.curl import CurlAnswer, curl, curl_command, sending
 from tests.support.limited_server import LARGE_BYTES, MAX_BODY_BYTES, Owner
 from tests.support.server import DEADLINE_S
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.needs("curl")
 
@@ -88,14 +87,13 @@ def test_agents_without_write_access_get_an_error(owner: Owner) -> None:
 
 def test_an_upload_that_is_cut_off_leaves_nothing(owner: Owner) -> None:
     """P-54."""
-    drafts = owner.server.root / "blobs/drafts"
     target = f"{owner.root}cut.bin"
     command = [*curl_command(), *arguments(owner, target, *TEXT, "--upload-file", "-")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as upload:
         assert upload.stdin is not None
         upload.stdin.write(b"x" * LARGE_BYTES)
         upload.stdin.flush()
-        wait_until(lambda: any(drafts.iterdir()), "a draft of what was sent")
+        owner.wait_until_a_draft_is_there()
         upload.kill()
         upload.wait(DEADLINE_S)
     owner.wait_until_no_draft_is_left()

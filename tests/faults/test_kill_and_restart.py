@@ -20,7 +20,6 @@ from threading import Event
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.layout import RootLayout
 from podstead.storage.quota import fixed_charge
 from tests.support.client import Client, Pod, create_pod
 from tests.support.crash_writers import (
@@ -32,7 +31,7 @@ from tests.support.crash_writers import (
     settle_all,
     shared_container,
 )
-from tests.support.engine import new_store
+from tests.support.engine import bodies_in, new_store
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.workers import clients_of_every_worker, kill_everything, processes_of, worker_of
 
@@ -139,7 +138,7 @@ async def used_bytes(root: Path, pod: Pod) -> int:
 
 
 async def check_disk(root: Path, pod: Pod, model: Model, used_at_first: int) -> None:
-    """Nothing is lost to the quota, and after a sweep no file is left that nothing refers to."""
+    """Nothing is lost to the quota, and after a sweep no body is left that nothing refers to."""
     sizes = document_sizes(model)
     store = new_store(root)
     await store.open()
@@ -150,9 +149,8 @@ async def check_disk(root: Path, pod: Pod, model: Model, used_at_first: int) -> 
     paths = [path for path, thing in model.items() if thing and path != shared_container(pod)]
     fixed = sum(fixed_charge(ResourcePath(path)) for path in paths)
     assert await used_bytes(root, pod) == used_at_first + sum(sizes) + fixed
-    files = [path for path in RootLayout(root).blobs.rglob("*") if path.is_file()]
     large = [size for size in sizes if size > INLINE_BYTES]
-    assert sorted(path.stat().st_size for path in files) == sorted(large)
+    assert sorted(bodies_in(root).sizes_bytes()) == sorted(large)
 
 
 @pytest.mark.parametrize("server", [2], indirect=True)

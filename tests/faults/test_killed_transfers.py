@@ -11,9 +11,8 @@ from threading import Timer
 
 import pytest
 
-from podstead.storage.layout import RootLayout
 from tests.support.client import Client, Pod, create_pod
-from tests.support.engine import new_store
+from tests.support.engine import bodies_in, new_store
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.transfers import tree_at
 from tests.support.workers import kill_everything
@@ -43,15 +42,14 @@ async def trees_in(root: Path, container: str) -> dict[str, Contents]:
 
 
 async def swept(root: Path) -> list[int]:
-    """The sizes of the files of large bodies, after everything unused was removed."""
+    """The sizes of the large bodies, after everything unused was removed."""
     store = new_store(root)
     await store.open()
     try:
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)
     finally:
         await store.close()
-    files = (path for path in RootLayout(root).blobs.rglob("*") if path.is_file())
-    return [path.stat().st_size for path in files]
+    return bodies_in(root).sizes_bytes()
 
 
 def plant(client: Client, pod: Pod, container: str) -> None:

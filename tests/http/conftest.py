@@ -30,7 +30,7 @@ from tests.support.application import (
     with_two_pods,
 )
 from tests.support.clock import FakeClock
-from tests.support.engine import WITH_S3
+from tests.support.engine_choice import CHOICE
 from tests.support.peer import Peer
 from tests.support.seaweedfs import bodies_of
 
@@ -44,7 +44,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     root = tmp_path / "root"
-    bodies = parse_s3_location(bodies_of(root)) if WITH_S3 else None
+    bodies = parse_s3_location(bodies_of(root)) if CHOICE.with_s3 else None
     return Settings(root=root, bodies=bodies, base_url=BASE, pod_creations_per_hour=0, workers=1)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from podstead.cli import main
+from tests.support.commands import invoke
 from tests.support.server import Answer, ServerProcess, running_server
 
 PASSWORD = "correct horse battery staple"
@@ -35,8 +35,7 @@ class Terminal(io.BytesIO):
 
 
 def run(root: Path, *arguments: str, typed: str | io.BytesIO = "") -> Result:
-    """``podstead account …`` in this process: another one than the server's, all the same."""
-    return CliRunner().invoke(main, ["account", *arguments, "--root", str(root)], input=typed)
+    return invoke(root, "account", *arguments, typed=typed)
 
 
 def account(server: ServerProcess, *arguments: str, typed: str = "") -> str:
@@ -175,7 +174,7 @@ def test_a_pod_from_before_the_provider_gets_an_account(tmp_path: Path) -> None:
         assert stated in made.stderr
         access = token(server)
         assert status_with(server, access) == 401  # the profile does not name the provider yet
-        own = CliRunner().invoke(main, ["token", "create", "alice", "--root", str(server.root)])
+        own = invoke(server.root, "token", "create", "alice")
         answer = server.request(
             "PATCH",
             "/alice/",
@@ -191,7 +190,7 @@ def test_a_pod_from_before_the_provider_gets_an_account(tmp_path: Path) -> None:
 
 def test_simple_tokens_come_from_the_command_line_only(server: ServerProcess, alice: str) -> None:
     """A-34: a provider accepts them, and gives none with a new pod."""
-    made = CliRunner().invoke(main, ["token", "create", "alice", "--root", str(server.root)])
+    made = invoke(server.root, "token", "create", "alice")
     assert made.exit_code == 0
     assert status_with(server, made.stdout.strip()) == 200
 

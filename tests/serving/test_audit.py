@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from podstead.cli import main
+from tests.support.commands import invoke
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 
@@ -80,7 +79,7 @@ def test_what_the_operator_does_by_command_is_in_the_log_of_the_server(
         ("account", "free-name", "alice"): "name of a former pod freed",
     }
     for command in acts:
-        done = CliRunner().invoke(main, [*command, "--root", str(server.root)])
+        done = invoke(server.root, *command)
         assert done.exit_code == 0, done.output
     for message in acts.values():
         wait_until(lambda: bool(_by_operator(server, message)), f"the line '{message}'")  # noqa: B023
@@ -97,7 +96,7 @@ def test_what_is_done_while_no_server_runs_is_logged_when_the_next_one_starts(
 ) -> None:
     new_account(server, "alice")
     server.stop()
-    done = CliRunner().invoke(main, ["account", "disable", "alice", "--root", str(server.root)])
+    done = invoke(server.root, "account", "disable", "alice")
     assert done.exit_code == 0, done.output
     assert _by_operator(server, "account disabled") == []
     server.start()

@@ -27,6 +27,8 @@ from tests.support.git import Git, url_of
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 
+pytestmark = pytest.mark.embedded
+
 LONG_AGO_S = 1_600_000_000
 ELSEWHERE = {Code.DATABASE_DAMAGED.value, Code.DISK_LOW.value}
 """The codes that tests of their own are about."""

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podstead.cli.commands import main
+from tests.support.commands import invoke
 from tests.support.server import ServerProcess, running_server
 
 RECORDED = Path(__file__).parents[1] / "servers/node/recorded/server"
@@ -48,9 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 def run(root: Path, command: str, *arguments: str, typed: str = "") -> Result:
-    result = CliRunner().invoke(
-        main, [*command.split(), *arguments, "--root", str(root)], input=typed
-    )
+    result = invoke(root, *command.split(), *arguments, typed=typed)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 

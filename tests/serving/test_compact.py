@@ -20,6 +20,8 @@ from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.embedded
+
 MANY = 150
 SMALL_BYTES = 20_000
 

@@ -196,6 +196,7 @@ def test_a_server_that_cannot_take_over_leaves_the_other_running(
         old.close()
 
 
+@pytest.mark.embedded
 def test_an_older_version_takes_over_from_no_newer_one(tmp_path: Path) -> None:
     """The newer one has changed the schema, and goes on."""
     newer = _real(tmp_path)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from podstead.cli.commands import main
+from tests.support.commands import invoke
 from tests.support.server import ServerProcess, running_server
 
 
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 def run(root: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["invite", *arguments, "--root", str(root)])
+    return invoke(root, "invite", *arguments)
 
 
 def answered(root: Path, *arguments: str) -> Any:  # noqa: ANN401 - whatever the JSON is

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from click.testing import CliRunner
 
-from podstead.cli import main
 from tests.support.client import Client, Pod, create_pod
+from tests.support.commands import invoke
 from tests.support.listeners import CERTIFICATE, KEY, client_tls
 from tests.support.live_sockets import sockets_to, sockets_to_every_worker
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
@@ -205,8 +204,7 @@ async def test_changes_by_the_operator_beside_the_server_are_notified(tmp_path: 
 
 async def command(root: Path, *arguments: str, typed: str = "") -> None:
     """``podstead account …``, in a loop of its own."""
-    every = ["account", *arguments, "--root", str(root)]
-    result = await asyncio.to_thread(CliRunner().invoke, main, every, input=typed)
+    result = await asyncio.to_thread(invoke, root, "account", *arguments, typed=typed)
     assert result.exit_code == 0, result.output
 
 

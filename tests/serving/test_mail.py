@@ -11,10 +11,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from click.testing import CliRunner
 
-from podstead.cli.commands import main
 from tests.support import mail
+from tests.support.commands import invoke
 from tests.support.mail import MailServer, Received, running_mail_server
 from tests.support.peer import TLS_FOLDER
 from tests.support.processes import clean_environment, run_process
@@ -70,11 +69,11 @@ def test_what_was_queued_while_no_server_ran_is_sent_when_one_does(tmp_path: Pat
     folder, root = tmp_path / "mail", tmp_path / "root"
     with running_server(server_with(root, f"file:{folder}")) as server:
         port = server.port
-    made = CliRunner().invoke(
-        main,
-        ["account", "create", "alice", "--email", "alice@example.org", "--root", str(root)],
-        input=f"{PASSWORD}\n",
-        env={"PODSTEAD_MAIL": "console", "PODSTEAD_IDP": "true"},
+    made = invoke(
+        *(root, "account", "create", "alice", "--email", "alice@example.org"),
+        typed=f"{PASSWORD}\n",
+        PODSTEAD_MAIL="console",
+        PODSTEAD_IDP="true",
     )
     assert made.exit_code == 0, made.output
     assert not folder.exists()

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from podstead.cli import main
 from tests.support.client import Client, Pod, create_pod
+from tests.support.commands import invoke
 from tests.support.server import ServerProcess, running_server
 
 PASSWORD = "correct horse battery staple"
@@ -28,8 +28,7 @@ def pod(server: ServerProcess) -> Pod:
 
 
 def run(server: ServerProcess, *arguments: str, typed: str = "") -> Result:
-    """A command in this process: another one than the server's, all the same."""
-    return CliRunner().invoke(main, [*arguments, "--root", str(server.root)], input=typed)
+    return invoke(server.root, *arguments, typed=typed)
 
 
 def listed(server: ServerProcess, *options: str) -> dict[str, tuple[str, str]]:

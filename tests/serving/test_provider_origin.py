@@ -11,9 +11,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from podstead.cli import main
+from tests.support.commands import invoke
 from tests.support.server import DEADLINE_S, ServerProcess, StartFailed, running_server
 
 PASSWORD = "correct horse battery staple"
@@ -39,9 +39,7 @@ def ask(
 
 
 def run(server: ServerProcess, *arguments: str, typed: str = "") -> Result:
-    return CliRunner().invoke(
-        main, ["account", *arguments, "--root", str(server.root)], input=typed
-    )
+    return invoke(server.root, "account", *arguments, typed=typed)
 
 
 def test_the_provider_and_the_pods_are_parted_by_their_names(tmp_path: Path) -> None:
@@ -101,6 +99,7 @@ def test_the_data_root_remembers_whose_the_accounts_are(
         assert ask(server, host, "POST", "/idp/credentials", login)[0] == 200
 
 
+@pytest.mark.embedded
 def test_a_root_of_an_earlier_version_belongs_to_its_base_url(tmp_path: Path) -> None:
     """Which did not write the name of the provider down."""
     server = ServerProcess(tmp_path / "root", options=("--idp",))

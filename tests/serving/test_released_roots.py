@@ -32,6 +32,8 @@ from tests.support.released_roots import (
 )
 from tests.support.server import ServerProcess, run_command
 
+pytestmark = pytest.mark.embedded
+
 LDP = Namespace("http://www.w3.org/ns/ldp#")
 NEWEST = {
     "schema": read_migrations()[-1].number,

@@ -11,6 +11,8 @@ import pytest
 from tests.support.client import create_pod
 from tests.support.server import ServerProcess, running_server
 
+pytestmark = pytest.mark.embedded
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> ServerProcess:

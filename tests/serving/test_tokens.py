@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from podstead.cli import main
+from tests.support.commands import invoke
 from tests.support.server import ServerProcess, running_server
 
 
@@ -32,8 +32,7 @@ def first_token(server: ServerProcess) -> str:
 
 
 def run(root: Path, *arguments: str, **environment: str) -> Result:
-    """``podstead token …`` in this process: another one than the server's, all the same."""
-    return CliRunner(env=environment).invoke(main, ["token", *arguments, "--root", str(root)])
+    return invoke(root, "token", *arguments, **environment)
 
 
 def token_command(server: ServerProcess, *arguments: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import Protocol
 
 import obstore
@@ -28,6 +29,9 @@ class KeptBodies(Protocol):
     def names(self) -> list[str]:
         """Everything that is kept, what is being received in files included."""
 
+    def sizes_bytes(self) -> list[int]:
+        """How large each of that is."""
+
     def truncate(self, name: str, size_bytes: int) -> None:
         """Cut something short."""
 
@@ -46,8 +50,13 @@ class FilesInRoot:
         self._blobs = layout.blobs
 
     def names(self) -> list[str]:
-        found = [path for path in self._blobs.rglob("*") if path.is_file()]
-        return [str(path.relative_to(self._blobs)) for path in found]
+        return [str(path.relative_to(self._blobs)) for path in self._files()]
+
+    def sizes_bytes(self) -> list[int]:
+        return [path.stat().st_size for path in self._files()]
+
+    def _files(self) -> list[Path]:
+        return [path for path in self._blobs.rglob("*") if path.is_file()]
 
     def truncate(self, name: str, size_bytes: int) -> None:
         os.truncate(self._blobs / name, size_bytes)
@@ -74,6 +83,9 @@ class ObjectsInBucket:
 
     def names(self) -> list[str]:
         return [each["path"] for each in obstore.list(self._store).collect()]
+
+    def sizes_bytes(self) -> list[int]:
+        return [each["size"] for each in obstore.list(self._store).collect()]
 
     def truncate(self, name: str, size_bytes: int) -> None:
         content = obstore.get_range(self._store, name, start=0, end=size_bytes)

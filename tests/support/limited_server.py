@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from podstead.storage.blobs.paths import DRAFTS
+from podstead.storage.layout import RootLayout
 from tests.support.client import Client, Pod
+from tests.support.engine import bodies_in
 from tests.support.server import ServerProcess
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire, WireAnswer, compose
+from tests.support.workers import open_files, processes_of
 
 MAX_BODY_BYTES = 200_000
 MAX_RDF_BYTES = 20_000
@@ -62,12 +65,22 @@ class Owner:
         """The path of the pod's root container."""
         return self.pod.root
 
-    def blobs(self) -> set[Path]:
-        """The files of all large bodies that are stored."""
-        drafts = self.server.root / "blobs/drafts"
-        files = {path for path in (self.server.root / "blobs").rglob("*") if path.is_file()}
-        return {path for path in files if drafts not in path.parents}
+    def blobs(self) -> set[str]:
+        """The names of all large bodies that are stored."""
+        names = bodies_in(self.server.root).names()
+        return {name for name in names if not name.startswith(f"{DRAFTS}/")}
+
+    def wait_until_a_draft_is_there(self) -> None:
+        wait_until(self._has_drafts, "a draft of what was sent")
 
     def wait_until_no_draft_is_left(self) -> None:
-        drafts = self.server.root / "blobs/drafts"
-        wait_until(lambda: not any(drafts.iterdir()), "the removal of what was cut off")
+        wait_until(lambda: not self._has_drafts(), "the removal of what was cut off")
+
+    def _has_drafts(self) -> bool:
+        """Whether a large body is being received, into a file with a name or without one."""
+        folder = RootLayout(self.server.root).received
+        return any(folder.iterdir()) or any(
+            folder in path.parents
+            for process in processes_of(self.server)
+            for path in open_files(process)
+        )

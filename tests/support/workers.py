@@ -20,6 +20,7 @@ from tests.support.server import DEADLINE_S, ServerProcess
 PROC = Path("/proc")
 _MAX_CONNECTIONS = 500
 _ESTABLISHED = "01"
+_LISTENING = "0A"
 
 
 def processes_of(server: ServerProcess) -> set[int]:
@@ -68,6 +69,12 @@ def worker_of(server: ServerProcess, client: Client) -> int:
     return worker_with_connection(server, server.port, client.local_port)
 
 
+def holds_connection(server: ServerProcess, local_port: int, remote_port: int) -> bool:
+    """Whether the end of a connection at the local port is that of the server."""
+    inode = _socket_inode(local_port, remote_port)
+    return any(inode in _socket_inodes(pid) for pid in processes_of(server))
+
+
 def worker_with_connection(server: ServerProcess, server_port: int, client_port: int) -> int:
     """The process that has taken up the connection between these ports."""
     inode = _socket_inode(server_port, client_port)
@@ -77,27 +84,32 @@ def worker_with_connection(server: ServerProcess, server_port: int, client_port:
     raise AssertionError("no process serves the connection")
 
 
-def _socket_inode(server_port: int, client_port: int) -> str:
-    """The inode of the server's end of a connection over IPv4. Connections to several servers can
-    come from one port."""
+def _socket_inode(local_port: int, remote_port: int) -> str:
+    """The inode of the local end of a connection over IPv4. Connections to several servers can come
+    from one port."""
     for line in (PROC / "net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         here, there, state, inode = fields[1], fields[2], fields[3], fields[9]
         ports = int(here.rpartition(":")[2], 16), int(there.rpartition(":")[2], 16)
-        if ports == (server_port, client_port) and state == _ESTABLISHED:
+        if ports == (local_port, remote_port) and state == _ESTABLISHED:
             return inode
     raise AssertionError("the connection is not there")
 
 
 def _socket_inodes(pid: int) -> set[str]:
-    inodes = set()
+    links = {str(path) for path in open_files(pid)}
+    return {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
+
+
+def open_files(pid: int) -> list[Path]:
+    """What the descriptors of a process refer to; the names of removed files say so at their
+    end."""
+    found = []
     with contextlib.suppress(FileNotFoundError):  # the process or a descriptor is gone
         for descriptor in (PROC / str(pid) / "fd").iterdir():
             with contextlib.suppress(FileNotFoundError):
-                link = str(descriptor.readlink())
-                if link.startswith("socket:["):
-                    inodes.add(link[len("socket:[") : -1])
-    return inodes
+                found.append(descriptor.readlink())
+    return found
 
 
 @contextlib.contextmanager
@@ -138,5 +150,13 @@ def peak_memory_bytes(pid: int) -> int:
 
 
 def descriptor_count(pid: int) -> int:
-    """How many descriptors a process has open."""
-    return len(list((PROC / str(pid) / "fd").iterdir()))
+    """How many descriptors a process has open, without connections that it has opened itself: it
+    keeps those to S3 for later requests."""
+    connections = [line.split() for line in (PROC / "net/tcp").read_text().splitlines()[1:]]
+    listening = {fields[1].rpartition(":")[2] for fields in connections if fields[3] == _LISTENING}
+    opened = {
+        f"socket:[{fields[9]}]"
+        for fields in connections
+        if fields[1].rpartition(":")[2] not in listening
+    }
+    return sum(str(path) not in opened for path in open_files(pid))
