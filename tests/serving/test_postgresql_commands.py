@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,15 +17,18 @@ from typing import Any
 import psycopg
 import pytest
 
+from podstead.app.operator.backup_series import BackupSeries, SeriesResult, keep_backing_up
+from podstead.config import Settings, read_settings
 from tests.support.client import Client, Pod, create_pod
-from tests.support.engine import ON_POSTGRESQL
 from tests.support.postgresql import new_database
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
+from tests.support.seaweedfs import bodies_of
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 
 WRITERS = 4
+HOUR_S = 3600
 
-pytestmark = pytest.mark.skipif(ON_POSTGRESQL, reason="the tests choose the engine of each root")
+pytestmark = pytest.mark.embedded
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class Cluster:
 
     def run(self, command: str, *options: str) -> tuple[int, str]:
         """The exit code, and what was printed."""
-        place = ("--root", str(self.server.root), "--database", self.database)
-        ended = run_command(command, *options, *place)
+        place = ("--root", str(self.server.root))
+        ended = run_command(command, *options, *place, environment=self.server.environment)
         return ended.returncode, ended.stdout + (ended.stderr if ended.returncode > 1 else "")
 
     def check(self, *options: str) -> tuple[int, list[dict[str, Any]]]:
@@ -58,13 +63,25 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    root = tmp_path_factory.mktemp("commands") / "root"
+    with running_cluster(tmp_path_factory.mktemp("commands") / "root") as running:
+        yield running
+
+
+@pytest.fixture
+def cluster_on_s3(tmp_path: Path) -> Iterator[Cluster]:
+    with running_cluster(
+        tmp_path / "root", PODSTEAD_BODIES=bodies_of(tmp_path / "root")
+    ) as running:
+        yield running
+
+
+@contextmanager
+def running_cluster(root: Path, **environment: str) -> Iterator[Cluster]:
     with new_database() as database:
-        server = ServerProcess(
-            root, ("--workers", "1"), environment={"PODSTEAD_DATABASE": database}
-        )
-        with running_server(server) as running:
-            yield Cluster(running, database, create_pod(running))
+        environment["PODSTEAD_DATABASE"] = database
+        server = ServerProcess(root, ("--workers", "1"), environment=environment)
+        with running_server(server):
+            yield Cluster(server, database, create_pod(server))
 
 
 def test_each_damage_is_found_and_repaired(cluster: Cluster) -> None:
@@ -142,10 +159,11 @@ def test_a_row_that_is_not_with_its_pod_is_damage(cluster: Cluster) -> None:
 
 
 def test_a_backup_of_a_busy_database_has_each_write_before_its_moment(
-    cluster: Cluster, tmp_path: Path
+    cluster_on_s3: Cluster, tmp_path: Path
 ) -> None:
-    """It is restored into a data root with an SQLite database, and served in its place."""
-    server, pod = cluster.server, cluster.pod
+    """It is restored into a data root with an SQLite database and files, and served in its
+    place."""
+    cluster, server, pod = cluster_on_s3, cluster_on_s3.server, cluster_on_s3.pod
     writers = [RecordedWriter(pod, each, seed=str(each)) for each in range(WRITERS)]
     enough = Event()
     with ExitStack() as connections, ThreadPoolExecutor(WRITERS) as threads:
@@ -179,6 +197,51 @@ def test_a_backup_of_a_busy_database_has_each_write_before_its_moment(
         server.start()
     assert all(writer.history[0].acknowledged_ms < moment_ms for writer in writers)
     assert all(writer.history[-1].acknowledged_ms > moment_ms for writer in writers)
+
+
+class Enough(Exception):
+    """Ends a series of backups."""
+
+
+def back_up_when_due(settings: Settings, place: Path) -> tuple[int, float]:
+    """How many backups a node makes before it waits for the next, and how long it waits then."""
+    results: list[SeriesResult] = []
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        raise Enough
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    making = keep_backing_up(
+        BackupSeries(settings, place, ()),
+        HOUR_S,
+        on_step=lambda *_: None,
+        on_result=results.append,
+        on_failure=fail,
+        wait=wait,
+    )
+    with suppress(Enough):
+        asyncio.run(making)
+    return len(results), waits[0]
+
+
+def test_nodes_that_make_backups_of_one_series_make_one(cluster: Cluster, tmp_path: Path) -> None:
+    named = {"root": str(cluster.server.root), "database": cluster.database}
+    settings = read_settings(named, {}, folder=tmp_path)
+    place = tmp_path / "series"
+    with ThreadPoolExecutor(2) as threads:
+        nodes = [threads.submit(back_up_when_due, settings, place) for _ in range(2)]
+        counts, waits_s = zip(*(node.result() for node in nodes), strict=True)
+    assert sorted(counts) == [0, 1]
+    assert all(HOUR_S - 60 < wait_s <= HOUR_S for wait_s in waits_s)
+    # As on a node whose disk at the same path is its own.
+    shutil.rmtree(place)
+    count, wait_s = back_up_when_due(settings, place)
+    assert count == 0
+    assert HOUR_S - 60 < wait_s <= HOUR_S
 
 
 def test_compacting_says_what_it_leaves_to_postgresql(cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.operator.backup import OnStep, back_up_to_folder
+from podstead.app.operator.backup_turns import backup_turn
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 from podstead.storage.backup.keeping import KeepRule, kept
@@ -94,13 +95,21 @@ async def keep_backing_up(
     on_failure: Callable[[Exception], None],
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Add a backup whenever one is due. Runs until something from outside ends it."""
+    """Add a backup whenever one is due, unless another node has made it. Runs until something from
+    outside ends it."""
     while True:
         wait_s = series.due_in_s(interval_s, now_s=time.time())
-        if wait_s > 0:
-            wait(wait_s)
         try:
-            on_result(await series.add(on_step))
+            if wait_s <= 0:
+                with backup_turn(series.settings, series.place) as turn:
+                    now_s = time.time()
+                    # Also in the folder, which another node may have filled meanwhile.
+                    wait_s = max(each.due_in_s(interval_s, now_s=now_s) for each in (turn, series))
+                    if wait_s <= 0:
+                        on_result(await series.add(on_step))
+                        turn.begun_s = now_s
+            if wait_s > 0:
+                wait(wait_s)
         except (PodsteadError, OSError) as error:
             on_failure(error)
             remove_abandoned(series.place)
