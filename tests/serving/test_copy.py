@@ -7,20 +7,20 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import obstore
 import psycopg
 import pytest
-from click.testing import CliRunner
 from obstore.store import S3Store
 
-from podstead.cli import main
 from podstead.storage.blobs.s3_location import parse_s3_location
-from tests.support.client import Client, Pod
-from tests.support.engine import ON_POSTGRESQL
+from tests.support.client import Client, Pod, create_pod
+from tests.support.commands import invoke
 from tests.support.git import Git, url_of
 from tests.support.postgresql import new_database
 from tests.support.processes import clean_environment, start_process
@@ -34,7 +34,7 @@ from tests.support.server import (
     running_server,
 )
 
-pytestmark = pytest.mark.skipif(ON_POSTGRESQL, reason="the tests choose the engine of each root")
+pytestmark = pytest.mark.embedded
 
 PASSWORD = "correct horse battery staple"
 JSON = {"Content-Type": "application/json"}
@@ -45,7 +45,7 @@ KILLED_AT = ("Copying bodies", "Copying facts", "Verifying entries")
 
 
 def operator(root: Path, *arguments: str, typed: str = "") -> str:
-    ended = CliRunner().invoke(main, [*arguments, "--root", str(root)], input=typed)
+    ended = invoke(root, *arguments, typed=typed)
     assert ended.exit_code == 0, ended.output
     return ended.stdout.strip()
 
@@ -227,3 +227,89 @@ def test_a_database_in_use_is_not_copied(source: Source, database: str, tmp_path
     with psycopg.connect(database):
         refused = copy(*("--from", tmp_path / "there", database, "--to", tmp_path / "back"), code=1)
     assert "1 other programs are connected" in refused
+
+
+ROWS = ("resources", "bodies", "changes", "pods", "tokens", "entries", "deleted_acls")
+"""The tables whose rows are the same after any number of copies."""
+
+
+def rows_of(root: Path) -> dict[str, set[tuple[object, ...]]]:
+    with closing(sqlite3.connect(root / "podstead.db")) as connection:
+        return {name: set(connection.execute(f"SELECT * FROM {name}")) for name in ROWS}
+
+
+@dataclass
+class Stream:
+    """An event stream of a channel, which goes on after what was heard last."""
+
+    path: str
+    position: str = ""
+
+    def heard(self, server: ServerProcess, count: int) -> list[str]:
+        """The types of so many further messages."""
+        types: list[str] = []
+        fields = {"Last-Event-ID": self.position} if self.position else {}
+        with closing(server.connect()) as connection:
+            connection.request("GET", self.path, headers=fields)
+            response = connection.getresponse()
+            assert response.status == 200
+            while len(types) < count:
+                name, _, value = response.readline().decode().rstrip().partition(": ")
+                if name == "id":
+                    self.position = value
+                elif name == "data":
+                    types.append(str(json.loads(value)["type"]))
+            response.close()
+        return types
+
+
+def test_a_round_by_each_kind_of_place_ends_where_it_began(tmp_path: Path) -> None:
+    """From files to a second folder, to a database and a bucket without a data root, to others of
+    them, and back. Watchers hear what they have missed."""
+    options = ("--workers", "1")
+    root, back = tmp_path / "root", tmp_path / "back"
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(new_database()) for _ in range(2))
+        places: list[tuple[str | Path, ...]] = [
+            (root,),
+            (tmp_path / "parted", tmp_path / "bodies"),
+            (first, bodies_of(tmp_path / "first")),
+            (second, bodies_of(tmp_path / "second")),
+            (back,),
+        ]
+        with running_server(ServerProcess(root, options)) as server:
+            pod = create_pod(server)
+            path = f"{pod.root}private/notes.ttl"
+            with pod.owner() as owner:
+                sent = {
+                    "@context": ["https://www.w3.org/ns/solid/notification/v1"],
+                    "type": "EventSourceChannel2023",
+                    "topic": server.base_url + path,
+                }
+                made = owner.request(
+                    *("POST", "/.notifications/EventSourceChannel2023/", json.dumps(sent)),
+                    {"Content-Type": "application/ld+json"},
+                )
+                stream = Stream(urlsplit(json.loads(made.body)["receiveFrom"]).path)
+                assert owner.put(path, b"<#a> <#b> 0.", "text/turtle").status == 201
+                assert stream.heard(server, 1) == ["Create"]
+                for number in range(3):
+                    text = f"<#a> <#b> {number + 1}.".encode()
+                    assert owner.put(path, text, "text/turtle").status == 204
+                assert owner.delete(path).status == 204
+                large = b"x" * LARGE_BYTES
+                assert owner.put(f"{pod.root}private/large.bin", large).status == 201
+            server.stop()
+        for here, there in pairwise(places):
+            copy("--from", *here, "--to", *there)
+        assert rows_of(back) == rows_of(root)
+        with running_server(ServerProcess(back, options, port=server.port)) as again:
+            assert stream.heard(again, 4) == ["Update"] * 3 + ["Delete"]
+            with Client(again, token=pod.token) as owner:
+                assert owner.get(f"{pod.root}private/large.bin").body == large
+        database, bodies = places[-2]
+        environment = {"PODSTEAD_DATABASE": str(database), "PODSTEAD_BODIES": str(bodies)}
+        node = ServerProcess(tmp_path / "node", options, environment=environment, port=server.port)
+        stream.position = ""
+        with running_server(node):
+            assert stream.heard(node, 5)[0] == "Create"
