@@ -13,13 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from tests.support.client import Client, Pod, create_pod
-from tests.support.cluster import NODES, ClusterNode
-from tests.support.postgresql import new_database
+from tests.support.cluster import NODES
+from tests.support.nodes import running_nodes
 from tests.support.server import Answer, ServerProcess, run_command, running_server
 from tests.support.workers import clients_of_every_worker
 
@@ -33,14 +32,19 @@ CLIENTS_PER_WORKER = 4
 class Parallel:
     """A pod, and its owner on connections to every worker of the server, workers taking turns."""
 
-    server: ServerProcess
+    servers: Sequence[ServerProcess]
+    """One with several workers, or nodes with one each."""
     workers: int
     pod: Pod
     clients: Sequence[Client]
 
     @property
+    def server(self) -> ServerProcess:
+        return self.servers[0]
+
+    @property
     def rounds(self) -> int:
-        return ROUNDS_OF_NODES if isinstance(self.server, FirstNode) else ROUNDS
+        return ROUNDS if len(self.servers) == 1 else ROUNDS_OF_NODES
 
     @property
     def one_of_each(self) -> Sequence[Client]:
@@ -50,7 +54,7 @@ class Parallel:
     @contextlib.contextmanager
     def strangers(self) -> Iterator[Sequence[Client]]:
         """Connections without a credential, one to each worker."""
-        with clients_of(self.server, self.workers) as clients:
+        with clients_of(self.servers, self.workers) as clients:
             yield clients
 
     def receive(self) -> list[Answer]:
@@ -58,70 +62,43 @@ class Parallel:
         return [client.receive() for client in self.clients]
 
 
-@dataclass
-class FirstNode(ServerProcess):
-    """A node with a worker, and others that have its base URL and its database."""
-
-    others: Sequence[ClusterNode] = ()
-
-
-@contextlib.contextmanager
-def running_nodes(folder: Path) -> Iterator[FirstNode]:
-    with new_database() as database, contextlib.ExitStack() as stack:
-        environment = {"PODSTEAD_DATABASE": database, "PODSTEAD_BODIES": str(folder / "bodies")}
-        first = FirstNode(folder / "node0", environment=environment)
-        stack.enter_context(running_server(first))
-        first.others = [
-            ClusterNode(
-                folder / f"node{number}",
-                options=("--base-url", first.base_url),
-                environment=environment,
-                balancer_url=first.base_url,
-            )
-            for number in range(1, NODES)
-        ]
-        for node in first.others:
-            stack.enter_context(running_server(node))
-        yield first
-
-
 @contextlib.contextmanager
 def clients_of(
-    server: ServerProcess, workers: int, *, each: int = 1, token: str | None = None
+    servers: Sequence[ServerProcess], workers: int, *, each: int = 1, token: str | None = None
 ) -> Iterator[Sequence[Client]]:
     """Connections to every worker, or to every node, taking turns."""
-    if not isinstance(server, FirstNode):
+    if len(servers) == 1:
+        [server] = servers
         with clients_of_every_worker(server, workers=workers, each=each, token=token) as clients:
             yield clients
         return
-    nodes = [server, *server.others]
     with contextlib.ExitStack() as stack:
         yield [
-            stack.enter_context(Client(node, token=token)) for _ in range(each) for node in nodes
+            stack.enter_context(Client(node, token=token)) for _ in range(each) for node in servers
         ]
 
 
 @pytest.fixture(scope="module", params=["2 workers", "3 workers", f"{NODES} nodes"])
-def server(
+def servers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ServerProcess]:
+) -> Iterator[Sequence[ServerProcess]]:
     folder = tmp_path_factory.mktemp("parallel")
     number, unit = request.param.split()
     if unit == "nodes":
-        with running_nodes(folder) as first:
-            yield first
+        with running_nodes(folder) as nodes:
+            yield nodes
         return
     options = ("--workers", number)
     with running_server(ServerProcess(root=folder / "root", options=options)) as server:
-        yield server
+        yield [server]
 
 
 @pytest.fixture
-def parallel(server: ServerProcess) -> Iterator[Parallel]:
-    workers = NODES if isinstance(server, FirstNode) else int(server.options[-1])
-    pod = create_pod(server)
-    with clients_of(server, workers, each=CLIENTS_PER_WORKER, token=pod.token) as clients:
-        yield Parallel(server, workers, pod, clients)
+def parallel(servers: Sequence[ServerProcess]) -> Iterator[Parallel]:
+    workers = int(servers[0].options[1]) * len(servers)
+    pod = create_pod(servers[0])
+    with clients_of(servers, workers, each=CLIENTS_PER_WORKER, token=pod.token) as clients:
+        yield Parallel(servers, workers, pod, clients)
 
 
 def statuses(answers: Sequence[Answer]) -> Counter[int]:
