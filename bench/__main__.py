@@ -13,6 +13,7 @@ from typing import NoReturn
 from bench import report
 from bench.cases import CASES
 from bench.installation import Missing, scratch_folder, system_command
+from bench.nodes import report_nodes
 from bench.peers import SERVERS
 from bench.processes import NotStarted
 from bench.provider import running_provider
@@ -24,12 +25,14 @@ from bench.trials import TRIALS, Verdict
 from bench.watching import WATCHINGS, watched
 
 MEMORY = "memory"
+NODES = "nodes"
 COLUMNS = tuple(dict.fromkeys(kind.column for kind in SERVERS))
 KEYS = (
     *(case.key for case in CASES),
     MEMORY,
     *(watching.key for watching in WATCHINGS),
     *(trial.key for trial in TRIALS),
+    NODES,
 )
 
 
@@ -38,18 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
     try:
-        results = _measured(options)
+        results = None if options.only == [NODES] else _measured(options)
+        if results is not None:
+            _print(results, write_docs=options.write_docs)
+        if NODES in options.only:
+            report_nodes(write_docs=options.write_docs)
     except (Missing, NotStarted, *FAILURES) as failure:
         sys.stderr.write(f"bench: {failure}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("bench: interrupted, all servers stopped\n")
         return 130
+    return 0 if results is None or results.reached() else 1
+
+
+def _print(results: Results, *, write_docs: bool) -> None:
     text = report.markdown(results)
     sys.stdout.write(text + "\n")
-    if options.write_docs:
+    if write_docs:
         report.write_page(text)
-    return 0 if results.reached() else 1
 
 
 def _measured(options: argparse.Namespace) -> Results:

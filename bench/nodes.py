@@ -3,8 +3,8 @@
 The same server with one worker in several settings, measured in turn: on SQLite, on PostgreSQL and
 S3 on the same machine, two nodes of that (with half of the connections each), and on a PostgreSQL
 to which each round trip takes 1 and 5 ms longer. For each request the report has the rate over many
-connections, the processor time of the nodes and of the database, and how long a request alone
-takes.
+connections, the processor time of the nodes and of the database, how long a request alone takes,
+and how many round trips to PostgreSQL and statements it costs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ from bench.report import SCALE_PAGE, write_page
 from bench.rounds import progress
 from bench.servers import Podstead
 from bench.site import Headers, Site
+from tests.support.database_proxy import DatabaseProxy, of_requests, running_database_proxy
 from tests.support.seaweedfs import s3_environment
 
 DISTANCES_MS: Final = (1, 5)
 CONNECTIONS: Final = 32
+ROUNDS: Final = 1
+SECONDS: Final = 2
 _ALONE: Final = Intensity(1, 1)
 
 
@@ -174,9 +177,34 @@ class Setting:
         cell.alone_ms.append(alone.p50_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class CountedNode:
+    """A node behind a proxy that counts what it asks the database."""
+
+    server: Nodes
+    proxy: DatabaseProxy
+
+    def cost(self, exercise: Exercise) -> str:
+        """The round trips and statements of a request, the mean over many."""
+        exercise.furnish(self.server.site)
+        made = exercise.load(self.server.site, "counted")
+        self.proxy.take()
+        outcome = load.run(made, self.server.port, _ALONE)
+        outcome.require_no_errors()
+        taken = of_requests(self.proxy.take())
+        counts = len(taken), sum(map(len, taken))
+        return "; ".join(f"{count / outcome.answered:.1f}" for count in counts)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table."""
     options = _parser().parse_args(arguments)
+    report_nodes(options.rounds, options.seconds, write_docs=options.write_docs)
+    return 0
+
+
+def report_nodes(rounds: int = ROUNDS, seconds: int = SECONDS, *, write_docs: bool = False) -> None:
+    """Measure, print a table, and write it into the documentation if that is wanted."""
     system_command("wrk")
     with ExitStack() as cleanup:
         place = cleanup.enter_context(scratch_folder("nodes"))
@@ -188,12 +216,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             progress(f"starting {setting.title}")
             cleanup.callback(setting.server.stop)
             setting.server.start()
-        cells = _measured(settings, options.rounds, options.seconds)
-    text = _table([setting.title for setting in settings], cells)
+        cells = _measured(settings, rounds, seconds)
+        counts = _counted(place, provider, database, new_bodies(), cleanup)
+    text = _table([setting.title for setting in settings], cells, counts)
     sys.stdout.write(text + "\n")
-    if options.write_docs:
+    if write_docs:
         write_page(text, SCALE_PAGE, "nodes")
-    return 0
 
 
 def _settings(
@@ -236,19 +264,39 @@ def _measured(
     return cells
 
 
-def _table(titles: Sequence[str], cells: Mapping[str, Sequence[Cell]]) -> str:
+def _counted(
+    place: Path, provider: Provider, database: MeasuredDatabase, bodies: str, cleanup: ExitStack
+) -> Mapping[str, str]:
+    """What each request costs, by its title."""
+    running = running_database_proxy(database.create_database())
+    proxy, url = cleanup.enter_context(running)
+    server = Nodes(place / "counted", provider, url, bodies=bodies)
+    cleanup.callback(server.stop)
+    server.start()
+    counted = CountedNode(server, proxy)
+    progress("counting round trips and statements")
+    return {title: counted.cost(exercise) for title, exercise in EXERCISES}
+
+
+def _table(
+    titles: Sequence[str], cells: Mapping[str, Sequence[Cell]], counts: Mapping[str, str]
+) -> str:
     rows = [
-        ["request", *titles],
-        ["---", *("---:" for _ in titles)],
-        *([title, *map(str, row)] for title, row in cells.items()),
+        ["request", *titles, "round trips; statements"],
+        ["---", *("---:" for _ in titles), "---:"],
+        *([title, *map(str, row), counts[title]] for title, row in cells.items()),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench.nodes", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=1, help="measured rounds (default 1)")
-    parser.add_argument("--seconds", type=int, default=2, help="length of a round (default 2)")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"measured rounds (default {ROUNDS})"
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=SECONDS, help=f"length of a round (default {SECONDS})"
+    )
     parser.add_argument(
         "--write-docs", action="store_true", help="write the table into docs/explanation/scale.md"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.database_proxy import PREPARED, DatabaseProxy, RoundTrip, running_database_proxy
+from tests.support.database_proxy import DatabaseProxy, of_requests, running_database_proxy
 from tests.support.postgresql import new_database
 from tests.support.server import Answer, ServerProcess
 
@@ -26,9 +26,6 @@ PATCH = (
     "@prefix solid: <http://www.w3.org/ns/solid/terms#>."
     " _:p a solid:InsertDeletePatch; solid:inserts { <#x> <#y> %d }."
 )
-BESIDE = (PREPARED, "FROM entries WHERE entry > ", "LISTEN ", "SELECT value FROM counters")
-"""How statements are known that the server sends by itself and not for a request, or that a
-connection prepares once."""
 
 
 @dataclass
@@ -66,14 +63,8 @@ class Counted:
 
     def note(self, request: str) -> None:
         """Note what was asked since the last note."""
-        taken = [trip for trip in self.proxy.take() if not _is_beside(trip)]
-        statements = [each for trip in taken for each in trip if not each.startswith(PREPARED)]
-        self.costs[request] = (len(taken), len(statements))
-
-
-def _is_beside(trip: RoundTrip) -> bool:
-    """Whether nothing of this was sent for a request; a trip that asks nothing was."""
-    return bool(trip) and all(any(known in each for known in BESIDE) for each in trip)
+        taken = of_requests(self.proxy.take())
+        self.costs[request] = (len(taken), sum(map(len, taken)))
 
 
 @pytest.fixture(scope="module")

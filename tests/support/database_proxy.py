@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,18 @@ with ``$1`` for its first value. A statement that is only prepared for later beg
 :data:`PREPARED`."""
 
 PREPARED = "PREPARE "
+BESIDE = (PREPARED, "FROM entries WHERE entry > ", "LISTEN ", "SELECT value FROM counters")
+"""How statements are known that the server sends by itself and not for a request, or that a
+connection prepares once."""
+
+
+def of_requests(trips: Sequence[RoundTrip]) -> list[RoundTrip]:
+    """Those round trips in which something was sent for a request; one that asks nothing was."""
+    return [
+        [each for each in trip if not each.startswith(PREPARED)]
+        for trip in trips
+        if not trip or any(not any(known in each for known in BESIDE) for each in trip)
+    ]
 
 
 @dataclass
