@@ -55,10 +55,13 @@ def disk_path() -> Iterator[Path]:
         yield Path(folder)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Honour ``@pytest.mark.embedded``, and ``@pytest.mark.needs("nginx")``; in CI nothing may be
-    missing."""
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Honour ``@pytest.mark.embedded``."""
     CHOICE.choose(is_embedded=item.get_closest_marker("embedded") is not None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
     for marker in item.iter_markers("needs"):
         package = str(marker.args[0])
         if not is_installed(package):
