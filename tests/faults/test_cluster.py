@@ -153,7 +153,7 @@ Fault = Callable[[Cluster], AbstractContextManager[None]]
     ],
     ids=lambda fault: fault.__name__,
 )
-def test_nothing_acknowledged_is_lost_and_service_returns(cluster: Cluster, fault: Fault) -> None:
+def test_nothing_acknowledged_is_lost(cluster: Cluster, fault: Fault) -> None:
     writers = Writers(cluster, f"pod{next(_names)}")
     # The last node lives through all faults, and the other watcher begins at the first.
     steady = SteadyWatcher(cluster, cluster.nodes[-1], writers.counter)
