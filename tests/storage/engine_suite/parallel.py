@@ -98,6 +98,20 @@ class ParallelSuite:
             + fixed_charge(path("/alice/c/"))
         )
 
+    async def test_of_charges_with_one_name_one_stays(self, engine: Engine) -> None:
+        stores, root = await _two(engine), path("/alice/")
+        pod = PodRecord("alice", root, "https://alice.example/#me", NOW_MS)
+        await commit(stores[0], write(put("/alice/a"), records=[pod]))
+        at_first = await stores[0].used_bytes("alice")
+        for _ in range(_ROUNDS):
+            charges = [
+                stores[number % 2].put_charge("repository/1", root=root, size_bytes=1 + number)
+                for number in range(_WRITERS)
+            ]
+            await asyncio.gather(*charges)
+            [size_bytes] = (await stores[0].list_charges(root)).values()
+            assert await stores[1].used_bytes("alice") == at_first + size_bytes
+
     async def test_an_acknowledged_write_is_seen_by_every_worker(self, engine: Engine) -> None:
         stores = await _two(engine)
         target = path("/alice/c/a")

@@ -98,6 +98,9 @@ async def put_charge(
 
     Raises psycopg.Error.
     """
+    # Nodes that set the same charge take turns. Otherwise, the deletion would wait for another
+    # node's transaction and then miss the row that it has inserted.
+    await connection.execute("SELECT FROM storages WHERE root = %s FOR UPDATE", (root,))
     cursor = await connection.execute(
         "DELETE FROM charges WHERE charge = %s RETURNING root, size_bytes", (charge,)
     )
