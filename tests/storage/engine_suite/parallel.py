@@ -105,8 +105,8 @@ class ParallelSuite:
         at_first = await stores[0].used_bytes("alice")
         for _ in range(_ROUNDS):
             charges = [
-                stores[number % 2].put_charge("repository/1", root=root, size_bytes=1 + number)
-                for number in range(_WRITERS)
+                store.put_charge("repository/1", root=root, size_bytes=1 + number)
+                for number, store in enumerate(stores)
             ]
             await asyncio.gather(*charges)
             [size_bytes] = (await stores[0].list_charges(root)).values()
