@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psycopg
@@ -13,9 +13,9 @@ from cryptography.x509 import DNSName
 
 from podstead.core.errors import Overloaded, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, batch, connecting, migrate
+from podstead.storage.postgresql import PostgresStore, batch, migrate
 from podstead.storage.postgresql.apply import lock_key
-from podstead.storage.postgresql.connecting import READ_LIMIT_S, ConnectionPool, connect
+from podstead.storage.postgresql.connecting import connect
 from podstead.storage.records import Committed, EntryId, PutEntry, Version, Write
 from podstead.storage.root import prepare_folders
 from tests.support.certificates import holder, rsa_key
@@ -171,24 +171,6 @@ async def test_a_read_that_takes_too_long_is_ended(
                 with pytest.raises(StoreUnavailable):
                     await each
         await stored(store)
-
-
-async def test_requests_for_one_storage_leave_a_connection_to_the_others(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connecting, "CONNECTION_WAIT_S", SHORT_S)
-    async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(
-            ConnectionPool(database, size=3, limit_s=READ_LIMIT_S)
-        )
-        for _ in range(2):
-            await stack.enter_async_context(pool.connection(storage="/busy/"))
-        with pytest.raises(Overloaded):
-            async with pool.connection(storage="/busy/"):
-                pass
-        async with pool.connection(storage="/other/") as connection:
-            await connection.execute("SELECT 1")
-    assert not pool._shares
 
 
 async def test_writes_to_one_storage_leave_room_for_those_to_others(

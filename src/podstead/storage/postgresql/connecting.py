@@ -11,14 +11,11 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool
-
-from podstead.core.errors import Overloaded
 
 CONNECTION_WAIT_S: Final = 5.0
 """How long a request waits for a connection before it is answered with 503."""
@@ -93,8 +90,7 @@ async def connect_for(conninfo: str) -> psycopg.AsyncConnection:
 class ConnectionPool(AsyncConnectionPool):
     """The connections of a worker for one purpose, each of which is used for a limited time.
 
-    Whoever asks first is first to get one. Those who ask for one storage use all but one of them at
-    most, so that the others need not wait for them.
+    Whoever asks first is first to get one.
     """
 
     def __init__(self, conninfo: str, *, size: int, limit_s: float) -> None:
@@ -109,43 +105,20 @@ class ConnectionPool(AsyncConnectionPool):
             configure=_notice_pooler,
             kwargs={"autocommit": True},
         )
-        self._limit_s = limit_s
-        self.share_size = max(size - 1, 1)
-        """How many connections those who ask for one storage use at most."""
-        self._shares: dict[str, _Share] = {}
+        self.limit_s = limit_s
 
     @asynccontextmanager
     async def connection(
         self,
         timeout: float | None = None,  # noqa: ASYNC109 - the signature of the driver
-        *,
-        storage: str = "",
     ) -> AsyncIterator[Any]:
-        """A connection for statements that end in time, in the share of a storage if there is one.
+        """A connection for statements that end in time.
 
         Raises TimeoutError after the limit: the driver has canceled the statement then, or closed
-        the connection. Raises Overloaded, psycopg.Error.
+        the connection. Raises psycopg.Error.
         """
-        async with asyncio.timeout(self._limit_s):
-            if not storage:
-                async with super().connection(timeout) as connection:
-                    yield connection
-                return
-            share = self._shares.get(storage)
-            if share is None:
-                share = self._shares[storage] = _Share(asyncio.Semaphore(self.share_size))
-            share.users += 1
-            try:
-                await share.acquire()
-                try:
-                    async with super().connection(timeout) as connection:
-                        yield connection
-                finally:
-                    share.free.release()
-            finally:
-                share.users -= 1
-                if not share.users:
-                    del self._shares[storage]
+        async with asyncio.timeout(self.limit_s), super().connection(timeout) as connection:
+            yield connection
 
 
 @asynccontextmanager
@@ -164,22 +137,6 @@ async def pipelined(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[N
         if kept._prepared_idx != prepared:  # noqa: SLF001
             kept.clear()
         raise
-
-
-@dataclass(slots=True, eq=False)
-class _Share:
-    """The connections that may be used for one storage."""
-
-    free: asyncio.Semaphore
-    users: int = 0
-
-    async def acquire(self) -> None:
-        """Raises Overloaded."""
-        try:
-            async with asyncio.timeout(CONNECTION_WAIT_S):
-                await self.free.acquire()
-        except TimeoutError as error:
-            raise Overloaded("Too many requests for this storage are in progress") from error
 
 
 async def _notice_pooler(connection: psycopg.AsyncConnection[Any]) -> None:

@@ -53,6 +53,7 @@ class OpenParts:
         # First, because waiting writes still need their blobs and notifications.
         await self.writer.close()
         await self.listening.close()
+        await self.reader.close()
         await self.reads.close()
         await self.writes.close()
         self.blobs.close()

@@ -7,7 +7,7 @@ read asks the database that orders the commits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import psycopg
@@ -16,7 +16,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.postgresql import rows
 from podstead.storage.postgresql.connecting import ConnectionPool
 from podstead.storage.postgresql.errors import is_lost_connection, reading
-from podstead.storage.postgresql.reading_batches import ReadingBatches
+from podstead.storage.postgresql.pipelined_reads import PipelinedReads
 from podstead.storage.postgresql.rows import CHANGES, ENTRIES, METADATA, PODS, TOKENS, Row
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
@@ -82,6 +82,11 @@ _SELECT_AHEAD = (
 )
 
 
+PIPELINED_CONNECTIONS: Final = 2
+"""How many connections of the pool reads are sent over. The others are for what takes longer, and
+for short-lived records."""
+
+
 class StateAhead(msgspec.Struct, frozen=True):
     """What the decision about a request needs, all of it of one moment."""
 
@@ -100,7 +105,12 @@ class Reader:
     """Runs queries on the connections of a pool."""
 
     def __init__(self, pool: ConnectionPool) -> None:
-        self._batches = ReadingBatches(pool)
+        self._pool = pool
+        self._pipelined = PipelinedReads(pool, connections=PIPELINED_CONNECTIONS)
+
+    async def close(self) -> None:
+        """Give all connections back to the pool."""
+        await self._pipelined.close()
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """The metadata of each path, all in one snapshot. Raises StorageError."""
@@ -191,7 +201,7 @@ class Reader:
             " ORDER BY sequence DESC LIMIT %s"
         )
         values = (sequence, first, below, rows.end_of(below), limit)
-        return await self._all(select, values, rows.change_of)
+        return await self._all_slowly(select, values, rows.change_of)
 
     async def newest_sequence(self) -> int:
         """The number of the newest row the change log has had. Raises StorageError."""
@@ -227,8 +237,9 @@ class Reader:
         return await self._all(select, (folded(after), limit), rows.pod_of)
 
     async def database_bytes(self) -> int:
-        row = await self._one("SELECT pg_database_size(current_database())", ())
-        return 0 if row is None else row[0]
+        select = "SELECT pg_database_size(current_database())"
+        ((size_bytes,),) = await self._all_slowly(select, (), tuple)
+        return int(size_bytes)
 
     async def used_bytes(self, name: str) -> int:
         """The bytes that a pod is charged for. Raises StorageError."""
@@ -242,9 +253,7 @@ class Reader:
     async def pod_totals(self, default_quota_bytes: int) -> PodTotals:
         """Sums over all pods. Raises StorageError."""
         with reading():
-            row = await self._one(_SELECT_POD_TOTALS, (default_quota_bytes,))
-            if row is None:
-                raise LookupError("a sum has no row")
+            (row,) = await self._all_slowly(_SELECT_POD_TOTALS, (default_quota_bytes,), tuple)
             return PodTotals(*map(int, row))
 
     async def list_charges(self, root: ResourcePath) -> dict[str, int]:
@@ -262,7 +271,7 @@ class Reader:
         order = "ORDER BY issued_s DESC, token_id"
         select = f"SELECT {TOKENS} FROM tokens"  # noqa: S608 - our columns
         if pod is None:
-            return await self._all(f"{select} {order}", (), rows.token_of)
+            return await self._all_slowly(f"{select} {order}", (), rows.token_of)
         return await self._all(f"{select} WHERE pod = %s {order}", (pod,), rows.token_of)
 
     async def read_entry(self, entry: EntryId, now_ms: int) -> Entry | None:
@@ -319,17 +328,24 @@ class Reader:
     ) -> list[Value]:
         with reading():
             try:
-                found = await self._fetch(select, values, storage)
+                found = await self._pipelined.fetch(select.encode(), values, storage)
             except psycopg.OperationalError as error:
                 if not is_lost_connection(error):
                     raise
-                # A read may be repeated. After a restart of the database, each connection of the
-                # pool fails once.
-                found = await self._fetch(select, values, storage)
+                # A read may be repeated. After a restart of the database, each connection fails
+                # once.
+                found = await self._pipelined.fetch(select.encode(), values, storage)
             return [make(row) for row in found]
 
-    async def _fetch(self, select: str, values: Sequence[Any], storage: str) -> list[Row]:
-        return await self._batches.fetch(select.encode(), values, storage)
+    async def _all_slowly(
+        self, select: str, values: Sequence[Any], make: Callable[[Row], Value]
+    ) -> list[Value]:
+        """The same for a statement that may take long, over a connection that no others wait
+        for."""
+        with reading():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(select.encode(), values, binary=True)
+                return [make(row) for row in await cursor.fetchall()]
 
 
 def _keys(paths: Iterable[ResourcePath]) -> tuple[list[str], list[str]]:
