@@ -7,25 +7,18 @@ at once: more of them than a person has in mind are refused.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-import msgspec
-
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
 from podstead.core.limit_keys import limit_key
+from podstead.core.turns import KeyedTurns
 
 MAX_WAITING: Final = 32
 """How many operations of one agent run or wait."""
 _RETRY_AFTER_S: Final = 5
-
-
-class _Turn(msgspec.Struct, eq=False):
-    free: asyncio.Semaphore
-    waiting: int = 0
 
 
 class AgentTurns:
@@ -35,8 +28,7 @@ class AgentTurns:
         """``at_once`` operations of one agent run at once. With a ``base_url``, agents of other
         servers take the turns of their networks."""
         self._base_url = base_url
-        self._at_once = at_once
-        self._turns: dict[str, _Turn] = {}
+        self._turns = KeyedTurns(at_once)
 
     @asynccontextmanager
     async def of(self, agent: Identity | None) -> AsyncIterator[None]:
@@ -48,14 +40,7 @@ class AgentTurns:
     async def by(self, key: str) -> AsyncIterator[None]:
         """Wait for the turn of whoever has the key. Raises RateLimited if too many of theirs are
         waiting."""
-        turn = self._turns.setdefault(key, _Turn(asyncio.Semaphore(self._at_once)))
-        if turn.waiting >= MAX_WAITING:
+        if self._turns.count(key) >= MAX_WAITING:
             raise RateLimited(retry_after_s=_RETRY_AFTER_S)
-        turn.waiting += 1
-        try:
-            async with turn.free:
-                yield
-        finally:
-            turn.waiting -= 1
-            if not turn.waiting:
-                del self._turns[key]
+        async with self._turns.take(key):
+            yield

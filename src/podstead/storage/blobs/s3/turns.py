@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-import msgspec
-
 from podstead.core.errors import Overloaded
 from podstead.core.requester import requester
+from podstead.core.turns import KeyedTurns
 
 AT_ONCE: Final = 4
 """The parts that a worker holds in memory."""
@@ -22,34 +21,22 @@ WAIT_S: Final = 30.0
 """How long a part waits for its turn."""
 
 
-class _Share(msgspec.Struct, eq=False):
-    free: asyncio.Semaphore
-    waiting: int = 0
-
-
 class PartTurns:
     """The turns of one worker. Each part waits in the line of its requester first."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(AT_ONCE)
-        self._shares: dict[str, _Share] = {}
+        self._of_requesters = KeyedTurns(OF_REQUESTER)
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
         """Wait for a turn, which lasts until the context is left. Raises Overloaded."""
-        name = requester()
-        share = self._shares.setdefault(name, _Share(asyncio.Semaphore(OF_REQUESTER)))
-        share.waiting += 1
         waiting = asyncio.timeout(WAIT_S)
         try:
-            async with waiting, share.free, self._free:
+            async with waiting, self._of_requesters.take(requester()), self._free:
                 waiting.reschedule(None)
                 yield
         except TimeoutError as error:
             if not waiting.expired():
                 raise
             raise Overloaded("Too many large bodies are being stored; try again") from error
-        finally:
-            share.waiting -= 1
-            if not share.waiting:
-                del self._shares[name]
