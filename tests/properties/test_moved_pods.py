@@ -22,7 +22,7 @@ from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_archives import export_pod, import_pod
 from podstead.config import Settings
 from podstead.resources.importing.pod_archive import opened_archive
-from podstead.storage.protocol import whole_body
+from podstead.storage.open_body import whole_body
 from podstead.storage.records import Metadata, ResourceKind
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts

@@ -23,6 +23,7 @@ from podstead.git.configuration import IGNORED_DEFECTS, environment
 from podstead.git.directories import Directories, DirectoryClaim
 from podstead.git.processes import Processes
 from podstead.git.repositories import charge_repository, first_branch, new_name
+from podstead.storage.open_body import StreamedBody
 from podstead.storage.protocol import Store
 from podstead.storage.records import Record
 from podstead.storage.repositories import (
@@ -41,8 +42,8 @@ _HEAD: Final = "HEAD"
 _BRANCHES: Final = "refs/heads/"
 
 
-class BundleFile:
-    """A bundle in a file that has no name (:class:`podstead.storage.protocol.OpenBody`)."""
+class BundleFile(StreamedBody):
+    """A bundle in a file that has no name (:class:`podstead.storage.open_body.OpenBody`)."""
 
     def __init__(self, path: Path) -> None:
         """Removes the name. Raises OSError."""
@@ -52,14 +53,6 @@ class BundleFile:
         self.size_bytes = os.fstat(self._descriptor).st_size
         with os.fdopen(os.dup(self._descriptor), "rb") as file:
             self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-
-    @property
-    def content(self) -> None:
-        return None
-
-    @property
-    def file_path(self) -> None:
-        return None
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Raises StorageError."""

@@ -17,7 +17,8 @@ from podstead.core.identifiers import ROOT, ResourcePath, acl_of, ancestors, des
 from podstead.notifications.notification import Activity, Notification
 from podstead.storage import records
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.protocol import OpenBody, ResourceStore, Snapshot
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed

@@ -29,7 +29,8 @@ from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
-from podstead.storage.protocol import OpenBody, ResourceStore
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read

@@ -22,7 +22,8 @@ from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
 from podstead.storage.document_reader import open_version
-from podstead.storage.protocol import DocumentSource, OpenBody, whole_body
+from podstead.storage.open_body import OpenBody, whole_body
+from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import Metadata, Version
 
 _THREAD_FROM_BYTES = 64 * 1024

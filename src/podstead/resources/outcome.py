@@ -12,7 +12,7 @@ from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
 from podstead.resources.target_state import TargetState
-from podstead.storage.protocol import OpenBody
+from podstead.storage.open_body import OpenBody
 from podstead.storage.records import (
     AtVersion,
     MembersAt,

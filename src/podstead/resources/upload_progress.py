@@ -20,7 +20,8 @@ from podstead.core.errors import (
 )
 from podstead.core.operation import RequestBody
 from podstead.core.value import Value
-from podstead.storage.protocol import HeldDraft, OpenBody
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import HeldDraft
 from podstead.storage.record_store import Contention, RecordStore
 from podstead.storage.registry import Versioned
 from podstead.storage.uploads import UPLOADS, UploadRecord

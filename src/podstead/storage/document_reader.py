@@ -19,7 +19,8 @@ from typing import Final, Generic, TypeVar
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import BodyTooLarge, Overloaded
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.protocol import DocumentSource, OpenBody, Snapshot, whole_body
+from podstead.storage.open_body import OpenBody, whole_body
+from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Metadata, Version
 
 T = TypeVar("T")

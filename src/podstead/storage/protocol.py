@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.dependencies import ReadAhead
+from podstead.storage.open_body import OpenBody
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -37,35 +38,6 @@ if TYPE_CHECKING:  # for commands only
 
 Snapshot = Mapping[ResourcePath, Metadata | None]
 """The metadata of several paths in one snapshot of the store; ``None`` if nothing is stored."""
-
-
-class OpenBody(Protocol):
-    """The bytes of one version of a resource, readable even after the resource has changed."""
-
-    @property
-    def size_bytes(self) -> int: ...
-
-    @property
-    def content(self) -> bytes | None:
-        """The whole body if it is small and in memory, else ``None``."""
-
-    @property
-    def file_path(self) -> str | None:
-        """A local file that contains exactly the body and exists for at least ten minutes longer
-        than its version; ``None`` if there is none."""
-
-    def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
-
-
-async def whole_body(body: OpenBody) -> bytes:
-    """All bytes of a body that is known to be small, such as that of an RDF document.
-
-    Raises StorageError.
-    """
-    if body.content is not None:
-        return body.content
-    return b"".join([chunk async for chunk in body.chunks()])
 
 
 class ChangeSignal(Protocol):

@@ -15,7 +15,7 @@ import msgspec
 from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
 from podstead.core.ranges import ByteRange
 from podstead.storage.dependencies import Dependencies
-from podstead.storage.protocol import OpenBody
+from podstead.storage.open_body import OpenBody
 from podstead.web.asgi import Headers
 from podstead.web.request_counts import UNCOUNTED, Tally
 

@@ -15,7 +15,7 @@ import pytest
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.archives import MAX_OF_REQUESTER, Archives
 from podstead.resources.outcome import ResourceRequest
-from podstead.storage.protocol import OpenBody
+from podstead.storage.open_body import OpenBody
 from podstead.storage.records import Metadata
 from tests.support.application import Server, acl_turtle
 from tests.support.asgi import Answer

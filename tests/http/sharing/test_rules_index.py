@@ -26,7 +26,7 @@ from podstead.resources.sharing.rules_index import (
     RulesIndexBuilder,
     is_index_complete,
 )
-from podstead.storage.protocol import whole_body
+from podstead.storage.open_body import whole_body
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore

@@ -7,7 +7,8 @@ from itertools import count
 from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
-from podstead.storage.protocol import OpenBody, Store
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import Store
 from podstead.storage.records import (
     Body,
     Change,

@@ -34,7 +34,8 @@ from podstead.resources.exporting.zip_records import (
     end_records,
     local_header,
 )
-from podstead.storage.protocol import OpenBody, ResourceStore
+from podstead.storage.open_body import OpenBody, StreamedBody
+from podstead.storage.protocol import ResourceStore
 
 _IN_THREAD_FROM_BYTES: Final = 256 * 1024
 _PIECE_BYTES: Final = 64 * 1024
@@ -59,8 +60,8 @@ class _Written:
         self.offset = offset
 
 
-class PodArchive:
-    """The archive of the contents of a pod (:class:`podstead.storage.protocol.OpenBody`).
+class PodArchive(StreamedBody):
+    """The archive of the contents of a pod (:class:`podstead.storage.open_body.OpenBody`).
 
     A document that has changed since is an error, unless the archive is ``lenient``: then its
     present state is taken, the archive says so, and :attr:`size_bytes` is only what was expected.
@@ -76,14 +77,6 @@ class PodArchive:
         self.changed: list[ResourcePath] = []
         """What was changed during a lenient export."""
         self._size_bytes = self._total_bytes()
-
-    @property
-    def content(self) -> bytes | None:
-        return None
-
-    @property
-    def file_path(self) -> str | None:
-        return None
 
     @property
     def size_bytes(self) -> int:

@@ -21,7 +21,8 @@ from podstead.core.identifiers import (
 from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.storage.protocol import EntryRegistry, OpenBody, ResourceStore
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
 from podstead.storage.repositories import container_of, repository_entries
 

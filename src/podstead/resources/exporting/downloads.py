@@ -14,6 +14,7 @@ from podstead.core.errors import NotFound
 from podstead.resources.agent_turns import AgentTurns
 from podstead.resources.exporting.archive import PodArchive
 from podstead.resources.exporting.contents import ExportStore, RepositoryBundler, read_contents
+from podstead.storage.open_body import StreamedBody
 from podstead.storage.protocol import PodRegistry
 
 MAX_RESOURCES: Final = 100_000
@@ -25,15 +26,13 @@ class DownloadStore(ExportStore, PodRegistry, Protocol):
     """What downloads need of a store."""
 
 
-class PodDownload:
+class PodDownload(StreamedBody):
     """An archive that waits for the person's other ones (:class:`OpenBody` of the storage)."""
 
     def __init__(self, archive: PodArchive, turns: AgentTurns, requester: str) -> None:
         self._archive = archive
         self._turns = turns
         self._requester = requester
-        self.content: bytes | None = None
-        self.file_path: str | None = None
         self.size_bytes = archive.size_bytes
         self.tag = archive.tag
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.protocol import OpenBody, ResourceStore, Snapshot
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version
 
 

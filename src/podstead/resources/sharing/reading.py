@@ -13,7 +13,7 @@ from podstead.rdf.codecs import Document
 from podstead.resources.documents import Documents
 from podstead.resources.outcome import Representation, ResourceRequest, Result
 from podstead.resources.service import ResourceService
-from podstead.storage.protocol import whole_body
+from podstead.storage.open_body import whole_body
 from podstead.storage.records import Version
 
 

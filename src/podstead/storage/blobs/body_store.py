@@ -11,7 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
-from podstead.storage.protocol import OpenBody, Store, UploadDrafts
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import Store, UploadDrafts
 from podstead.storage.records import BlobId
 
 

@@ -11,6 +11,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TypeVar
 
+from podstead.core.errors import DiskFull, StorageError
+from podstead.storage.disk_space import is_full
+
 T = TypeVar("T")
 
 
@@ -27,6 +30,16 @@ async def run_to_end(executor: Executor, call: Callable[[], T]) -> T:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([future])
         raise
+
+
+async def run_storing(executor: Executor, call: Callable[[], T], *, failed: str) -> T:
+    """As :func:`run_to_end`. Raises DiskFull, and StorageError with the text ``failed``."""
+    try:
+        return await run_to_end(executor, call)
+    except OSError as error:
+        if is_full(error):
+            raise DiskFull from error
+        raise StorageError(failed) from error
 
 
 def write_all(descriptor: int, pieces: Sequence[bytes]) -> None:

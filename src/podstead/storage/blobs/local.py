@@ -21,11 +21,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from podstead.core.errors import DiskFull, StorageError
+from podstead.core.errors import StorageError
 from podstead.storage.blobs.bodies import FileBody
-from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory
+from podstead.storage.blobs.disk import run_storing, run_to_end, sync_content, sync_directory
 from podstead.storage.blobs.drafts import BlobDraft
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path
+from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.uploads import DraftDirectory
 from podstead.storage.blobs.verification import (
     Verification,
@@ -33,7 +34,7 @@ from podstead.storage.blobs.verification import (
     hash_file,
     named_by_content,
 )
-from podstead.storage.disk_space import DiskSpace, is_full
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.records import BlobId
 
 _THREADS = 8
@@ -63,13 +64,8 @@ class LocalBlobs:
     def draft(self) -> BlobDraft:
         """A draft of a new blob."""
         name = secrets.token_hex(_NAME_BYTES)
-        return BlobDraft(
-            name,
-            draft_path=self._directory / DRAFTS / name,
-            path_of=self.path_of,
-            executor=self._executor,
-            space=self._space,
-        )
+        file = ReceivedFile(self._directory / DRAFTS / name, self._executor, self._space)
+        return BlobDraft(name, file, path_of=self.path_of)
 
     def draft_of_upload(self, upload: str, size_bytes: int) -> UploadedDraft:
         """A draft of a new blob, which becomes another name of the file of an upload."""
@@ -100,12 +96,9 @@ class LocalBlobs:
     async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
         """Give each first blob a copy with the name of the second, durably. Raises StorageError."""
         paths = [(self.path_of(blob), self.path_of(copy)) for blob, copy in copies]
-        try:
-            await run_to_end(self._executor, partial(_copy_all, paths))
-        except OSError as error:
-            if is_full(error):
-                raise DiskFull from error
-            raise StorageError("Large bodies could not be copied") from error
+        await run_storing(
+            self._executor, partial(_copy_all, paths), failed="Large bodies could not be copied"
+        )
 
     async def remove(self, blobs: Iterable[BlobId]) -> None:
         """Remove those of the blobs that exist. Raises StorageError."""
@@ -175,10 +168,9 @@ class UploadedDraft:
     async def publish(self) -> None:
         """Give the file the name of the blob as well, durably. Raises StorageError."""
         paths = [(self._upload_path, self._path_of(self.blob))]
-        try:
-            await run_to_end(self._executor, partial(_copy_all, paths))
-        except OSError as error:
-            raise StorageError("An upload could not be stored") from error
+        await run_storing(
+            self._executor, partial(_copy_all, paths), failed="An upload could not be stored"
+        )
 
 
 def _copy_all(paths: Iterable[tuple[Path, Path]]) -> None:

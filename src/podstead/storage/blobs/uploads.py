@@ -23,11 +23,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from podstead.core.errors import DiskFull, Overloaded, StorageError
+from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.blobs.bodies import CHUNK_BYTES, FileBody
-from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory, write_all
+from podstead.storage.blobs.disk import run_storing, sync_content, sync_directory, write_all
 from podstead.storage.blobs.paths import DRAFT_BODY
-from podstead.storage.disk_space import DiskSpace, is_full
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.uploads import DraftGone
 
 LOCK_WAIT_S: Final = 10.0
@@ -193,12 +193,7 @@ class LockedDraft:
 
 
 async def _run(executor: Executor, call: Callable[[], Result]) -> Result:
-    try:
-        return await run_to_end(executor, call)
-    except OSError as error:
-        if is_full(error):
-            raise DiskFull from error
-        raise StorageError("An upload could not be stored") from error
+    return await run_storing(executor, call, failed="An upload could not be stored")
 
 
 def _create(directory: Path, name: str) -> None:

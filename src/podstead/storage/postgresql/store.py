@@ -31,13 +31,14 @@ from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.compaction import Compaction
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
+from podstead.storage.open_body import OpenBody
 from podstead.storage.postgresql import figures, maintenance
 from podstead.storage.postgresql.connecting import connect_for
 from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.reading_ahead import RequestAhead, current_ahead
 from podstead.storage.postgresql.removal import begin_removal
 from podstead.storage.postgresql.sweeping import finish_removals, run_in_batches
-from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,

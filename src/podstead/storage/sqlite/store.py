@@ -25,7 +25,8 @@ from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot, UploadDrafts
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import ChangeSignal, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,

@@ -25,7 +25,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import RulesIndex
 from podstead.storage.keys import KeyStorage
-from podstead.storage.protocol import whole_body
+from podstead.storage.open_body import whole_body
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     AtVersion,

@@ -11,18 +11,19 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Iterable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from podstead.core.errors import StorageError
+from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.objects import Objects
-from podstead.storage.blobs.s3.spool import Spool
 from podstead.storage.blobs.s3.uploads import UploadParts
 from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.open_body import StreamedBody
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import BlobId
 
@@ -44,13 +45,13 @@ class S3Bodies:
         self._directory = directory
         self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
-        self.uploads = UploadParts(objects, records, self._new_spool)
+        self.uploads = UploadParts(objects, records, self._new_file)
 
     def close(self) -> None:
         self._executor.shutdown(wait=False)
 
     def draft(self) -> S3Draft:
-        return S3Draft(self._objects, self._new_spool(), self._executor)
+        return S3Draft(self._objects, self._new_file())
 
     @asynccontextmanager
     async def draft_of_upload(self, upload: str, size_bytes: int) -> AsyncIterator[S3Draft]:
@@ -94,8 +95,9 @@ class S3Bodies:
     async def remove_drafts(self, *, before_ms: int) -> None:
         """There are none: the system removes the files when the process ends."""
 
-    def _new_spool(self) -> Spool:
-        return Spool(self._directory, self._executor, self._space)
+    def _new_file(self) -> ReceivedFile:
+        path = self._directory / secrets.token_hex(_NAME_BYTES)
+        return ReceivedFile(path, self._executor, self._space)
 
 
 def key_of(blob: BlobId) -> str:
@@ -107,23 +109,21 @@ class S3Draft:
     """One large body that is being received
     (:class:`~podstead.storage.blobs.body_store.BodyDraft`)."""
 
-    def __init__(self, objects: Objects, spool: Spool, executor: Executor) -> None:
+    def __init__(self, objects: Objects, file: ReceivedFile) -> None:
         self._objects = objects
-        self._spool = spool
-        self._executor = executor
+        self._file = file
         self._name = secrets.token_hex(_NAME_BYTES)
-        self._hash = hashlib.sha256()
 
     @property
     def size_bytes(self) -> int:
-        return self._spool.size_bytes
+        return self._file.size_bytes
 
     @property
     def blob(self) -> BlobId:
-        return named_by_content(self._name, self._hash.digest())
+        return named_by_content(self._name, self._file.sha256)
 
     async def __aenter__(self) -> Self:
-        await self._spool.open()
+        await self._file.create(nameless=True)
         return self
 
     async def __aexit__(
@@ -132,34 +132,26 @@ class S3Draft:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._spool.close()
+        self._file.close()
 
     async def append(self, piece: bytes) -> None:
-        self._hash.update(piece)
-        await self._spool.append(piece)
+        await self._file.append(piece)
 
     async def sync(self) -> None:
-        """All bytes have been hashed, and nothing lasts before it is stored."""
+        """Nothing lasts before it is stored."""
+        await self._file.flush()
 
     async def publish(self) -> None:
-        await self._objects.put(key_of(self.blob), self._spool.read, self.size_bytes)
+        await self._objects.put(key_of(self.blob), self._file.read, self.size_bytes)
 
 
-class S3Body:
+class S3Body(StreamedBody):
     """An OpenBody in an object."""
 
     def __init__(self, objects: Objects, blob: BlobId, size_bytes: int) -> None:
         self.size_bytes = size_bytes
         self._objects = objects
         self._blob = blob
-
-    @property
-    def content(self) -> None:
-        return None
-
-    @property
-    def file_path(self) -> None:
-        return None
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``.

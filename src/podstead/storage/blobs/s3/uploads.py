@@ -17,9 +17,10 @@ from typing import Final
 
 import msgspec
 
+from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.draft_locks import DraftLock, DraftLocks
 from podstead.storage.blobs.s3.objects import PART_BYTES, Objects
-from podstead.storage.blobs.s3.spool import Spool
+from podstead.storage.open_body import StreamedBody
 from podstead.storage.record_store import RecordStore
 from podstead.storage.uploads import DraftGone
 
@@ -64,11 +65,11 @@ class UploadParts:
     """The drafts of one store (:class:`~podstead.storage.blobs.body_store.StoredDrafts`)."""
 
     def __init__(
-        self, objects: Objects, records: RecordStore, new_spool: Callable[[], Spool]
+        self, objects: Objects, records: RecordStore, new_file: Callable[[], ReceivedFile]
     ) -> None:
         self._objects = objects
         self._locks = DraftLocks(records)
-        self._new_spool = new_spool
+        self._new_file = new_file
 
     async def create(self, name: str) -> None:
         """A draft without parts is empty, and nothing has to be stored for it."""
@@ -77,11 +78,11 @@ class UploadParts:
     async def hold(self, name: str) -> AsyncIterator[HeldParts]:
         """Lock a draft. Raises DraftGone, Overloaded if it stays locked, and StorageError."""
         async with self._locks.hold(name) as lock:
-            spool = self._new_spool()
+            file = self._new_file()
             try:
-                yield HeldParts(name, self._objects, lock, spool)
+                yield HeldParts(name, self._objects, lock, file)
             finally:
-                spool.close()
+                file.close()
 
     def body_of(self, name: str, size_bytes: int) -> DraftBytes:
         """The first bytes of a draft."""
@@ -105,11 +106,11 @@ class UploadParts:
 class HeldParts:
     """A draft whose lock is held (:class:`podstead.storage.protocol.HeldDraft`)."""
 
-    def __init__(self, name: str, objects: Objects, lock: DraftLock, spool: Spool) -> None:
+    def __init__(self, name: str, objects: Objects, lock: DraftLock, file: ReceivedFile) -> None:
         self._name = name
         self._objects = objects
         self._lock = lock
-        self._spool = spool
+        self._file = file
         self._is_receiving = False
         self._epoch = 0
         self._stored_bytes = 0
@@ -124,7 +125,7 @@ class HeldParts:
         self._epoch = max([time.time_ns() // 1_000_000, *(part.epoch + 1 for part in parts)])
         self._stored_bytes = size_bytes
         if self._is_receiving:
-            await self._spool.empty()
+            await self._file.empty()
         beyond = [_key(self._name, part) for part in parts if part.start >= size_bytes]
         await self._objects.remove(beyond)
 
@@ -132,42 +133,35 @@ class HeldParts:
         if not self._is_receiving:
             if not self._epoch:
                 await self.truncate(0)
-            await self._spool.open()
+            await self._file.create(nameless=True)
             self._is_receiving = True
-        await self._spool.append(piece)
-        if self._spool.size_bytes >= PART_BYTES:
+        await self._file.append(piece)
+        if self._file.size_bytes >= PART_BYTES:
             await self.sync()
 
     async def sync(self) -> None:
         """Store what has been received as a part. Raises StorageError."""
         self._lock.check()
-        size_bytes = self._spool.size_bytes
+        size_bytes = self._file.size_bytes
         if not size_bytes:
             return
         part = Part(self._epoch, self._stored_bytes, size_bytes)
-        await self._objects.put(_key(self._name, part), self._spool.read, size_bytes)
-        await self._spool.empty()
+        await self._file.flush()
+        await self._objects.put(_key(self._name, part), self._file.read, size_bytes)
+        await self._file.empty()
         self._stored_bytes = part.end
 
     async def wanted(self) -> None:
         await self._lock.wanted()
 
 
-class DraftBytes:
-    """The first bytes of a draft (:class:`podstead.storage.protocol.OpenBody`)."""
+class DraftBytes(StreamedBody):
+    """The first bytes of a draft (:class:`podstead.storage.open_body.OpenBody`)."""
 
     def __init__(self, objects: Objects, name: str, size_bytes: int) -> None:
         self.size_bytes = size_bytes
         self._objects = objects
         self._name = name
-
-    @property
-    def content(self) -> None:
-        return None
-
-    @property
-    def file_path(self) -> None:
-        return None
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``. Raises DraftGone,

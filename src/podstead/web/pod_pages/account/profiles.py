@@ -36,7 +36,7 @@ from podstead.rdf.profile_details import (
     read_details,
 )
 from podstead.resources.service import ResourceService
-from podstead.storage.protocol import whole_body
+from podstead.storage.open_body import whole_body
 from podstead.web.pod_pages.page_request import PageRequest
 
 _WITHOUT_MEMBERS: Final = Preferences(

@@ -10,7 +10,7 @@ from podstead.core.media_types import essence
 from podstead.previews.rendering import ContentRenderer
 from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
-from podstead.storage.protocol import OpenBody, whole_body
+from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pod_pages.addresses import THUMBNAIL

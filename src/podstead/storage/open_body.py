@@ -1,0 +1,49 @@
+"""The bytes of one version of a resource, open for reading."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+
+class OpenBody(Protocol):
+    """The bytes of one version of a resource, readable even after the resource has changed."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def content(self) -> bytes | None:
+        """The whole body if it is small and in memory, else ``None``."""
+
+    @property
+    def file_path(self) -> str | None:
+        """A local file that contains exactly the body and exists for at least ten minutes longer
+        than its version; ``None`` if there is none."""
+
+    def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
+
+
+class StreamedBody:
+    """What is the same in each OpenBody that can only be streamed."""
+
+    __slots__ = ()
+
+    @property
+    def content(self) -> None:
+        return None
+
+    @property
+    def file_path(self) -> None:
+        return None
+
+
+async def whole_body(body: OpenBody) -> bytes:
+    """All bytes of a body that is known to be small, such as that of an RDF document.
+
+    Raises StorageError.
+    """
+    if body.content is not None:
+        return body.content
+    return b"".join([chunk async for chunk in body.chunks()])
