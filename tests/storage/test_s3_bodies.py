@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from podstead.app.adapters.body_stores import check_bodies, claim_bodies
 from podstead.app.adapters.engine import new_store, prepare_engine, stored_facts
 from podstead.config import Settings
-from podstead.core.errors import RootUnusable, StorageError, StoreUnavailable
+from podstead.core.errors import BodyTooLarge, RootUnusable, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs import staging
+from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.blobs.s3 import Objects, objects
 from podstead.storage.blobs.s3.credentials import shared_credentials
 from podstead.storage.blobs.s3.turns import PartTurns
@@ -230,6 +231,102 @@ async def test_a_body_whose_sender_leaves_while_it_is_stored_leaves_nothing(
         await staging_body
     assert kept.names() == []
     assert staged_rows(layout) == []
+    assert shared_s3_server().unfinished_uploads(kept.prefix) == []
+
+
+# --- While they arrive --------------------------------------------------------------------------
+
+
+class CountedTurns:
+    """How many parts have had their turn, and how many have it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.ended = self.now = 0
+        self.one_has_ended = asyncio.Event()
+        take = PartTurns.take
+
+        @asynccontextmanager
+        async def counted(turns: PartTurns) -> AsyncIterator[None]:
+            async with take(turns):
+                self.now += 1
+                yield
+            self.now -= 1
+            self.ended += 1
+            self.one_has_ended.set()
+
+        patch.setattr(PartTurns, "take", counted)
+
+
+async def test_parts_are_stored_while_the_rest_arrives(
+    store: SqliteStore,
+    layout: RootLayout,
+    kept: ObjectsInBucket,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And a sender who takes hours for the rest takes no other part's turn meanwhile."""
+    monkeypatch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
+    turns = CountedTurns(monkeypatch)
+    content = os.urandom(2 * LEAST_PART_BYTES + 1000)
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield content[: LEAST_PART_BYTES + CHUNK_BYTES]
+        async with asyncio.timeout(30):
+            await turns.one_has_ended.wait()
+        assert (turns.now, turns.ended) == (0, 1)
+        # There is no object before its record.
+        assert (kept.names(), staged_rows(layout)) == ([], [])
+        yield content[LEAST_PART_BYTES + CHUNK_BYTES :]
+
+    await commit(store, write(put(PATH, await store.stage_body(slow()))))
+    assert await content_of(store, PATH) == content
+    assert turns.ended == 3
+    assert len(kept.names()) == 1
+
+
+async def test_a_body_that_breaks_off_or_is_refused_after_some_parts_leaves_nothing(
+    store: SqliteStore,
+    layout: RootLayout,
+    kept: ObjectsInBucket,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
+    turns = CountedTurns(monkeypatch)
+
+    async def refused() -> AsyncIterator[bytes]:
+        yield bytes(LEAST_PART_BYTES + CHUNK_BYTES)
+        async with asyncio.timeout(30):
+            await turns.one_has_ended.wait()
+        assert len(shared_s3_server().unfinished_uploads(kept.prefix)) == 1
+        raise BodyTooLarge("Too large")
+
+    with pytest.raises(BodyTooLarge):
+        await store.stage_body(refused())
+    assert kept.names() == []
+    assert staged_rows(layout) == []
+    assert shared_s3_server().unfinished_uploads(kept.prefix) == []
+
+
+async def test_what_fails_while_a_body_arrives_is_repeated_when_it_has(
+    store: SqliteStore, kept: ObjectsInBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
+    content, failed = os.urandom(LEAST_PART_BYTES + CHUNK_BYTES + 10), asyncio.Event()
+
+    def fail() -> None:
+        failed.set()
+        raise StoreUnavailable("S3 is away")
+
+    fail_at_part(monkeypatch, 1, fail)
+
+    async def arriving() -> AsyncIterator[bytes]:
+        yield content[:-10]
+        await failed.wait()
+        yield content[-10:]
+
+    await commit(store, write(put(PATH, await store.stage_body(arriving()))))
+    assert await content_of(store, PATH) == content
+    assert len(kept.names()) == 1
+    assert shared_s3_server().unfinished_uploads(kept.prefix) == []
 
 
 # --- Faults -------------------------------------------------------------------------------------
@@ -246,7 +343,7 @@ async def test_trouble_with_s3_is_trouble_for_a_while_and_loses_nothing(
         await commit(store, write(put(PATH, await stage_large(store))))
         original = await read_present(store, PATH)
         with monkeypatch.context() as patch:
-            for name in ("ASK_S", "STORE_S", "LIST_S"):
+            for name in ("ASK_S", "STORE_S"):
                 patch.setattr(objects, name, 2.0)
             patch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
             patch.setattr(objects, "READ_BYTES", 300_000)

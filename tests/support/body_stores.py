@@ -74,6 +74,7 @@ class ObjectsInBucket:
     def __init__(self, layout: RootLayout, url: str | None = None) -> None:
         location = parse_s3_location(url or shared_s3_server().new_location())
         self.factory = body_store_factory(Settings(root=layout.root, bodies=location), None)
+        self.prefix = location.prefix
         self._store = S3Store(
             location.bucket,
             prefix=location.prefix,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import select
 import signal
@@ -121,6 +122,25 @@ class S3Server:
         """The URL of a prefix that nothing else uses."""
         # In one bucket, because the server reserves space for each.
         return f"s3://{_BUCKET}/{secrets.token_hex(8)}?endpoint={self.endpoint}&region={REGION}{parameters}"
+
+    def unfinished_uploads(self, prefix: str) -> list[str]:
+        """The keys of multipart uploads below a prefix that were neither completed nor aborted."""
+        listed = self.ask("GET", f"{_BUCKET}?prefix={prefix}%2F&uploads=")
+        return re.findall(r"<Key>([^<]*)</Key>", listed)
+
+    def ask(self, method: str, path: str, *options: str) -> str:
+        """What curl prints for a signed request."""
+        return subprocess.run(
+            [
+                *("curl", "--silent", "--show-error", "--fail-with-body", "--request", method),
+                *("--aws-sigv4", f"aws:amz:{REGION}:s3", "--user", f"{ACCESS_KEY}:{SECRET_KEY}"),
+                *options,
+                f"{self.endpoint}/{path}",
+            ],
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
 
     def pause(self) -> None:
         """Let it answer nothing, while connections to it stay open."""

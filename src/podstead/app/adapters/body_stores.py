@@ -26,6 +26,7 @@ from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 
 if TYPE_CHECKING:  # for commands only
+    from podstead.storage.blobs.s3 import ObjectBlobs
     from podstead.storage.copying.bodies import StoredBlobs
 
 _PRIVATE: Final = 0o700
@@ -70,12 +71,17 @@ def body_store_factory(settings: Settings, space: DiskSpace | None) -> BodyStore
 def stored_blobs(settings: Settings) -> StoredBlobs:
     """The large bodies, for commands. Raises StorageError."""
     if isinstance(settings.bodies, S3Location):
-        from podstead.storage.blobs.s3 import ObjectBlobs, Objects
-
-        return ObjectBlobs(Objects(settings.bodies))
+        return object_blobs(settings.bodies)
     from podstead.storage.copying.bodies import FileBlobs
 
     return FileBlobs(layout_of(settings).blobs)
+
+
+def object_blobs(location: S3Location) -> ObjectBlobs:
+    """The large bodies in S3, for commands. Raises StorageError."""
+    from podstead.storage.blobs.s3 import ObjectBlobs, Objects
+
+    return ObjectBlobs(Objects(location))
 
 
 def prepare_body_folder(settings: Settings) -> None:

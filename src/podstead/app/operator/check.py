@@ -95,7 +95,7 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
     if damage:
         return  # nothing that it says can be relied on
     if isinstance(check.settings.bodies, S3Location):
-        async for finding in check_objects(check):
+        async for finding in check_objects(check, check.settings.bodies):
             yield finding
     else:
         for each in _CHECKS_OF_FILES:

@@ -23,8 +23,14 @@ async def run_to_end(executor: Executor, call: Callable[[], T]) -> T:
     A file must not be closed or removed while a thread is still writing it.
     """
     future = asyncio.get_running_loop().run_in_executor(executor, call)
+    await wait_for_end(future)
+    return await future
+
+
+async def wait_for_end(future: asyncio.Future[T]) -> None:
+    """Wait until ``future`` is done, even if the task is cancelled."""
     try:
-        return await asyncio.shield(future)
+        await asyncio.wait([future])
     except asyncio.CancelledError:
         while not future.done():
             with contextlib.suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Where blobs and drafts are below the directory of large bodies."""
+"""Where blobs and drafts are below the directory of large bodies, or the prefix in S3."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ DRAFTS: Final = "drafts"
 """The directory of bodies that are still being received."""
 
 UPLOADS: Final = "uploads"
-"""The directory of the drafts of resumable uploads."""
+"""The directory of the drafts of resumable uploads, and the prefix of their parts."""
+
+BODIES: Final = "bodies"
+"""The prefix of blobs that are objects."""
 
 DRAFT_BODY: Final = "body"
 

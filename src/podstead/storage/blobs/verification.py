@@ -41,6 +41,11 @@ def copy_of(blob: BlobId, name: str) -> BlobId:
     return BlobId(name if digest is None else f"{name}{_SEPARATOR}{digest}")
 
 
+def name_of(blob: BlobId) -> str:
+    """The random name of a blob."""
+    return blob.partition(_SEPARATOR)[0]
+
+
 def digest_of(blob: BlobId) -> str | None:
     """The SHA-256 of a blob in hexadecimal; ``None`` for a blob of an earlier version."""
     return blob.partition(_SEPARATOR)[2] or None

@@ -15,6 +15,7 @@ import msgspec
 
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
+from podstead.app.operator.checking.sorted_names import SortedNames
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path, draft_path
 from podstead.storage.blobs.verification import digest_of
@@ -86,14 +87,12 @@ def check_files(check: CheckContext) -> Iterator[Finding]:
     """Does something refer to each file? One that was written a moment ago may not be known yet."""
     check.on_step("Checking for files that nothing refers to", 0, 0)
     now_s = time.time()
-    known = iter(check.records.blob_names())
-    name = next(known, None)
-    suspects: list[Path] = []
-    for path in _blob_files(check.layout.blobs):
-        while name is not None and name < path.name:
-            name = next(known, None)
-        if path.name != name and _is_older(path, now_s - FILE_GRACE_S):
-            suspects.append(path)
+    known = SortedNames(check.records.blob_names())
+    suspects = [
+        path
+        for path in _blob_files(check.layout.blobs)
+        if not known.has(path.name) and _is_older(path, now_s - FILE_GRACE_S)
+    ]
     if suspects:
         # What has been stored in the meantime was recorded before it got its name.
         with check.look_again() as records:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from podstead.app.operator.checking.findings import Code
 from podstead.app.operator.checking.set_aside import SetAside
@@ -43,6 +43,9 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+
+if TYPE_CHECKING:  # an optional library
+    from podstead.storage.blobs.s3 import ObjectBlobs
 
 _EMPTY: Final = Dataset(EMPTY_GRAPH)
 _OWNER_ONLY: Final = """\
@@ -185,6 +188,13 @@ class Repairs:
             self.aside.move(path, code=code.value, where=str(path))
         except FileNotFoundError:
             return False
+        return True
+
+    async def set_object_aside(
+        self, blobs: ObjectBlobs, key: str, size_bytes: int, code: Code
+    ) -> bool:
+        kept = await blobs.set_aside(key, size_bytes, self.aside.folder.name)
+        self.aside.note(code=code.value, where=key, object=kept)
         return True
 
     async def set_key_aside(self, keys: KeyStorage, name: str, content: bytes) -> bool:

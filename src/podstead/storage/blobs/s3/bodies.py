@@ -1,8 +1,8 @@
 """Blobs as objects, by their random names.
 
-``bodies/3fa9…-<SHA-256>`` is a blob, ``uploads/…`` has what has arrived of resumable uploads
-(``uploads.py``). A body is received into a file without a name on the machine's own disk first,
-whatever time its sender takes, and then stored in parts.
+``bodies/3fa9…`` is a blob, ``uploads/…`` has what has arrived of resumable uploads
+(``uploads.py``). A body is received into a file without a name on the machine's own disk, whatever
+time its sender takes, and stored from there in parts.
 """
 
 from __future__ import annotations
@@ -18,19 +18,24 @@ from types import TracebackType
 from typing import Final, Self
 
 from podstead.core.errors import StorageError
+from podstead.storage.blobs.disk import wait_for_end
+from podstead.storage.blobs.paths import BODIES
 from podstead.storage.blobs.received_file import ReceivedFile
-from podstead.storage.blobs.s3.objects import Objects
+from podstead.storage.blobs.s3.arrival import Arrival
+from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, in_parts
 from podstead.storage.blobs.s3.uploads import UploadParts
-from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content
+from podstead.storage.blobs.verification import copy_of, digest_of, name_of, named_by_content
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.open_body import StreamedBody
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import BlobId
 
-_BODIES: Final = "bodies"
 _THREADS: Final = 8
 _COPIES_AT_ONCE: Final = 8
 _NAME_BYTES: Final = 16
+
+_MAX_ARRIVING_BYTES: Final = PART_BYTES * MAX_PARTS
+"""Larger bodies need larger parts, so they are stored once their size is known."""
 
 
 class S3Bodies:
@@ -101,18 +106,25 @@ class S3Bodies:
 
 
 def key_of(blob: BlobId) -> str:
-    """The name of the object of a blob."""
-    return f"{_BODIES}/{blob}"
+    """The name of the object of a blob: without its hash, which is not known when the first parts
+    are stored."""
+    return f"{BODIES}/{name_of(blob)}"
 
 
 class S3Draft:
     """One large body that is being received
-    (:class:`~podstead.storage.blobs.body_store.BodyDraft`)."""
+    (:class:`~podstead.storage.blobs.body_store.BodyDraft`).
+
+    Its parts are stored while it arrives, from the file, so that a slow sender holds none in
+    memory. There is no object before :meth:`publish`, when its record has been written.
+    """
 
     def __init__(self, objects: Objects, file: ReceivedFile) -> None:
         self._objects = objects
         self._file = file
         self._name = secrets.token_hex(_NAME_BYTES)
+        self._arrival = Arrival()
+        self._storing: asyncio.Task[None] | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -132,17 +144,44 @@ class S3Draft:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._file.close()
+        try:
+            await self._abandon()
+        finally:
+            self._file.close()
 
     async def append(self, piece: bytes) -> None:
         await self._file.append(piece)
+        self._arrival.advance(self._file.written_bytes)
+        if self._storing is None and in_parts(self._file.written_bytes):
+            self._storing = asyncio.create_task(
+                self._objects.put_arriving(self._key, self._file.read, self._arrival.wait)
+            )
 
     async def sync(self) -> None:
         """Nothing lasts before it is stored."""
         await self._file.flush()
+        self._arrival.advance(self._file.written_bytes)
 
     async def publish(self) -> None:
-        await self._objects.put(key_of(self.blob), self._file.read, self.size_bytes)
+        if self._storing is None or self._storing.done() or self.size_bytes > _MAX_ARRIVING_BYTES:
+            # What was wrong while it arrived may have passed.
+            await self._abandon()
+            await self._objects.put(self._key, self._file.read, self.size_bytes)
+        else:
+            self._arrival.complete()
+            await self._storing
+
+    @property
+    def _key(self) -> str:
+        return key_of(BlobId(self._name))
+
+    async def _abandon(self) -> None:
+        """Store nothing more, and leave nothing of what has been stored."""
+        if self._storing is not None:
+            self._storing.cancel()
+            await wait_for_end(self._storing)
+            if not self._storing.cancelled():
+                self._storing.exception()  # which has been logged
 
 
 class S3Body(StreamedBody):

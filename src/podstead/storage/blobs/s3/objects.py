@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from functools import cache
 from time import monotonic
@@ -43,14 +43,14 @@ ASK_S: Final = 12.0
 """The limit for a request without much content, with its repetitions."""
 STORE_S: Final = 60.0
 """The limit for storing a part, or for copying an object within S3, with its repetitions."""
-LIST_S: Final = 60.0
-"""The limit for listing objects, a thousand with each request."""
 READ_BYTES: Final = 1024 * 1024
 """How much is read with one request, and held in memory of a body that is being read."""
 
 _CONNECT_S: Final = 5
+_PAGE: Final = 1000
 _LOGGED_EVERY_S: Final = 10.0
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
 
 PartReader = Callable[[int, int], Awaitable[bytes]]
 """Reads the bytes from a position up to, not including, another one."""
@@ -80,7 +80,11 @@ class Objects:
         """
         part_bytes = max(PART_BYTES, -(-size_bytes // MAX_PARTS))
         if size_bytes > part_bytes:
-            await self._put_parts(key, read, size_bytes, part_bytes)
+
+            async def arrived(wanted_bytes: int) -> int:
+                return min(wanted_bytes, size_bytes)
+
+            await self._put_parts(key, read, arrived, part_bytes)
             return
         async with self._turns.take():
             content = await read(0, size_bytes)
@@ -93,26 +97,46 @@ class Objects:
                     if await self.size(key) != size_bytes:
                         raise
 
-    async def _put_parts(
-        self, key: str, read: PartReader, size_bytes: int, part_bytes: int
+    async def put_arriving(
+        self, key: str, read: PartReader, arrived: Callable[[int], Awaitable[int]]
     ) -> None:
-        writer = obstore.open_writer_async(
-            self._storing, key, buffer_size=part_bytes, max_concurrency=1
-        )
-        # Leaving the writer creates the object, or abandons it after an error.
-        async with self._trying(None), writer:
+        """As :meth:`put`, each part as soon as it has arrived. There is no object before the last.
+
+        ``arrived`` waits until there are so many bytes or no more will come, and returns how many
+        of them there are. If it is cancelled, this leaves nothing behind.
+        """
+        await self._put_parts(key, read, arrived, PART_BYTES)
+
+    async def _put_parts(
+        self,
+        key: str,
+        read: PartReader,
+        arrived: Callable[[int], Awaitable[int]],
+        part_bytes: int,
+    ) -> None:
+        async with self._trying(None), AsyncExitStack() as stack:
+            # Leaving the writer creates the object, or abandons it after an error.
+            writer = await stack.enter_async_context(
+                obstore.open_writer_async(
+                    self._storing, key, buffer_size=part_bytes, max_concurrency=1
+                )
+            )
             start = 0
-            while start < size_bytes:
-                end = min(size_bytes, (start // part_bytes + 1) * part_bytes)
+            while True:
+                # The library stores a part while it accepts more, so the first byte of the next
+                # part is accepted once this one is stored.
+                end = (start // part_bytes + 1) * part_bytes
+                stop = await arrived(end + 1)
                 async with self._turns.take():
-                    # The library stores a part while it accepts more, so the first byte of the next
-                    # part is accepted once this one is stored.
-                    content = memoryview(await read(start, min(end + 1, size_bytes)))
+                    content = memoryview(await read(start, stop))
                     async with self._trying(STORE_S):
                         await writer.write(content[: end - start])
                         await writer.write(content[end - start :])
-                    start += len(content)
+                        if stop <= end:
+                            await stack.aclose()
+                            return
                     del content  # before the next part is read
+                start = stop
 
     async def size(self, key: str) -> int | None:
         """The size of an object in bytes; ``None`` if there is none. Raises StorageError."""
@@ -162,12 +186,21 @@ class Objects:
     async def list(self, prefix: str) -> Sequence[ListedObject]:
         """The objects whose names begin with ``prefix`` and a slash, in no order. Raises
         StorageError."""
-        async with self._trying(LIST_S):
-            found = await self._asking.list(prefix).collect_async()
-        return [
-            ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
-            for each in found
-        ]
+        return [each async for page in self.pages(prefix) for each in page]
+
+    async def pages(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
+        """As :meth:`list`, a page at a time. S3 sends them in the order of their names, other
+        services may not."""
+        listed = self._asking.list(prefix, chunk_size=_PAGE)
+        while True:
+            async with self._trying(ASK_S):
+                page = await anext(listed, None)
+            if page is None:
+                return
+            yield [
+                ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
+                for each in page
+            ]
 
     @asynccontextmanager
     async def _trying(self, limit_s: float | None) -> AsyncIterator[None]:
@@ -186,6 +219,11 @@ class Objects:
         if monotonic() - self._logged_s >= _LOGGED_EVERY_S:
             self._logged_s = monotonic()
             logger.error("Large bodies cannot be reached: %s", str(error) or "no answer in time")
+
+
+def in_parts(size_bytes: int) -> bool:
+    """Whether so much is stored in parts."""
+    return size_bytes > PART_BYTES
 
 
 _UNAVAILABLE: Final = (

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from podstead.core.errors import StorageError
+from podstead.storage.blobs.paths import BODIES, UPLOADS
 from podstead.storage.blobs.s3.bodies import key_of
-from podstead.storage.blobs.s3.objects import Objects
+from podstead.storage.blobs.s3.objects import ListedObject, Objects
 from podstead.storage.records import BlobId
 
 _STORED_AT_ONCE: Final = 2
@@ -28,6 +29,25 @@ class ObjectBlobs:
     async def read(self, blob: BlobId, size_bytes: int) -> AsyncIterator[bytes]:
         async for piece in self._objects.read(key_of(blob), 0, size_bytes):
             yield piece
+
+    async def listed(self) -> AsyncIterator[ListedObject]:
+        """The objects of all bodies and parts of uploads. Raises StorageError."""
+        for folder in (BODIES, UPLOADS):
+            async for page in self._objects.pages(folder):
+                for each in page:
+                    yield each
+
+    async def exists(self, key: str) -> bool:
+        """Whether there is an object of that name. Raises StorageError."""
+        return await self._objects.size(key) is not None
+
+    async def set_aside(self, key: str, size_bytes: int, folder: str) -> str:
+        """Move an object to where nothing looks for it, and return its name there. Raises
+        StorageError."""
+        aside = f"set-aside/{folder}/{key}"
+        await self._objects.copy(key, aside, size_bytes)
+        await self._objects.remove([key])
+        return aside
 
     async def write(self, blob: BlobId, size_bytes: int, content: AsyncIterator[bytes]) -> None:
         async with self._turns:

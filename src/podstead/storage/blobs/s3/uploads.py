@@ -13,18 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Final
 
 import msgspec
 
+from podstead.storage.blobs.paths import UPLOADS
 from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.draft_locks import DraftLock, DraftLocks
 from podstead.storage.blobs.s3.objects import PART_BYTES, Objects
 from podstead.storage.open_body import StreamedBody
 from podstead.storage.record_store import RecordStore
 from podstead.storage.uploads import DraftGone
-
-_UPLOADS: Final = "uploads"
 
 
 class Part(msgspec.Struct, frozen=True, order=True):
@@ -97,7 +95,7 @@ class UploadParts:
 
     async def list(self, *, before_ms: int) -> list[str]:
         changed_ms: dict[str, int] = {}
-        for each in await self._objects.list(_UPLOADS):
+        for each in await self._objects.list(UPLOADS):
             name = each.key.split("/")[1]
             changed_ms[name] = max(changed_ms.get(name, 0), each.modified_ms)
         return [name for name, last_ms in changed_ms.items() if last_ms < before_ms]
@@ -181,7 +179,7 @@ async def _list_parts(objects: Objects, name: str) -> list[Part]:
 
 
 def _prefix(name: str) -> str:
-    return f"{_UPLOADS}/{name}"
+    return f"{UPLOADS}/{name}"
 
 
 def _key(name: str, part: Part) -> str:
