@@ -126,9 +126,11 @@ def noted(server: Server, monkeypatch: pytest.MonkeyPatch) -> Noted:
             noted.commits.append(write)
             return await super().commit(write)
 
-        async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
+        async def stage_body(
+            self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
+        ) -> Body:
             noted.staged += 1
-            return await super().stage_body(content)
+            return await super().stage_body(content, content_type=content_type)
 
     monkeypatch.setattr(build, "Gate", DenyingGate)
     monkeypatch.setattr(engine, "SqliteStore", NotingStore)

@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs import drafts
+from podstead.storage.blobs import received_file
 from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.blobs.s3.objects import PART_BYTES, READ_BYTES
 from podstead.storage.layout import RootLayout
@@ -172,7 +172,7 @@ async def test_a_disk_that_is_full_in_mid_stream_is_trouble_and_leaves_nothing(
     def full(_descriptor: int, _pieces: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(drafts, "write_all", full)
+    monkeypatch.setattr(received_file, "write_all", full)
     with pytest.raises(StorageError):
         await stage(file_store, 2 * CHUNK_BYTES)
     assert files_of(layout) == []

@@ -75,7 +75,7 @@ class ObjectsInBucket:
         location = parse_s3_location(url or shared_s3_server().new_location())
         self.factory = body_store_factory(Settings(root=layout.root, bodies=location), None)
         self.prefix = location.prefix
-        self._store = S3Store(
+        self.store = S3Store(
             location.bucket,
             prefix=location.prefix,
             config={"endpoint": location.endpoint or "", "region": location.region or ""},
@@ -83,24 +83,24 @@ class ObjectsInBucket:
         )
 
     def names(self) -> list[str]:
-        return [each["path"] for each in obstore.list(self._store).collect()]
+        return [each["path"] for each in obstore.list(self.store).collect()]
 
     def sizes_bytes(self) -> list[int]:
         return [each["size"] for each in obstore.list(self._store).collect()]
 
     def truncate(self, name: str, size_bytes: int) -> None:
-        content = obstore.get_range(self._store, name, start=0, end=size_bytes)
-        obstore.put(self._store, name, content)
+        content = obstore.get_range(self.store, name, start=0, end=size_bytes)
+        obstore.put(self.store, name, content)
 
     def replace(self, name: str, content: bytes) -> None:
         """Store something else in its place."""
-        obstore.put(self._store, name, content)
+        obstore.put(self.store, name, content)
 
     def remove(self, name: str) -> None:
-        obstore.delete(self._store, name)
+        obstore.delete(self.store, name)
 
     def lose_all(self) -> None:
-        obstore.delete(self._store, self.names())
+        obstore.delete(self.store, self.names())
 
 
 def kept_bodies(kind: str, layout: RootLayout) -> KeptBodies:

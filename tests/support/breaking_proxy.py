@@ -39,6 +39,8 @@ class BreakingProxy:
     target_port: int = 0
     sent: int = 0
     """What clients have sent in all."""
+    recorded: bytearray | None = None
+    """The bytes of it, if they are kept."""
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _open: set[socket.socket] = field(default_factory=set)
@@ -87,6 +89,8 @@ class BreakingProxy:
         back.start()
         with contextlib.suppress(OSError):
             while piece := client.recv(_PIECE_BYTES):
+                if self.recorded is not None:
+                    self.recorded += piece
                 if self._breaks_at(len(piece)):
                     break
                 server.sendall(piece)

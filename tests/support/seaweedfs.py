@@ -91,6 +91,7 @@ class S3Server:
             stdout=subprocess.PIPE,
             check=True,
             start_new_session=True,
+            env={**os.environ, "WEED_S3_SSE_KEY": "a-key-for-tests"},
         )
         self._noted_process.write_bytes(started.stdout)
         # The parts of the server start one after another. Requests are repeated until all have.

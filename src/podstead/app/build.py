@@ -197,6 +197,7 @@ def build_application(
         challenges=challenges,
         base_url=base_url,
         container_deleted=repositories.soon,
+        redirects_reads=settings.redirect_large_reads,
         former_pods=FormerPods(store, base_url=base_url, clock=clock),
     )
     parted_hosts = hosts_of(settings.issuer) if settings.idp_base_url else frozenset[str]()

@@ -11,6 +11,7 @@ from podstead.config import value_types
 from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
 from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
+from podstead.storage.blobs.s3_location import S3Location
 
 _MAX_TERMS_BYTES = 256 * 1024
 
@@ -19,6 +20,7 @@ def check_together(settings: Settings) -> None:
     """Raises StartRefused for settings that contradict one another."""
     _check_tls(settings)
     _check_acme(settings)
+    _check_redirects(settings)
     _check_client_certificates(settings)
     _check_token_secrets(settings)
     _check_sockets(settings)
@@ -67,6 +69,14 @@ def check_provider_url(settings: Settings) -> None:
         raise StartRefused(
             f"{given}, but its host also serves pods (base-url or host-alias). Choose a different "
             "host name; a different port is not enough, because cookies are shared between ports."
+        )
+
+
+def _check_redirects(settings: Settings) -> None:
+    if settings.redirect_large_reads and not isinstance(settings.bodies, S3Location):
+        raise StartRefused(
+            "redirect-large-reads is set, but bodies are not in S3. Set bodies to a bucket, or "
+            "remove redirect-large-reads."
         )
 
 

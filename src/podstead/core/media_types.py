@@ -31,6 +31,17 @@ RDF_TYPES: Final = (TURTLE, JSON_LD, N_TRIPLES, N_QUADS, TRIG, N3, RDF_XML)
 ``application/json`` is not among them: JSON is stored as bytes.
 """
 
+_PASSIVE: Final = frozenset(
+    {
+        "application/gzip",
+        "application/octet-stream",
+        "application/pdf",
+        "application/zip",
+        "text/csv",
+    }
+)
+_PASSIVE_KINDS: Final = ("audio/", "image/", "video/")
+
 # Names that clients use for UTF-8 and its subset ASCII.
 _UTF_8_NAMES = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
@@ -96,6 +107,18 @@ def essence(value: str) -> str:
     Raises BadRequest as ``parse_media_type`` does.
     """
     return parse_media_type(value).essence
+
+
+def is_passive(value: str) -> bool:
+    """Whether browsers run nothing in content of this type, neither as a page nor as a script, also
+    where no policy of ours accompanies it.
+
+    Raises BadRequest as ``parse_media_type`` does.
+    """
+    kind = essence(value)
+    if kind.endswith("xml"):  # an SVG image has scripts
+        return False
+    return kind in _PASSIVE or kind.startswith(_PASSIVE_KINDS)
 
 
 def _quoted_if_needed(value: str) -> str:

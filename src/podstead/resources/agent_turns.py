@@ -14,7 +14,7 @@ from typing import Final
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
 from podstead.core.limit_keys import limit_key
-from podstead.core.turns import KeyedTurns
+from podstead.storage.keyed_turns import KeyedTurns
 
 MAX_WAITING: Final = 32
 """How many operations of one agent run or wait."""

@@ -101,10 +101,12 @@ class BodyReceiver:
             )
         if isinstance(operation, UploadedOperation):
             size_bytes = operation.body.size_bytes or 0
-            body = await self._store.stage_upload(operation.draft, size_bytes)
+            body = await self._store.stage_upload(
+                operation.draft, size_bytes, content_type=content_type
+            )
         else:
             chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
-            body = await self._store.stage_body(chunks)
+            body = await self._store.stage_body(chunks, content_type=content_type)
         return ReceivedBody(content_type, body, empty=body.size_bytes == 0)
 
     def check_size(self, operation: Operation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class OpenBody(Protocol):
@@ -23,6 +23,18 @@ class OpenBody(Protocol):
 
     def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
+
+
+@runtime_checkable
+class AddressedBody(OpenBody, Protocol):
+    """A body that others can read elsewhere, at a URL that they are given."""
+
+    @property
+    def content_type(self) -> str | None:
+        """With which type it is sent there."""
+
+    async def address(self, *, lasts_s: int) -> str:
+        """A URL with which anybody can read it for that time. Raises StorageError."""
 
 
 class StreamedBody:

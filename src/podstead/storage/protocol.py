@@ -114,15 +114,21 @@ class ResourceStore(DocumentSource, Protocol):
     async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
         """Remove staged bodies as :meth:`discard` does, in one step. Raises StorageError."""
 
-    async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
+    async def stage_body(
+        self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
+    ) -> Body:
         """Receive a body, as a whole or in chunks, and store it durably if it is large.
 
+        With ``content_type``, others may be sent to where it is stored
+        (:class:`~podstead.storage.open_body.AddressedBody`).
         A staged blob belongs to the first write that is committed with it. A blob that no write
         uses is removed by :meth:`discard`, or after an hour. Errors of ``content`` are propagated
         and leave nothing behind. Raises StorageError.
         """
 
-    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
+    async def stage_upload(
+        self, draft: str, size_bytes: int, *, content_type: str | None = None
+    ) -> Body:
         """Stage the content of the draft of an upload, which the caller holds, as a body.
 
         The draft remains and does not change with the body. Raises StorageError.

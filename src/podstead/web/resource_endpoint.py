@@ -22,6 +22,7 @@ from podstead.web.navigations import is_navigation
 from podstead.web.pages import HTML as PAGE_TYPE
 from podstead.web.pages import PAGE_POLICY
 from podstead.web.pod_pages.addresses import files_url
+from podstead.web.read_redirects import redirect_of
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import NO_STORE, Response, content_response
@@ -41,14 +42,19 @@ class ResourceEndpoint:
         container_deleted: Callable[[], None],
         former_pods: FormerPods,
         base_url: str,
+        redirects_reads: bool = False,
     ) -> None:
-        """``container_deleted`` is called after each deletion of a container."""
+        """``container_deleted`` is called after each deletion of a container.
+
+        ``redirects_reads`` sends readers to where the content is stored (``read_redirects.py``).
+        """
         self._service = service
         self._container_deleted = container_deleted
         self._responder = responder
         self._challenges = challenges
         self._former_pods = former_pods
         self._base_url = base_url
+        self._redirects_reads = redirects_reads
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
@@ -66,6 +72,10 @@ class ResourceEndpoint:
             return await self._redirect(request) or self._refused(error, resource_request, request)
         if outcome.result is Result.DELETED and is_container(request.path):
             self._container_deleted()
+        if self._redirects_reads:
+            address = await redirect_of(request, resource_request, outcome)
+            if address is not None:
+                return self._responder.redirect(outcome, resource_request, address)
         return self._responder.outcome(outcome, resource_request)
 
     async def _navigate(self, request: Request) -> Response:

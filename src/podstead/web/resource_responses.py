@@ -50,7 +50,14 @@ from podstead.resources.outcome import Outcome, Representation, ResourceRequest,
 from podstead.storage.records import ResourceKind
 from podstead.wac.modes import Mode
 from podstead.web.asgi import Headers
-from podstead.web.response import VARY, HeaderField, Response, content_response, empty_response
+from podstead.web.response import (
+    NO_STORE,
+    VARY,
+    HeaderField,
+    Response,
+    content_response,
+    empty_response,
+)
 
 UPDATES_PATH = ResourcePath("/.notifications")
 """The path of the socket of solid-0.1."""
@@ -82,6 +89,9 @@ _SANDBOX = (
 )
 
 
+_NOT_OF_S3 = frozenset({b"cache-control", b"etag", b"last-modified"})
+"""What does not hold for a redirect, and differs in the response of S3."""
+
 _ACCEPTS_RANGES = (b"accept-ranges", b"bytes")
 _ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
 
@@ -107,6 +117,11 @@ class Responder:
             if is_container(request.operation.target):
                 response.vary = _VARY_OF_CONTAINERS
         return response
+
+    def redirect(self, outcome: Outcome, request: ResourceRequest, address: str) -> Response:
+        """The response that sends a reader to where the content is, for this time only."""
+        headers = [field for field in self._facts(outcome, request) if field[0] not in _NOT_OF_S3]
+        return empty_response(307, [*headers, (b"location", address.encode("ascii")), NO_STORE])
 
     def refusal_facts(self, request: ResourceRequest, error: RequestRefused) -> Headers:
         """The headers of the response to a refused operation. They depend on the URL and on the

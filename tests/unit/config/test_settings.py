@@ -106,6 +106,7 @@ PARTNERS: dict[str, dict[str, OptionValue]] = {
     "ssl-cert": {"ssl_key": "/partner.pem"},
     "ssl-key": {"ssl_cert": "/partner.pem"},
     "webid-tls": {"ssl_key": "/partner.pem", "ssl_cert": "/partner.pem"},
+    "redirect-large-reads": {"bodies": "s3://bucket/pods"},
     "sockets-port": {"sockets_url": "https://pods.example"},
     "sockets-url": {"sockets_port": "3001"},
     "client-cert-header": {"webid_tls": True, "trusted_proxies": ("10.0.0.1",)},
@@ -456,6 +457,13 @@ def test_a_second_factor_is_demanded_of_accounts(toml: Toml) -> None:
     for given in (by_option, toml("require-two-factor = true")):
         assert "Add --idp" in refusal(given)
         assert read({"idp": True, **given}).require_two_factor
+
+
+def test_reads_are_redirected_to_s3_only() -> None:
+    given: dict[str, OptionValue] = {"redirect_large_reads": True}
+    for bodies in ({}, {"bodies": "/mnt/bodies"}):
+        assert "bodies are not in S3" in refusal({**given, **bodies})
+    assert read({**given, "bodies": "s3://bucket/pods"}).redirect_large_reads
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.errors import BadRequest
-from podstead.core.media_types import RDF_TYPES, MediaType, essence, parse_media_type
+from podstead.core.media_types import RDF_TYPES, MediaType, essence, is_passive, parse_media_type
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,25 @@ def test_the_charset_says_whether_it_is_utf_8(value: str, *, is_utf_8: bool) -> 
 def test_json_is_not_rdf() -> None:
     """R-6."""
     assert "application/json" not in RDF_TYPES
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Image/PNG", True),
+        ("video/mp4; codecs=avc1", True),
+        ("application/zip", True),
+        ("image/svg+xml", False),
+        ("image/xml", False),
+        ("text/html", False),
+        ("application/xhtml+xml", False),
+        ("text/javascript", False),
+        ("application/wasm", False),
+        ("model/gltf", False),
+    ],
+)
+def test_only_types_that_are_known_to_be_passive_are(value: str, *, expected: bool) -> None:
+    assert is_passive(value) is expected
 
 
 @pytest.mark.parametrize("value", ["a/b", "a/b; x=1", 'a/b; x="1 2"', r'a/b; x="\"\\"; y=z'])

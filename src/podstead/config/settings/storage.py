@@ -49,6 +49,17 @@ class StorageSettings:
         ),
         shown_default="the folder blobs in the data root",
     )
+    redirect_large_reads: bool = setting(
+        False,
+        "redirect-large-reads",
+        value_types.SWITCH,
+        Group.STORAGE,
+        (
+            "Whether readers without credentials get public images, sounds, films and archives of "
+            "1 MiB and more from S3, by a redirect to a URL that is valid for five minutes. "
+            "Requires bodies in S3 at an address that they can reach."
+        ),
+    )
     quota_bytes: int = setting(
         0,
         "quota-bytes",

@@ -204,7 +204,7 @@ class Preparation:
     async def _streamed(self, resource: ImportedResource) -> tuple[Body, int]:
         pieces = _pieces(resource, self._max_body_bytes)
         if not self._target.dry_run:
-            body = await self._store.stage_body(pieces)
+            body = await self._store.stage_body(pieces, content_type=resource.content_type)
             return body, body.size_bytes
         size_bytes = 0
         async for piece in pieces:

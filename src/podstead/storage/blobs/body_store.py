@@ -69,11 +69,11 @@ class BodyStore(Protocol):
     def close(self) -> None:
         """Release what the store holds. Work in progress may finish."""
 
-    def draft(self) -> BodyDraft:
-        """A draft of a new blob."""
+    def draft(self, content_type: str | None) -> BodyDraft:
+        """A draft of a new blob, which has that type if others may be sent to it."""
 
     def draft_of_upload(
-        self, upload: str, size_bytes: int
+        self, upload: str, size_bytes: int, content_type: str | None
     ) -> AbstractAsyncContextManager[BodyDraft]:
         """A draft of a new blob with the first bytes of the draft of an upload, to which nothing is
         appended. Raises StorageError."""

@@ -61,13 +61,18 @@ class LocalBlobs:
         self._verification.close()
         self._executor.shutdown(wait=False)
 
-    def draft(self) -> BlobDraft:
+    def draft(self, content_type: str | None = None) -> BlobDraft:  # noqa: ARG002
         """A draft of a new blob."""
         name = secrets.token_hex(_NAME_BYTES)
         file = ReceivedFile(self._directory / DRAFTS / name, self._executor, self._space)
         return BlobDraft(name, file, path_of=self.path_of)
 
-    def draft_of_upload(self, upload: str, size_bytes: int) -> UploadedDraft:
+    def draft_of_upload(
+        self,
+        upload: str,
+        size_bytes: int,
+        content_type: str | None = None,  # noqa: ARG002
+    ) -> UploadedDraft:
         """A draft of a new blob, which becomes another name of the file of an upload."""
         return UploadedDraft(
             secrets.token_hex(_NAME_BYTES),

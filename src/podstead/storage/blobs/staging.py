@@ -82,32 +82,38 @@ class BodyStaging:
         self._inline_body_bytes = inline_body_bytes
         self._removal_hold = removal_hold
 
-    async def stage(self, content: bytes | AsyncIterator[bytes]) -> Body:
+    async def stage(
+        self, content: bytes | AsyncIterator[bytes], content_type: str | None = None
+    ) -> Body:
         """Receive a body, as a whole or in chunks. Raises StorageError."""
         if isinstance(content, bytes):
             if len(content) <= self._inline_body_bytes:
                 return InlineBody(content)
-            return await self._stage_blob(content, _nothing())
+            return await self._stage_blob(content, _nothing(), content_type)
         # The length may be unknown, so every body starts in memory.
         head = bytearray()
         async for chunk in content:
             head += chunk
             if len(head) > self._inline_body_bytes:
-                return await self._stage_blob(bytes(head), content)
+                return await self._stage_blob(bytes(head), content, content_type)
         return InlineBody(bytes(head))
 
-    async def _stage_blob(self, head: bytes, rest: AsyncIterator[bytes]) -> StagedBlob:
-        async with self._blobs.draft() as draft:
+    async def _stage_blob(
+        self, head: bytes, rest: AsyncIterator[bytes], content_type: str | None
+    ) -> StagedBlob:
+        async with self._blobs.draft(content_type) as draft:
             await draft.append(head)
             async for chunk in rest:
                 await draft.append(chunk)
             return await self._store(draft)
 
-    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
+    async def stage_upload(
+        self, draft: str, size_bytes: int, content_type: str | None = None
+    ) -> Body:
         """Stage the content of the draft of an upload. Raises StorageError."""
         if size_bytes <= self._inline_body_bytes:
             return InlineBody(await self._blobs.uploads.read(draft, size_bytes))
-        async with self._blobs.draft_of_upload(draft, size_bytes) as body:
+        async with self._blobs.draft_of_upload(draft, size_bytes, content_type) as body:
             return await self._store(body)
 
     async def _store(self, draft: BodyDraft) -> StagedBlob:

@@ -238,11 +238,15 @@ class PostgresStore:
             ahead.learn(snapshot)
         return snapshot
 
-    async def stage_body(self, content: bytes | AsyncIterator[bytes]) -> Body:
-        return await self._use().staging.stage(content)
+    async def stage_body(
+        self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
+    ) -> Body:
+        return await self._use().staging.stage(content, content_type)
 
-    async def stage_upload(self, draft: str, size_bytes: int) -> Body:
-        return await self._use().staging.stage_upload(draft, size_bytes)
+    async def stage_upload(
+        self, draft: str, size_bytes: int, *, content_type: str | None = None
+    ) -> Body:
+        return await self._use().staging.stage_upload(draft, size_bytes, content_type)
 
     async def stage_copies(
         self, resources: Sequence[Metadata]

@@ -18,11 +18,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from podstead.core.errors import StorageError
+from podstead.core.media_types import is_passive
 from podstead.storage.blobs.disk import wait_for_end
 from podstead.storage.blobs.paths import BODIES
 from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.arrival import Arrival
-from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, in_parts
+from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, StoredObject, in_parts
 from podstead.storage.blobs.s3.uploads import UploadParts
 from podstead.storage.blobs.verification import copy_of, digest_of, name_of, named_by_content
 from podstead.storage.disk_space import DiskSpace
@@ -55,24 +56,28 @@ class S3Bodies:
     def close(self) -> None:
         self._executor.shutdown(wait=False)
 
-    def draft(self) -> S3Draft:
-        return S3Draft(self._objects, self._new_file())
+    def draft(self, content_type: str | None) -> S3Draft:
+        if content_type is not None and not (content_type.isascii() and is_passive(content_type)):
+            content_type = None  # nobody is sent to it
+        return S3Draft(self._objects, self._new_file(), content_type)
 
     @asynccontextmanager
-    async def draft_of_upload(self, upload: str, size_bytes: int) -> AsyncIterator[S3Draft]:
-        async with self.draft() as draft:
+    async def draft_of_upload(
+        self, upload: str, size_bytes: int, content_type: str | None
+    ) -> AsyncIterator[S3Draft]:
+        async with self.draft(content_type) as draft:
             async for piece in self.uploads.body_of(upload, size_bytes).chunks():
                 await draft.append(piece)
             yield draft
 
     async def open(self, blob: BlobId, size_bytes: int) -> S3Body:
         # Asked before anything is sent, so that the response can still say what is wrong.
-        found = await self._objects.size(key_of(blob))
+        found = await self._objects.find(key_of(blob))
         if found is None:
             raise StorageError("A large body is missing")
-        if found != size_bytes:
+        if found.size_bytes != size_bytes:
             raise StorageError("A large body is damaged")
-        return S3Body(self._objects, blob, size_bytes)
+        return S3Body(self._objects, blob, found)
 
     def name_copy(self, blob: BlobId) -> BlobId:
         return copy_of(blob, secrets.token_hex(_NAME_BYTES))
@@ -119,9 +124,10 @@ class S3Draft:
     memory. There is no object before :meth:`publish`, when its record has been written.
     """
 
-    def __init__(self, objects: Objects, file: ReceivedFile) -> None:
+    def __init__(self, objects: Objects, file: ReceivedFile, content_type: str | None) -> None:
         self._objects = objects
         self._file = file
+        self._content_type = content_type
         self._name = secrets.token_hex(_NAME_BYTES)
         self._arrival = Arrival()
         self._storing: asyncio.Task[None] | None = None
@@ -154,7 +160,9 @@ class S3Draft:
         self._arrival.advance(self._file.written_bytes)
         if self._storing is None and in_parts(self._file.written_bytes):
             self._storing = asyncio.create_task(
-                self._objects.put_arriving(self._key, self._file.read, self._arrival.wait)
+                self._objects.put_arriving(
+                    self._key, self._file.read, self._arrival.wait, self._content_type
+                )
             )
 
     async def sync(self) -> None:
@@ -166,7 +174,7 @@ class S3Draft:
         if self._storing is None or self._storing.done() or self.size_bytes > _MAX_ARRIVING_BYTES:
             # What was wrong while it arrived may have passed.
             await self._abandon()
-            await self._objects.put(self._key, self._file.read, self.size_bytes)
+            await self._objects.put(self._key, self._file.read, self.size_bytes, self._content_type)
         else:
             self._arrival.complete()
             await self._storing
@@ -185,12 +193,16 @@ class S3Draft:
 
 
 class S3Body(StreamedBody):
-    """An OpenBody in an object."""
+    """An OpenBody in an object (:class:`~podstead.storage.open_body.AddressedBody`)."""
 
-    def __init__(self, objects: Objects, blob: BlobId, size_bytes: int) -> None:
-        self.size_bytes = size_bytes
+    def __init__(self, objects: Objects, blob: BlobId, found: StoredObject) -> None:
+        self.size_bytes = found.size_bytes
+        self.content_type = found.content_type
         self._objects = objects
         self._blob = blob
+
+    async def address(self, *, lasts_s: int) -> str:
+        return await self._objects.address(key_of(self._blob), lasts_s=lasts_s)
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``.

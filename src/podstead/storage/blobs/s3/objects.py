@@ -28,6 +28,7 @@ from podstead.storage.blobs.s3.turns import PartTurns
 from podstead.storage.blobs.s3_location import S3Location
 
 if TYPE_CHECKING:
+    from obstore import Attributes
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3CredentialProvider
 
 logger = logging.getLogger("podstead.storage")
@@ -64,6 +65,13 @@ class ListedObject(msgspec.Struct, frozen=True):
     modified_ms: int
 
 
+class StoredObject(msgspec.Struct, frozen=True):
+    """What S3 says about an object."""
+
+    size_bytes: int
+    content_type: str | None
+
+
 class Objects:
     """The objects below the prefix of a location. For one event loop."""
 
@@ -73,7 +81,9 @@ class Objects:
         self._turns = PartTurns()
         self._logged_s = -_LOGGED_EVERY_S
 
-    async def put(self, key: str, read: PartReader, size_bytes: int) -> None:
+    async def put(
+        self, key: str, read: PartReader, size_bytes: int, content_type: str | None = None
+    ) -> None:
         """Store an object with a name that was never used before. Raises StorageError, Overloaded.
 
         At most two parts of it are held in memory, by this process and the library.
@@ -84,13 +94,19 @@ class Objects:
             async def arrived(wanted_bytes: int) -> int:
                 return min(wanted_bytes, size_bytes)
 
-            await self._put_parts(key, read, arrived, part_bytes)
+            await self._put_parts(key, read, arrived, part_bytes, content_type)
             return
         async with self._turns.take():
             content = await read(0, size_bytes)
             async with self._trying(STORE_S):
                 try:
-                    await self._storing.put_async(key, content, mode="create", use_multipart=False)
+                    await self._storing.put_async(
+                        key,
+                        content,
+                        attributes=_attributes(content_type),
+                        mode="create",
+                        use_multipart=False,
+                    )
                 except AlreadyExistsError:
                     # Names are random. This object is what an earlier attempt stored, whose
                     # response was lost.
@@ -98,14 +114,18 @@ class Objects:
                         raise
 
     async def put_arriving(
-        self, key: str, read: PartReader, arrived: Callable[[int], Awaitable[int]]
+        self,
+        key: str,
+        read: PartReader,
+        arrived: Callable[[int], Awaitable[int]],
+        content_type: str | None,
     ) -> None:
         """As :meth:`put`, each part as soon as it has arrived. There is no object before the last.
 
         ``arrived`` waits until there are so many bytes or no more will come, and returns how many
         of them there are. If it is cancelled, this leaves nothing behind.
         """
-        await self._put_parts(key, read, arrived, PART_BYTES)
+        await self._put_parts(key, read, arrived, PART_BYTES, content_type)
 
     async def _put_parts(
         self,
@@ -113,12 +133,17 @@ class Objects:
         read: PartReader,
         arrived: Callable[[int], Awaitable[int]],
         part_bytes: int,
+        content_type: str | None,
     ) -> None:
         async with self._trying(None), AsyncExitStack() as stack:
             # Leaving the writer creates the object, or abandons it after an error.
             writer = await stack.enter_async_context(
                 obstore.open_writer_async(
-                    self._storing, key, buffer_size=part_bytes, max_concurrency=1
+                    self._storing,
+                    key,
+                    attributes=_attributes(content_type),
+                    buffer_size=part_bytes,
+                    max_concurrency=1,
                 )
             )
             start = 0
@@ -140,11 +165,22 @@ class Objects:
 
     async def size(self, key: str) -> int | None:
         """The size of an object in bytes; ``None`` if there is none. Raises StorageError."""
+        found = await self.find(key)
+        return None if found is None else found.size_bytes
+
+    async def find(self, key: str) -> StoredObject | None:
+        """An object; ``None`` if there is none. Raises StorageError."""
         async with self._trying(ASK_S):
             try:
-                return (await self._asking.head_async(key))["size"]
+                found = await self._asking.get_async(key, options={"head": True})
             except FileNotFoundError:
                 return None
+        return StoredObject(found.meta["size"], found.attributes.get("Content-Type"))
+
+    async def address(self, key: str, *, lasts_s: int) -> str:
+        """A URL at which anybody can read an object for that time. Raises StorageError."""
+        async with self._trying(ASK_S):
+            return await obstore.sign_async(self._asking, "GET", key, timedelta(seconds=lasts_s))
 
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``, which must exist.
@@ -219,6 +255,10 @@ class Objects:
         if monotonic() - self._logged_s >= _LOGGED_EVERY_S:
             self._logged_s = monotonic()
             logger.error("Large bodies cannot be reached: %s", str(error) or "no answer in time")
+
+
+def _attributes(content_type: str | None) -> Attributes | None:
+    return None if content_type is None else {"Content-Type": content_type}
 
 
 def in_parts(size_bytes: int) -> bool:

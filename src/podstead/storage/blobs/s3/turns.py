@@ -9,7 +9,7 @@ from typing import Final
 
 from podstead.core.errors import Overloaded
 from podstead.core.requester import requester
-from podstead.core.turns import KeyedTurns
+from podstead.storage.keyed_turns import KeyedTurns
 
 AT_ONCE: Final = 4
 """The parts that a worker holds in memory."""
