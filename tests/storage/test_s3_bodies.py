@@ -182,10 +182,16 @@ async def test_a_body_that_takes_hours_to_store_is_not_swept(
     monkeypatch.setattr(staging, "RENEWAL_S", 0.01)
     store_object, begun, goes_on = Objects.put, asyncio.Event(), asyncio.Event()
 
-    async def slow(self: Objects, key: str, read: objects.PartReader, size_bytes: int) -> None:
+    async def slow(
+        self: Objects,
+        key: str,
+        read: objects.PartReader,
+        size_bytes: int,
+        content_type: str | None,
+    ) -> None:
         begun.set()
         await goes_on.wait()
-        await store_object(self, key, read, size_bytes)
+        await store_object(self, key, read, size_bytes, content_type)
 
     monkeypatch.setattr(Objects, "put", slow)
     staging_body = asyncio.create_task(stage_large(store))

@@ -41,7 +41,7 @@ def copy_of(blob: BlobId, name: str) -> BlobId:
     return BlobId(name if digest is None else f"{name}{_SEPARATOR}{digest}")
 
 
-def name_of(blob: BlobId) -> str:
+def random_name_of(blob: BlobId) -> str:
     """The random name of a blob."""
     return blob.partition(_SEPARATOR)[0]
 

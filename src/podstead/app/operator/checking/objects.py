@@ -15,7 +15,7 @@ from podstead.app.operator.checking.findings import Code, Finding
 from podstead.app.operator.checking.sorted_names import SortedNames
 from podstead.storage.blobs.paths import BODIES, UPLOADS
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.blobs.verification import digest_of, name_of
+from podstead.storage.blobs.verification import digest_of, random_name_of
 from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import LargeBody
 from podstead.storage.uploads import UPLOADS as UPLOAD_RECORDS
@@ -56,7 +56,7 @@ async def _orphans(check: CheckContext, blobs: ObjectBlobs) -> AsyncIterator[Fin
     """
     check.on_step("Checking for objects that nothing refers to", 0, 0)
     now_ms = time.time() * 1000
-    known = SortedNames(name_of(blob) for blob in check.records.blob_names())
+    known = SortedNames(random_name_of(blob) for blob in check.records.blob_names())
     suspects: dict[str, ListedObject] = {}
     async for each in blobs.listed():
         folder, name = each.key.split("/")[:2]
@@ -68,7 +68,7 @@ async def _orphans(check: CheckContext, blobs: ObjectBlobs) -> AsyncIterator[Fin
         return
     with check.look_again() as records:
         for blob in records.blob_names():
-            suspects.pop(f"{BODIES}/{name_of(blob)}", None)
+            suspects.pop(f"{BODIES}/{random_name_of(blob)}", None)
         uploads = {
             entry.entry.removeprefix(f"{UPLOAD_RECORDS.kind}/")
             for entry in records.entries(UPLOAD_RECORDS.kind)

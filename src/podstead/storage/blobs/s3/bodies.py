@@ -25,7 +25,7 @@ from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.arrival import Arrival
 from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, StoredObject, in_parts
 from podstead.storage.blobs.s3.uploads import UploadParts
-from podstead.storage.blobs.verification import copy_of, digest_of, name_of, named_by_content
+from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content, random_name_of
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.open_body import StreamedBody
 from podstead.storage.record_store import RecordStore
@@ -113,7 +113,7 @@ class S3Bodies:
 def key_of(blob: BlobId) -> str:
     """The name of the object of a blob: without its hash, which is not known when the first parts
     are stored."""
-    return f"{BODIES}/{name_of(blob)}"
+    return f"{BODIES}/{random_name_of(blob)}"
 
 
 class S3Draft:
