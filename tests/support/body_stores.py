@@ -86,7 +86,7 @@ class ObjectsInBucket:
         return [each["path"] for each in obstore.list(self.store).collect()]
 
     def sizes_bytes(self) -> list[int]:
-        return [each["size"] for each in obstore.list(self._store).collect()]
+        return [each["size"] for each in obstore.list(self.store).collect()]
 
     def truncate(self, name: str, size_bytes: int) -> None:
         content = obstore.get_range(self.store, name, start=0, end=size_bytes)
