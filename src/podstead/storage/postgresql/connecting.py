@@ -17,6 +17,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool
 
+from podstead.storage.postgresql.array_values import register_arrays
+
 CONNECTION_WAIT_S: Final = 5.0
 """How long a request waits for a connection before it is answered with 503."""
 
@@ -102,7 +104,7 @@ class ConnectionPool(AsyncConnectionPool):
             open=False,
             timeout=CONNECTION_WAIT_S,
             reconnect_timeout=RECONNECT_S,
-            configure=_notice_pooler,
+            configure=_configure,
             kwargs={"autocommit": True},
         )
         self.limit_s = limit_s
@@ -139,11 +141,12 @@ async def pipelined(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[N
         raise
 
 
-async def _notice_pooler(connection: psycopg.AsyncConnection[Any]) -> None:
+async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
     """Prepare no statements behind a pooler, which may pass each transaction to another session.
 
     A pooler gives its clients numbers of its own for sessions. Raises psycopg.Error.
     """
+    register_arrays(connection.adapters)
     cursor = await connection.execute("SELECT pg_backend_pid()")
     row = await cursor.fetchone()
     if row is not None and row[0] != connection.info.backend_pid:
