@@ -132,13 +132,19 @@ async def pipelined(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[N
     """
     kept = connection._prepared  # noqa: SLF001 - only a rollback would do this, and forget all
     prepared = kept._prepared_idx  # noqa: SLF001
+    failed: psycopg.Error | None = None
     try:
         async with connection.pipeline():
-            yield
-    except psycopg.Error:
+            try:
+                yield
+            except psycopg.Error as error:  # of which the end of the pipeline would log a second
+                failed = error
+    except psycopg.Error as error:
+        failed = failed or error
+    if failed is not None:
         if kept._prepared_idx != prepared:  # noqa: SLF001
             kept.clear()
-        raise
+        raise failed
 
 
 async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:

@@ -34,22 +34,21 @@ _MAX_ROWS: Final = 4096
 """How many rows are kept of what batches have left; requests use what is a second old at most."""
 
 # A row is put with a new version; what puts leave as it is changes with the version of the members,
-# or is their number. The rows of storages are locked, because sweeps change them without other
+# or is their number. Together they are one text, empty without a row, since arrays cost the driver
+# much for each element. The rows of storages are locked, because sweeps change them without other
 # locks. Whether a quota has changed is looked up as it is when rows are read under the locks.
 _REQUIRE: Final = (
-    "WITH held AS (SELECT s.root, s.used_bytes, p.quota_bytes FROM storages s"
-    " LEFT JOIN pods p ON p.folded_name = lower(trim(both '/' from s.root))"
-    " WHERE s.root = ANY(%s) ORDER BY s.root FOR UPDATE OF s)"
-    " SELECT require_unchanged(EXISTS ("
-    " SELECT FROM unnest(%s::text[], %s::bigint[], %s::bigint[])"
-    " AS e (root, used_bytes, quota_bytes) LEFT JOIN held h ON h.root = e.root"
-    " WHERE (h.used_bytes, h.quota_bytes) IS DISTINCT FROM (e.used_bytes, e.quota_bytes)"
-    ") OR EXISTS ("
-    " SELECT FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])"
-    " AS e (root, path, version, members_version, member_count)"
+    "WITH storage AS (SELECT * FROM unnest(%s::text[], %s::text[]) AS e (root, expected)),"
+    " held AS (SELECT s.root, concat_ws(' ', s.used_bytes, p.quota_bytes) AS stored"
+    " FROM storages s LEFT JOIN pods p ON p.folded_name = lower(trim(both '/' from s.root))"
+    " WHERE s.root IN (SELECT root FROM storage) ORDER BY s.root FOR UPDATE OF s)"
+    " SELECT require_unchanged("
+    "EXISTS (SELECT FROM storage LEFT JOIN held ON held.root = storage.root"
+    " WHERE coalesce(held.stored, '') <> storage.expected)"
+    " OR EXISTS ("
+    "SELECT FROM unnest(%s::text[], %s::text[], %s::text[]) AS e (root, path, expected)"
     " LEFT JOIN resources r ON r.root = e.root AND r.path = e.path"
-    " WHERE (r.version, r.members_version, r.member_count)"
-    " IS DISTINCT FROM (e.version, e.members_version, e.member_count)))"
+    " WHERE concat_ws(' ', r.version, r.members_version, r.member_count) <> e.expected))"
 )
 
 
@@ -108,7 +107,7 @@ class Expectations:
         newest: dict[ResourcePath, SeenRows] = {}
         storages: dict[ResourcePath, SeenRows] = {}
         for each in sorted(seen, key=_asked_s):
-            newest.update(dict.fromkeys(each.resources, each))
+            newest |= dict.fromkeys(each.resources, each)
             storages[each.storage] = each
         state = State({}, set(), {}, {}, set(), {}, 0)
         for path in needs.paths:
@@ -164,17 +163,28 @@ async def require(connection: Connection, needs: Needs, state: State) -> None:
     Does not wait for the database.
     """
     roots = list(needs.roots)
-    used = [state.used_bytes.get(root) for root in roots]
-    quotas = [state.own_quotas.get(_pod_of(root)) for root in roots]
-    keys, versions, members, counts = [], [], [], []
-    for path, row in state.resources.items():
-        keys.append(root_of(path))
-        versions.append(None if row is None else row.version)
-        members.append(None if row is None else row.members_version)
-        counts.append(None if row is None else row.member_count)
+    usages = [
+        _usage_text(state.used_bytes.get(root), state.own_quotas.get(_pod_of(root)))
+        for root in roots
+    ]
     paths = list(state.resources)
-    values = (roots, roots, used, quotas, keys, paths, versions, members, counts)
-    await connection.execute(_REQUIRE, values)
+    storages = [root_of(path) for path in paths]
+    expected = [_row_text(row) for row in state.resources.values()]
+    await connection.execute(_REQUIRE, (roots, usages, storages, paths, expected))
+
+
+def _usage_text(used_bytes: int | None, quota_bytes: int | None) -> str:
+    if used_bytes is None:
+        return ""
+    return str(used_bytes) if quota_bytes is None else f"{used_bytes} {quota_bytes}"
+
+
+def _row_text(row: ResourceRow | None) -> str:
+    if row is None:
+        return ""
+    if row.members_version is None:
+        return f"{row.version} {row.member_count}"
+    return f"{row.version} {row.members_version} {row.member_count}"
 
 
 def _asked_s(seen: SeenRows) -> float:
