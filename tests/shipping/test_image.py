@@ -79,6 +79,18 @@ def test_every_setting_of_the_image_and_of_compose_is_one() -> None:
         assert line in compose
 
 
+def test_the_backup_that_the_page_shows_has_a_volume_of_its_own() -> None:
+    """A backup inside of the data root is refused, and the rest of the file system is read-only."""
+    page = (REPOSITORY / "docs/how-to/run-in-a-container.md").read_text(encoding="utf-8")
+    [target] = re.findall(r"podstead backup (\S+)", page)
+    folder = f"/{Path(target).parts[1]}"
+    compose = (FOLDER / "compose.yaml").read_text(encoding="utf-8")
+    assert folder in re.findall(r"^      - \w+:(/\w+)$", compose, re.MULTILINE)
+    assert folder != environment()["PODSTEAD_ROOT"]
+    [created] = [line for line in values("RUN") if "install -d -o podstead" in line]
+    assert folder in created.split()
+
+
 def test_the_health_check_tells_whether_the_server_is_ready(tmp_path: Path) -> None:
     """With the settings of the image, on other ports."""
     [check] = values("HEALTHCHECK")
