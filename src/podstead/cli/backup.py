@@ -14,6 +14,7 @@ import click
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import bytes_text, json_option, print_json, print_json_line
+from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.backup_series import BackupSeries, SeriesResult
@@ -175,8 +176,8 @@ def _print(manifest: Manifest, done: str, *, as_json: bool) -> None:
     else:
         counts = manifest.counts
         click.echo(
-            f"{done}: {counts.pods} pods, {counts.resources} resources, "
-            f"{counts.repositories} git repositories."
+            f"{done}: {counted(counts.pods, 'pod')}, {counted(counts.resources, 'resource')}, "
+            f"{counted(counts.repositories, 'git repository')}."
         )
         click.echo(f"It contains every write that was acknowledged before {manifest.moment}.")
     _print_faults(manifest)
@@ -203,8 +204,9 @@ def _print_result(result: SeriesResult, *, as_json: bool) -> None:
     else:
         removed = f"; removed {', '.join(path.name for path in result.removed)}"
         click.echo(
-            f"{result.folder}: {copied.files} files copied ({bytes_text(copied.bytes)}), "
-            f"{linked.files} shared ({bytes_text(linked.bytes)}) in {result.duration_s:.1f} s"
+            f"{result.folder}: {counted(copied.files, 'file')} copied "
+            f"({bytes_text(copied.bytes)}), {linked.files} shared "
+            f"({bytes_text(linked.bytes)}) in {result.duration_s:.1f} s"
             f"{removed if result.removed else ''}"
         )
     sys.stdout.flush()

@@ -10,6 +10,7 @@ import click
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import bytes_text, json_option, print_json, print_table
+from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.compact import CompactResult
@@ -67,7 +68,8 @@ def _print(result: CompactResult, *, as_json: bool) -> None:
     ]
     print_table(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
     if result.busy:
-        click.echo(f"{result.busy} repositories were in use or damaged and are as they were.")
+        kept = counted(result.busy, "repository")
+        click.echo(f"Left as before, because in use or damaged: {kept}.")
     message = _MESSAGES.get(result.database.value)
     if message is not None:
         click.echo(message)

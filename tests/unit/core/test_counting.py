@@ -14,3 +14,9 @@ from podstead.core.errors import RateLimited
 def test_one_thing_is_in_the_singular(number: int, text: str) -> None:
     assert counted(number, "second") == text
     assert str(RateLimited(retry_after_s=number)).endswith(f"Try again in {text}.")
+
+
+def test_the_plural_is_spelt_as_in_english() -> None:
+    assert counted(0, "git repository") == "0 git repositories"
+    assert counted(1, "git repository") == "1 git repository"
+    assert counted(2, "day") == "2 days"
