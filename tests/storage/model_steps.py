@@ -78,21 +78,37 @@ class Batch:
     store: int
 
 
-steps = st.builds(
-    Step,
-    puts=st.dictionaries(paths, st.binary(max_size=2 * INLINE_BODY_BYTES), max_size=4),
-    deletes=st.frozensets(paths, max_size=2),
-    careful=st.integers(0, 9).map(lambda number: number < 8),
-    wrong_creates=st.integers(0, 19).map(lambda number: number == 19),
-    precondition=st.none()
-    | st.tuples(
-        st.sampled_from(["current"] * 4 + ["stale", "absent", "present", "empty", "listed"]), paths
-    ),
-    pod=st.none() | st.sampled_from(["a", "A", "b"]),
-    quota_bytes=st.sampled_from([0, 0, 1725]),
-    taken_from=st.dictionaries(paths, paths, max_size=3),
+def batches_of(
+    bodies: st.SearchStrategy[bytes], pods: st.SearchStrategy[str | None], *, max_steps: int
+) -> st.SearchStrategy[Batch]:
+    """Batches of writes with these bodies, some of which create these pods."""
+    steps = st.builds(
+        Step,
+        puts=st.dictionaries(paths, bodies, max_size=4),
+        deletes=st.frozensets(paths, max_size=2),
+        careful=st.integers(0, 9).map(lambda number: number < 8),
+        wrong_creates=st.integers(0, 19).map(lambda number: number == 19),
+        precondition=st.none()
+        | st.tuples(
+            st.sampled_from(["current"] * 4 + ["stale", "absent", "present", "empty", "listed"]),
+            paths,
+        ),
+        pod=pods,
+        quota_bytes=st.sampled_from([0, 0, 1725]),
+        taken_from=st.dictionaries(paths, paths, max_size=3),
+    )
+    return st.builds(
+        Batch, steps=st.lists(steps, min_size=1, max_size=max_steps), store=st.integers(0, 1)
+    )
+
+
+batches = batches_of(
+    st.binary(max_size=2 * INLINE_BODY_BYTES),
+    st.none() | st.sampled_from(["a", "A", "b"]),
+    max_steps=5,
 )
-batches = st.builds(Batch, steps=st.lists(steps, min_size=1, max_size=5), store=st.integers(0, 1))
+plain_batches = batches_of(st.binary(max_size=INLINE_BODY_BYTES), st.none(), max_steps=2)
+"""Batches of what one statement can compare with what is expected."""
 
 
 async def compare_with_model(

@@ -14,11 +14,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, expectations, migrate
+from podstead.storage.postgresql import PostgresStore, expectations, migrate, reading_ahead
 from podstead.storage.protocol import Store
 from podstead.storage.records import Write
 from podstead.storage.root import prepare_folders
-from tests.storage.model_steps import INLINE_BODY_BYTES, KINDS, Batch, batches, compare_with_model
+from tests.storage.model_steps import (
+    INLINE_BODY_BYTES,
+    KINDS,
+    Batch,
+    batches,
+    compare_with_model,
+    plain_batches,
+)
 from tests.support.postgresql import empty_database, new_database
 
 _TARGETS = tuple(map(ResourcePath, sorted(KINDS, key=lambda path: path != "/a/x")))
@@ -72,11 +79,12 @@ def database() -> Iterator[str]:
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(batches, min_size=1, max_size=5))
+@given(st.lists(plain_batches | plain_batches | batches, min_size=3, max_size=8))
 def test_nodes_hold_what_the_model_says(
     database: str, monkeypatch: pytest.MonkeyPatch, drawn: list[Batch]
 ) -> None:
     monkeypatch.setattr(expectations, "CONTENDED_S", 0.0)
+    monkeypatch.setattr(reading_ahead, "VALID_S", 60.0)
     asyncio.run(_run(database, drawn))
 
 
