@@ -24,6 +24,12 @@ from podstead.web.routes import Access, Route
 from podstead.web.updates_socket import SocketRules, UpdatesSocket
 
 
+def commits_alone(settings: Settings) -> bool:
+    """Whether a worker learns of each commit when it makes it: it has no others beside it, neither
+    in its server nor on another node."""
+    return settings.workers == 1 and settings.database is None
+
+
 class LiveUpdates:
     """solid-0.1 and the Solid Notifications Protocol, of one worker."""
 
@@ -57,7 +63,7 @@ class LiveUpdates:
             rules=SocketRules(
                 heartbeat_s=settings.heartbeat_s,
                 is_open=settings.legacy_notifications_open,
-                is_alone=settings.workers == 1,
+                is_alone=commits_alone(settings),
             ),
         )
         self._channels = ChannelParts(
