@@ -261,9 +261,12 @@ def test_the_exit_code_says_whether_the_usage_was_wrong(
 ) -> None:
     (places / "full.toml").write_text(f"min-free-bytes = {10**15}\n")
     arguments = command.replace("{}", str(places)).split()
-    if "--root" not in arguments:
-        arguments += ["--root", str(server.root)]
-    result = CliRunner().invoke(main, arguments, input=f"{PASSWORD}\n")
+    typed = f"{PASSWORD}\n"
+    result = (
+        CliRunner().invoke(main, arguments, input=typed)
+        if "--root" in arguments
+        else invoke(server.root, *arguments, typed=typed)
+    )
     assert result.exit_code == exit_code, result.output
     assert part in " ".join(result.stderr.split())
     assert exit_code == 0 or result.stderr or result.stdout

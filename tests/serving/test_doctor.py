@@ -17,6 +17,8 @@ from tests.support.processes import clean_environment, run_process
 from tests.support.proxies import ADDRESS, Place, nginx, running_proxy
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
 
+pytestmark = pytest.mark.embedded
+
 Findings = Mapping[str, Mapping[str, str]]
 
 

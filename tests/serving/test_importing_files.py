@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.client import Pod, create_pod
+from tests.support.engine import engine_environment
 from tests.support.listeners import CERTIFICATE, KEY
 from tests.support.processes import clean_environment
 from tests.support.proxies import Configure, Place, program, running_proxy
@@ -71,14 +72,21 @@ def import_into(pod: Pod, kind: str, place: str, *options: str, password: str = 
     """The exit code and the report."""
     into = f"{pod.root.strip('/')}/private/imported/"
     command = ("import", kind, place, "--into", into, "--root", str(pod.server.root), "--json")
-    ended = run_command(*command, *options) if not password else run_with(password, command)
+    ended = (
+        run_with(pod.server.root, password, command)
+        if password
+        else run_command(*command, *options)
+    )
     assert ended.stdout, ended.stderr
     return ended.returncode, json.loads(ended.stdout)
 
 
-def run_with(password: str, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+def run_with(
+    root: Path, password: str, command: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "podstead.cli", *command, "--user", "alice"],
+        env={**clean_environment(), **engine_environment(root)},
         input=f"{password}\n",
         capture_output=True,
         text=True,
@@ -134,7 +142,7 @@ def count(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 async def run(kind, place, root, into, password=""):
-    settings = read_settings({"root": root}, {}, folder=Path.cwd())
+    settings = read_settings({"root": root}, os.environ, folder=Path.cwd())
     found = files_of(Path(place)) if kind == "folder" else webdav_folder(
         place, user="alice", password=password
     )
@@ -159,7 +167,7 @@ def assert_continued_after_a_kill(
     into = f"{pod.name}/private/imported/"
     killed = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, kind, place, str(pod.server.root), into, password],
-        env=clean_environment(),
+        env={**clean_environment(), **engine_environment(pod.server.root)},
         timeout=DEADLINE_S,
         check=False,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.sqlite import SqliteStore
+from tests.support.engine import engine_environment, new_store
 from tests.support.processes import clean_environment
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 
@@ -30,7 +30,7 @@ def count(pod, done, total):
     if done >= 300:
         os.kill(os.getpid(), signal.SIGKILL)
 
-settings = read_settings({"root": sys.argv[2]}, {}, folder=Path.cwd())
+settings = read_settings({"root": sys.argv[2]}, os.environ, folder=Path.cwd())
 names = dict([sys.argv[4].split("=")]) if len(sys.argv) > 4 else {}
 asyncio.run(move_in(settings, sys.argv[3], Path(sys.argv[1]), names=names, counting=count))
 """
@@ -82,7 +82,7 @@ def stored(root: Path) -> Mapping[str, Any]:
 
 
 async def _stored(root: Path) -> Mapping[str, Any]:
-    store = SqliteStore(root)
+    store = new_store(root)
     await store.open()
     try:
         path = ResourcePath("/alice/")
@@ -106,7 +106,7 @@ def test_an_import_that_was_killed_ends_as_if_it_had_not_been(
     """Nothing is lost or doubled, and nobody sees half of a pod."""
     killed = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(files), str(server.root), "css"],
-        env=clean_environment(),
+        env={**clean_environment(), **engine_environment(server.root)},
         timeout=DEADLINE_S,
         check=False,
     )
@@ -252,7 +252,7 @@ def test_every_reader_continues_after_an_interrupt(
         write(folder / ("data" if kind == "nss" else "") / f"many/{number}.txt", f"{number}")
     killed = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(folder), str(server.root), kind, "=anna"],
-        env=clean_environment(),
+        env={**clean_environment(), **engine_environment(server.root)},
         timeout=DEADLINE_S,
         check=False,
     )

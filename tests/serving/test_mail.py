@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import mail
 from tests.support.commands import invoke
+from tests.support.engine import engine_environment
 from tests.support.mail import MailServer, Received, running_mail_server
 from tests.support.peer import TLS_FOLDER
 from tests.support.processes import clean_environment, run_process
@@ -121,7 +122,11 @@ def test_doctor_says_whether_the_mail_server_takes_messages(
 
 def diagnosed(server: ServerProcess, destination: str, trusted: str) -> dict[str, str]:
     """What doctor says about a destination."""
-    environment = {"PODSTEAD_MAIL": destination, "SSL_CERT_FILE": trusted}
+    environment = {
+        **engine_environment(server.root),
+        "PODSTEAD_MAIL": destination,
+        "SSL_CERT_FILE": trusted,
+    }
     finished = run_process(
         [
             *(sys.executable, "-m", "podstead.cli", "doctor", "--json", "--idp"),

@@ -97,6 +97,7 @@ def test_a_port_in_use_stops_the_start_before_a_worker_runs(
     assert first.get("/pid").status == 200
 
 
+@pytest.mark.embedded
 def test_a_data_root_in_use_stops_the_start(make_server: MakeServer) -> None:
     first = make_server()
     first.start()
