@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
-# What is tested from outside, and so with every storage engine.
+# What is tested from outside, and so with every storage engine and store of large bodies.
 ON_EACH_ENGINE := tests/blackbox tests/conformance tests/clients
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
@@ -28,12 +28,12 @@ start: $(RUN_STAMP) ## Start the server with accounts; options in ARGS, as in: m
 	@$(BIN)/podstead start $(FULL) $(ARGS)
 
 .PHONY: test
-test: $(DEV_STAMP) ## Run all tests, those from outside also on PostgreSQL; or, with ARGS, what pytest is told
+test: $(DEV_STAMP) ## Run all tests, those from outside also on PostgreSQL and S3; or, with ARGS, what pytest is told
 	@scripts/install-packages test
 	@$(BIN)/python -m tests.support.node
 	@$(BIN)/python -m tests.support.python_clients
 	$(PYTEST) $(ARGS)
-	$(if $(ARGS),,TEST_ENGINE=postgresql $(PYTEST) --ignore=tests/conformance/test_catalogue.py $(ON_EACH_ENGINE))
+	$(if $(ARGS),,TEST_ENGINE=postgresql TEST_BODIES=s3 $(PYTEST) --ignore=tests/conformance/test_catalogue.py $(ON_EACH_ENGINE))
 
 .PHONY: check
 check: $(DEV_STAMP) ## Check format, lint, types, import contracts, documents, texts and scripts
