@@ -13,6 +13,7 @@ from podstead.web.read_redirects import FROM_BYTES
 from tests.support.application import Server, Start
 from tests.support.curl import curl
 from tests.support.seaweedfs import bodies_of
+from tests.support.tus import create
 
 CONTENT = os.urandom(FROM_BYTES + 10)
 FILM = "/alice/public/film.mp4"
@@ -65,6 +66,10 @@ async def test_copies_and_uploads_are_redirected_as_well(redirecting: Server) ->
     answer = await redirecting.alice.request("COPY", FILM, headers={"Destination": copy})
     assert answer.status == 201, answer.text
     assert (await redirecting.public.get(copy)).status == 307
+    upload = "/alice/public/uploaded.mp4"
+    answer = await create(redirecting.alice, upload, len(CONTENT), body=CONTENT, filetype=TYPE)
+    assert answer.status == 201, answer.text
+    assert (await redirecting.public.get(upload)).status == 307
 
 
 async def test_the_server_answers_all_other_requests_itself(redirecting: Server) -> None:

@@ -66,6 +66,7 @@ async def store(layout: RootLayout, kept: ObjectsInBucket) -> AsyncIterator[Sqli
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A server that tests may stop."""
+    os.environ.update(s3_environment())
     server = S3Server(tmp_path_factory.mktemp("s3"))
     server.start()
     yield server

@@ -9,6 +9,8 @@ class Arrival:
     """The progress of one body. One task waits for it."""
 
     def __init__(self) -> None:
+        self.was_complete = False
+        """Whether the body was complete when the last wait ended."""
         self._bytes = 0
         self._is_complete = False
         self._changed = asyncio.Event()
@@ -29,4 +31,5 @@ class Arrival:
         while self._bytes < size_bytes and not self._is_complete:
             self._changed.clear()
             await self._changed.wait()
+        self.was_complete = self._is_complete
         return min(self._bytes, size_bytes)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import Overloaded, StorageError
 from podstead.core.media_types import is_passive
 from podstead.storage.blobs.disk import wait_for_end
 from podstead.storage.blobs.paths import BODIES
@@ -171,13 +171,18 @@ class S3Draft:
         self._arrival.advance(self._file.written_bytes)
 
     async def publish(self) -> None:
-        if self._storing is None or self._storing.done() or self.size_bytes > _MAX_ARRIVING_BYTES:
-            # What was wrong while it arrived may have passed.
-            await self._abandon()
-            await self._objects.put(self._key, self._file.read, self.size_bytes, self._content_type)
-        else:
+        if self._storing is not None and self.size_bytes <= _MAX_ARRIVING_BYTES:
             self._arrival.complete()
-            await self._storing
+            try:
+                await self._storing
+            except (StorageError, Overloaded):
+                if self._arrival.was_complete:
+                    raise
+                # What was wrong while it arrived may have passed.
+            else:
+                return
+        await self._abandon()
+        await self._objects.put(self._key, self._file.read, self.size_bytes, self._content_type)
 
     @property
     def _key(self) -> str:
