@@ -1,44 +1,66 @@
 """The command `python -m bench.distance`: a proxy that makes a database seem farther away.
 
 Every byte arrives half of the delay later, in either direction, so a round trip takes the delay
-longer; bytes on the way do not wait for each other, as with `tc netem`.
+longer; bytes on the way do not wait for each other, as with `tc netem`. Threads sleep until then:
+the timers of event loops are rounded to whole milliseconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
-from functools import partial
+import queue
+import socket
+import threading
+import time
 from pathlib import Path
 from typing import Final
-
-import uvloop
 
 SOCKET_NAME: Final = ".s.PGSQL.5432"
 _PIECE_BYTES: Final = 64 * 1024
 
+_Delayed = queue.SimpleQueue[tuple[float, bytes]]
 
-async def _pass_on(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float
-) -> None:
-    loop = asyncio.get_running_loop()
+
+def _receive(source: socket.socket, delayed: _Delayed, delay_s: float) -> None:
+    piece = b"before the first"
+    while piece:
+        try:
+            piece = source.recv(_PIECE_BYTES)
+        except OSError:
+            piece = b""
+        delayed.put((time.monotonic() + delay_s, piece))
+
+
+def _send(target: socket.socket, delayed: _Delayed) -> None:
     with contextlib.suppress(OSError):
-        while piece := await reader.read(_PIECE_BYTES):
-            loop.call_later(delay_s, writer.write, piece)
-    loop.call_later(delay_s, writer.close)
+        while True:
+            due_s, piece = delayed.get()
+            time.sleep(max(0.0, due_s - time.monotonic()))
+            if not piece:
+                break
+            target.sendall(piece)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
 
 
-async def _serve(
-    target: Path, delay_s: float, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    there, back = await asyncio.open_unix_connection(target)
-    await asyncio.gather(_pass_on(reader, back, delay_s), _pass_on(there, writer, delay_s))
+def _pass_on(source: socket.socket, target: socket.socket, delay_s: float) -> None:
+    delayed: _Delayed = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(source, delayed, delay_s), daemon=True).start()
+    threading.Thread(target=_send, args=(target, delayed), daemon=True).start()
 
 
-async def _run(listen: Path, target: Path, delay_s: float) -> None:
-    server = await asyncio.start_unix_server(partial(_serve, target, delay_s / 2), listen)
-    await server.serve_forever()
+def _serve(listener: socket.socket, target: Path, delay_s: float) -> None:
+    while True:
+        client, _ = listener.accept()
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(str(target))
+        except OSError:
+            client.close()
+            continue
+        _pass_on(client, server, delay_s)
+        _pass_on(server, client, delay_s)
 
 
 def main() -> None:
@@ -48,9 +70,11 @@ def main() -> None:
     parser.add_argument("target", type=Path, help="the folder of the socket of the database")
     parser.add_argument("delay_ms", type=float, help="what is added to a round trip")
     options = parser.parse_args()
-    listen, target = options.listen / SOCKET_NAME, options.target / SOCKET_NAME
-    with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_run(listen, target, options.delay_ms / 1000))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(options.listen / SOCKET_NAME))
+        listener.listen()
+        with contextlib.suppress(KeyboardInterrupt):
+            _serve(listener, options.target / SOCKET_NAME, options.delay_ms / 2000)
 
 
 if __name__ == "__main__":

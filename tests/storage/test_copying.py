@@ -32,13 +32,11 @@ from podstead.storage.copying.tables import (
     RecordRow,
     RecordTable,
 )
-from podstead.storage.postgresql import migrate as migrate_postgresql
 from podstead.storage.postgresql.copying import PostgresTarget
 from podstead.storage.postgresql.inspection import PostgresInspection
 from podstead.storage.sqlite import migrate as migrate_sqlite
 from podstead.storage.sqlite.copying import SqliteTarget
 from podstead.storage.sqlite.inspection import SqliteInspection
-from tests.support.postgresql import new_database
 
 Dump = dict[str, set[RecordRow]]
 
@@ -162,13 +160,6 @@ def copy(source: Path | str, target: Path | str, interruptions: Iterator[int]) -
 
 def _of(database: str) -> PostgresInspection:
     return PostgresInspection(database)
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with new_database() as url:
-        migrate_postgresql(url)
-        yield url
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
 from contextvars import Context
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, migrate
+from podstead.storage.postgresql import PostgresStore
 from podstead.storage.postgresql.expectations import CONTENDED_S, Expectations, SeenRows
 from podstead.storage.records import (
     Absent,
@@ -32,10 +30,8 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.root import prepare_folders
 from podstead.storage.state import Needs, ResourceRow, State
 from tests.storage.engine_suite.engine import NOW_MS, commit, path, put, read_present, write
-from tests.support.postgresql import new_database
 
 
 @dataclass
@@ -69,23 +65,11 @@ class Pod:
             return await self.first.commit(wanted)
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with new_database() as url:
-        migrate(url)
-        yield url
-
-
 @pytest.fixture
-async def pod(tmp_path: Path, database: str) -> AsyncIterator[Pod]:
-    layout = prepare_folders(tmp_path / "data")
-    pod = Pod(PostgresStore(database, layout), PostgresStore(database, layout))
-    await pod.first.open()
-    await pod.second.open()
+async def pod(two_stores: tuple[PostgresStore, PostgresStore]) -> Pod:
+    pod = Pod(*two_stores)
     await pod.create()
-    yield pod
-    await pod.first.close()
-    await pod.second.close()
+    return pod
 
 
 @pytest.fixture

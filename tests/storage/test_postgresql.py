@@ -65,14 +65,6 @@ class PostgresEngine:
         self._kept.lose_all()
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    """A migrated database for the tests of one process, which each test finds empty."""
-    with new_database() as url:
-        migrate(url)
-        yield url
-
-
 @pytest.fixture
 async def engine(tmp_path: Path, database: str) -> AsyncIterator[Engine]:
     empty_database(database)

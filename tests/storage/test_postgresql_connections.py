@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,17 +20,9 @@ from podstead.storage.records import Committed, EntryId, PutEntry, Version, Writ
 from podstead.storage.root import prepare_folders
 from tests.support.certificates import holder, rsa_key
 from tests.support.pooler import running_pooler
-from tests.support.postgresql import new_database
 
 SHORT_S = 0.2
 ENTRY = EntryId("test/one")
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with new_database() as url:
-        migrate(url)
-        yield url
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -14,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, expectations, migrate, reading_ahead
+from podstead.storage.postgresql import PostgresStore, expectations, reading_ahead
 from podstead.storage.protocol import Store
 from podstead.storage.records import Write
 from podstead.storage.root import prepare_folders
@@ -26,7 +25,7 @@ from tests.storage.model_steps import (
     compare_with_model,
     plain_batches,
 )
-from tests.support.postgresql import empty_database, new_database
+from tests.support.postgresql import empty_database
 
 _TARGETS = tuple(map(ResourcePath, sorted(KINDS, key=lambda path: path != "/a/x")))
 
@@ -69,13 +68,6 @@ class _Requests:
         for _, task in self._waiting:
             task.cancel()
         await asyncio.gather(*[task for _, task in self._waiting], return_exceptions=True)
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with new_database() as url:
-        migrate(url)
-        yield url
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])

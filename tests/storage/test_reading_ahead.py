@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from podstead.core.errors import StoreUnavailable
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.dependencies import Dependencies
-from podstead.storage.postgresql import PostgresStore, migrate, reading_ahead
+from podstead.storage.postgresql import PostgresStore, reading_ahead
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.records import DropPod, Metadata, PodRecord, TokenRecord, TokenRevocation
-from podstead.storage.root import prepare_folders
 from tests.storage.engine_suite.engine import NOW_MS, commit, path, put, write
-from tests.support.postgresql import new_database
 
 
 @dataclass
@@ -58,23 +54,11 @@ class Nodes:
         return (await self.second.read_metadata([self.note]))[self.note]
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with new_database() as url:
-        migrate(url)
-        yield url
-
-
 @pytest.fixture
-async def nodes(tmp_path: Path, database: str) -> AsyncIterator[Nodes]:
-    layout = prepare_folders(tmp_path / "data")
-    both = Nodes(PostgresStore(database, layout), PostgresStore(database, layout))
-    await both.first.open()
-    await both.second.open()
+async def nodes(two_stores: tuple[PostgresStore, PostgresStore]) -> Nodes:
+    both = Nodes(*two_stores)
     await both.create()
-    yield both
-    await both.first.close()
-    await both.second.close()
+    return both
 
 
 async def test_a_request_sees_what_another_node_has_committed_before_it(nodes: Nodes) -> None:
