@@ -65,6 +65,7 @@ class _Read:
 class _Queue:
     """The reads of one storage."""
 
+    storage: str
     pipeline: _Pipeline
     under_way: int = 0
     waiting: deque[_Read] = field(default_factory=deque)
@@ -85,7 +86,8 @@ class PipelinedReads:
         queue = self._queues.get(storage)
         if queue is None:
             # All reads of a storage use one connection, so if they hang, others do not.
-            queue = self._queues[storage] = _Queue(min(self._pipelines, key=_Pipeline.load))
+            pipeline = min(self._pipelines, key=_Pipeline.load)
+            queue = self._queues[storage] = _Queue(storage, pipeline)
         found: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
         read = _Read(statement, values, queue, found)
         if queue.under_way < MAX_UNDER_WAY:
@@ -111,8 +113,7 @@ class PipelinedReads:
                 return
         queue.under_way -= 1
         if not queue.under_way:
-            for storage in [name for name, each in self._queues.items() if each is queue]:
-                del self._queues[storage]
+            del self._queues[queue.storage]
 
     def _broken(self, pipeline: _Pipeline, error: Exception) -> None:
         """Let those fail that wait for reads that have failed."""
