@@ -86,7 +86,6 @@ ASSEMBLED: Final = (
 
 WHOLE_TABLES: Final = {
     "SELECT count(*), coalesce(sum(used), 0)": "sums over all pods, for metrics and the console",
-    f"SELECT {rows.PODS} FROM pods ORDER BY folded_name": "lists all pods, for commands",
     f"SELECT {rows.TOKENS} FROM tokens": "lists all tokens, for commands",
     f"(SELECT {rows.METADATA} FROM resources WHERE path >= ": "the whole tree, for a command",
     "DELETE FROM rate_buckets": "a sweep; an index would cost each request that is counted",
