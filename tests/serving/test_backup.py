@@ -29,7 +29,7 @@ from tests.support import tus
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
 from tests.support.processes import clean_environment, start_process
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
+from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 from tests.support.waiting import wait_until
 
@@ -92,21 +92,8 @@ def test_a_backup_has_each_write_before_its_moment_and_none_torn(
     server: ServerProcess, pod: Pod, tmp_path: Path
 ) -> None:
     writers = [RecordedWriter(pod, each, seed=str(random.random())) for each in range(WRITERS)]
-    enough = Event()
-    with contextlib.ExitStack() as connections, ThreadPoolExecutor(WRITERS) as threads:
-        clients = [connections.enter_context(pod.owner()) for _ in writers]
-        writing = [
-            threads.submit(writer.write_until, enough, client)
-            for writer, client in zip(writers, clients, strict=True)
-        ]
-        try:
-            for writer in writers:
-                assert writer.has_begun.wait(DEADLINE_S)
-            manifest = back_up(server, tmp_path / "backup")
-        finally:
-            enough.set()
-        for each in writing:
-            each.result()
+    with writing(pod, writers):
+        manifest = back_up(server, tmp_path / "backup")
     moment = moment_ms(manifest)
     with (
         restored(server, tmp_path / "backup", tmp_path / "again") as other,

@@ -9,11 +9,9 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -24,8 +22,8 @@ from podstead.app.operator.checking.findings import REMEDIES, Code
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
-from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
+from tests.support.server import ServerProcess, run_command, running_server
 
 pytestmark = pytest.mark.embedded
 
@@ -348,26 +346,13 @@ def test_what_a_running_server_does_is_no_finding(
 ) -> None:
     """Four clients store, replace and delete while everything is checked again and again."""
     _, pod = whole
-    enough = Event()
+    writers = [RecordedWriter(pod, number, seed="check") for number in range(4)]
     with (
         running_server(ServerProcess(broken.root, ("--git",), port=pod.server.port)),
-        contextlib.ExitStack() as connections,
-        ThreadPoolExecutor(4) as threads,
+        writing(pod, writers),
     ):
-        writers = [RecordedWriter(pod, number, seed="check") for number in range(4)]
-        writing = [
-            threads.submit(each.write_until, enough, connections.enter_context(pod.owner()))
-            for each in writers
-        ]
-        try:
-            for each in writers:
-                assert each.has_begun.wait(DEADLINE_S)
-            for _ in range(3):
-                assert broken.check() == (0, [])
-        finally:
-            enough.set()
-        for future in writing:
-            future.result()
+        for _ in range(3):
+            assert broken.check() == (0, [])
 
 
 def test_a_damaged_signing_key_is_set_aside(broken: Broken) -> None:

@@ -6,9 +6,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -16,8 +14,8 @@ import pytest
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
 from tests.support.git_requests import noise
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
-from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
+from tests.support.server import ServerProcess, run_command, running_server
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
@@ -92,15 +90,10 @@ def test_beside_a_running_server_space_is_given_back_while_clients_write(
         work("add", "noise")
         work("commit", "--quiet", *(["--amend"] if state else []), "--message", f"state {state}")
         work("push", "--quiet", "--force", url_of(pod, "private/notes"), "HEAD:main")
-    writer, enough = RecordedWriter(pod, 1, seed="compact"), Event()
-    with pod.owner() as client, ThreadPoolExecutor(1) as threads:
-        writing = threads.submit(writer.write_until, enough, client)
-        try:
-            assert writer.has_begun.wait(DEADLINE_S)
-            result = compact(server)
-        finally:
-            enough.set()
-        writing.result()
+    writer = RecordedWriter(pod, 1, seed="compact")
+    with writing(pod, [writer]):
+        result = compact(server)
+    with pod.owner() as client:
         assert writer.read(client) == writer.history[-1].documents
     assert result["database_outcome"] == "shrunk"
 

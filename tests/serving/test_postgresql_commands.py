@@ -7,11 +7,10 @@ import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import psycopg
@@ -21,9 +20,9 @@ from podstead.app.operator.backup_series import BackupSeries, SeriesResult, keep
 from podstead.config import Settings, read_settings
 from tests.support.client import Client, Pod, create_pod
 from tests.support.postgresql import new_database
-from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter
+from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.seaweedfs import bodies_of
-from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
+from tests.support.server import ServerProcess, run_command, running_server
 
 WRITERS = 4
 HOUR_S = 3600
@@ -165,21 +164,8 @@ def test_a_backup_of_a_busy_database_has_each_write_before_its_moment(
     place."""
     cluster, server, pod = cluster_on_s3, cluster_on_s3.server, cluster_on_s3.pod
     writers = [RecordedWriter(pod, each, seed=str(each)) for each in range(WRITERS)]
-    enough = Event()
-    with ExitStack() as connections, ThreadPoolExecutor(WRITERS) as threads:
-        clients = [connections.enter_context(pod.owner()) for _ in writers]
-        writing = [
-            threads.submit(writer.write_until, enough, client)
-            for writer, client in zip(writers, clients, strict=True)
-        ]
-        try:
-            for writer in writers:
-                assert writer.has_begun.wait(DEADLINE_S)
-            code, output = cluster.run("backup", str(tmp_path / "backup"), "--json")
-        finally:
-            enough.set()
-        for each in writing:
-            each.result()
+    with writing(pod, writers):
+        code, output = cluster.run("backup", str(tmp_path / "backup"), "--json")
     assert code == 0, output
     moment_ms = datetime.fromisoformat(json.loads(output)["moment"]).timestamp() * 1000
     root = tmp_path / "again"

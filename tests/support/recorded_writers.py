@@ -10,11 +10,14 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Event
 
 from tests.support.client import Client, Pod
+from tests.support.server import DEADLINE_S
 
 LARGE_BYTES = 90_000
 """More than the database takes, so it is a file of its own."""
@@ -125,3 +128,24 @@ class RecordedWriter:
 
 def _numbers(turtle: str) -> bytes:
     return " ".join(sorted(_COUNTED.findall(turtle), key=int)).encode()
+
+
+@contextmanager
+def writing(pod: Pod, writers: Sequence[RecordedWriter]) -> Iterator[None]:
+    """Let each write over a connection of its own, from before the beginning to after the end of
+    what is done meanwhile."""
+    enough = Event()
+    with ExitStack() as connections, ThreadPoolExecutor(len(writers)) as threads:
+        clients = [connections.enter_context(pod.owner()) for _ in writers]
+        under_way = [
+            threads.submit(writer.write_until, enough, client)
+            for writer, client in zip(writers, clients, strict=True)
+        ]
+        try:
+            for writer in writers:
+                assert writer.has_begun.wait(DEADLINE_S)
+            yield
+        finally:
+            enough.set()
+        for each in under_way:
+            each.result()
