@@ -13,7 +13,7 @@ from typing import Final
 
 from bench.distance import SOCKET_NAME
 from bench.processes import NotStarted, tree_cpu_s
-from tests.support.postgresql import PostgresServer
+from tests.support.postgresql import PostgresServer, server_on_disk
 from tests.support.seaweedfs import S3Server
 
 SETTINGS: Final = {
@@ -53,15 +53,9 @@ class MeasuredDatabase(PostgresServer):
 @contextmanager
 def running_postgresql() -> Iterator[MeasuredDatabase]:
     """Run a server on the disk, which is removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="podstead-bench-", dir="/var/tmp") as folder:
-        place = Path(folder)
-        place.chmod(0o755)
-        server = MeasuredDatabase(place)
+    with server_on_disk(MeasuredDatabase) as server:
         server.create()
-        try:
-            yield server
-        finally:
-            server.stop()
+        yield server
 
 
 @contextmanager

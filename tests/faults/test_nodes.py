@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import re
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from threading import Event
 
 import pytest
 
-from tests.support.postgresql import PostgresServer, new_database
+from tests.support.postgresql import PostgresServer, new_database, server_on_disk
 from tests.support.server import DEADLINE_S, Answer, ServerProcess
 
 BASE = "http://pods.example"
@@ -180,29 +179,23 @@ def test_a_killed_node_has_stored_all_that_it_acknowledged(nodes: list[Node]) ->
 
 
 def test_a_killed_database_has_stored_all_that_was_acknowledged(disk_path: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="podstead-", dir="/var/tmp") as created:
-        folder = Path(created)
-        folder.chmod(0o755)
-        server = PostgresServer(folder)
+    with server_on_disk(PostgresServer) as server:
         server.create()
-        try:
-            with running_nodes(disk_path, server.create_database()) as nodes:
-                acknowledged, reached, gone = Acknowledged(), Event(), Event()
-                with ThreadPoolExecutor(WRITERS) as threads:
-                    for number in range(WRITERS):
-                        node, name = nodes[number % 2], f"doc{number}"
-                        threads.submit(acknowledged.write, node, name, reached=reached, gone=gone)
-                    assert reached.wait(DEADLINE_S)
-                    server.kill()
-                    gone.set()
-                # Trouble is answered as such, and ends when the database is back.
-                assert nodes[0].ask("GET", "/ann/private/doc0").status == 503
-                server.start()
-                for node in nodes:
-                    _wait_until_it_answers(node)
-                    acknowledged.check(node)
-        finally:
-            server.stop()
+        with running_nodes(disk_path, server.create_database()) as nodes:
+            acknowledged, reached, gone = Acknowledged(), Event(), Event()
+            with ThreadPoolExecutor(WRITERS) as threads:
+                for number in range(WRITERS):
+                    node, name = nodes[number % 2], f"doc{number}"
+                    threads.submit(acknowledged.write, node, name, reached=reached, gone=gone)
+                assert reached.wait(DEADLINE_S)
+                server.kill()
+                gone.set()
+            # Trouble is answered as such, and ends when the database is back.
+            assert nodes[0].ask("GET", "/ann/private/doc0").status == 503
+            server.start()
+            for node in nodes:
+                _wait_until_it_answers(node)
+                acknowledged.check(node)
 
 
 def _wait_until_it_answers(node: Node) -> None:

@@ -15,14 +15,13 @@ import json
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
 
-from tests.support.postgresql import PostgresServer
+from tests.support.postgresql import PostgresServer, server_on_disk
 from tests.support.proxies import program
 from tests.support.seaweedfs import s3_environment, shared_s3_server
 from tests.support.server import DEADLINE_S, Answer, ServerProcess, request_to
@@ -151,7 +150,7 @@ class Cluster:
 def running_cluster(folder: Path, *, nodes: int = NODES) -> Iterator[Cluster]:
     """Three nodes that have just started, all at the same time."""
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(_server_place()) for _ in range(2)]
+        servers = [stack.enter_context(server_on_disk(PostgresServer)) for _ in range(2)]
         servers[0].create()
         servers[1].create_standby(servers[0])
         url = servers[0].create_database()
@@ -204,18 +203,6 @@ def start_together(nodes: Sequence[ClusterNode]) -> None:
         node.launch()
     for node in nodes:
         node.wait_for_line(f"Podstead is ready at {node.base_url}/")
-
-
-@contextlib.contextmanager
-def _server_place() -> Iterator[PostgresServer]:
-    """A server that does not exist yet, with its folder on a disk."""
-    with tempfile.TemporaryDirectory(prefix="podstead-", dir="/var/tmp") as created:
-        Path(created).chmod(0o755)
-        server = PostgresServer(Path(created))
-        try:
-            yield server
-        finally:
-            server.stop()
 
 
 def _balancer(stack: contextlib.ExitStack, folder: Path, listeners: int) -> Balancer:

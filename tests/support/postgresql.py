@@ -15,11 +15,12 @@ import select
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import psycopg
 
@@ -141,9 +142,23 @@ class PostgresServer:
         )
 
 
+Server = TypeVar("Server", bound=PostgresServer)
 _SHARED: Final = SharedServer(
     "postgresql", PostgresServer, PostgresServer.create, ended_by=signal.SIGQUIT
 )
+
+
+@contextmanager
+def server_on_disk(kind: type[Server]) -> Iterator[Server]:
+    """A server that does not exist yet, with its folder on a disk, both removed in the end."""
+    with tempfile.TemporaryDirectory(prefix="podstead-", dir="/var/tmp") as created:
+        folder = Path(created)
+        folder.chmod(0o755)
+        server = kind(folder)
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 def give_to_server_account(folder: Path) -> None:
