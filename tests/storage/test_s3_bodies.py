@@ -350,7 +350,7 @@ async def test_trouble_with_s3_is_trouble_for_a_while_and_loses_nothing(
         await commit(store, write(put(PATH, await stage_large(store))))
         original = await read_present(store, PATH)
         with monkeypatch.context() as patch:
-            for name in ("ASK_S", "STORE_S"):
+            for name in ("ASK_S", "STORE_S", "LIST_S"):
                 patch.setattr(objects, name, 2.0)
             patch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
             patch.setattr(objects, "READ_BYTES", 300_000)

@@ -29,12 +29,9 @@ class OpenBody(Protocol):
 class AddressedBody(OpenBody, Protocol):
     """A body that others can read elsewhere, at a URL that they are given."""
 
-    @property
-    def content_type(self) -> str | None:
-        """With which type it is sent there."""
-
-    async def address(self, *, lasts_s: int) -> str:
-        """A URL with which anybody can read it for that time. Raises StorageError."""
+    async def address(self, content_type: str, *, lasts_s: int) -> str | None:
+        """A URL at which anybody can read it for that time; ``None`` if it is not sent there with
+        that type. Raises StorageError."""
 
 
 class StreamedBody:

@@ -55,10 +55,6 @@ async def redirect_of(
     if representation is None or not isinstance(representation.body, AddressedBody):
         return None
     body, content_type = representation.body, representation.content_type
-    if (
-        body.size_bytes < FROM_BYTES
-        or body.content_type != content_type
-        or not is_passive(content_type)
-    ):
+    if body.size_bytes < FROM_BYTES or not is_passive(content_type):
         return None
-    return await body.address(lasts_s=LASTS_S)
+    return await body.address(content_type, lasts_s=LASTS_S)

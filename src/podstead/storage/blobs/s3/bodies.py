@@ -23,7 +23,7 @@ from podstead.storage.blobs.disk import wait_for_end
 from podstead.storage.blobs.paths import BODIES
 from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.arrival import Arrival
-from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, StoredObject, in_parts
+from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, in_parts
 from podstead.storage.blobs.s3.uploads import UploadParts
 from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content, random_name_of
 from podstead.storage.disk_space import DiskSpace
@@ -72,12 +72,12 @@ class S3Bodies:
 
     async def open(self, blob: BlobId, size_bytes: int) -> S3Body:
         # Asked before anything is sent, so that the response can still say what is wrong.
-        found = await self._objects.find(key_of(blob))
+        found = await self._objects.size(key_of(blob))
         if found is None:
             raise StorageError("A large body is missing")
-        if found.size_bytes != size_bytes:
+        if found != size_bytes:
             raise StorageError("A large body is damaged")
-        return S3Body(self._objects, blob, found)
+        return S3Body(self._objects, blob, size_bytes)
 
     def name_copy(self, blob: BlobId) -> BlobId:
         return copy_of(blob, secrets.token_hex(_NAME_BYTES))
@@ -200,14 +200,16 @@ class S3Draft:
 class S3Body(StreamedBody):
     """An OpenBody in an object (:class:`~podstead.storage.open_body.AddressedBody`)."""
 
-    def __init__(self, objects: Objects, blob: BlobId, found: StoredObject) -> None:
-        self.size_bytes = found.size_bytes
-        self.content_type = found.content_type
+    def __init__(self, objects: Objects, blob: BlobId, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
         self._objects = objects
         self._blob = blob
 
-    async def address(self, *, lasts_s: int) -> str:
-        return await self._objects.address(key_of(self._blob), lasts_s=lasts_s)
+    async def address(self, content_type: str, *, lasts_s: int) -> str | None:
+        key = key_of(self._blob)
+        if await self._objects.content_type(key) != content_type:
+            return None
+        return await self._objects.address(key, lasts_s=lasts_s)
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``.

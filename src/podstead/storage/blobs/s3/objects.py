@@ -28,7 +28,7 @@ from podstead.storage.blobs.s3.turns import PartTurns
 from podstead.storage.blobs.s3_location import S3Location
 
 if TYPE_CHECKING:
-    from obstore import Attributes
+    from obstore import Attributes, ObjectMeta
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3CredentialProvider
 
 logger = logging.getLogger("podstead.storage")
@@ -47,6 +47,9 @@ STORE_S: Final = 60.0
 READ_BYTES: Final = 1024 * 1024
 """How much is read with one request, and held in memory of a body that is being read."""
 
+LIST_S: Final = 60.0
+"""The limit for listing objects, a thousand with each request."""
+
 _CONNECT_S: Final = 5
 _PAGE: Final = 1000
 _LOGGED_EVERY_S: Final = 10.0
@@ -63,13 +66,6 @@ class ListedObject(msgspec.Struct, frozen=True):
     key: str
     size_bytes: int
     modified_ms: int
-
-
-class StoredObject(msgspec.Struct, frozen=True):
-    """What S3 says about an object."""
-
-    size_bytes: int
-    content_type: str | None
 
 
 class Objects:
@@ -165,17 +161,19 @@ class Objects:
 
     async def size(self, key: str) -> int | None:
         """The size of an object in bytes; ``None`` if there is none. Raises StorageError."""
-        found = await self.find(key)
-        return None if found is None else found.size_bytes
-
-    async def find(self, key: str) -> StoredObject | None:
-        """An object; ``None`` if there is none. Raises StorageError."""
         async with self._trying(ASK_S):
             try:
-                found = await self._asking.get_async(key, options={"head": True})
+                return (await self._asking.head_async(key))["size"]
             except FileNotFoundError:
                 return None
-        return StoredObject(found.meta["size"], found.attributes.get("Content-Type"))
+
+    async def content_type(self, key: str) -> str | None:
+        """The type with which S3 sends an object, if it has one. Raises StorageError."""
+        async with self._trying(ASK_S):
+            found = await self._asking.get_async(key, options={"head": True})
+            content_type = found.attributes.get("Content-Type")
+            await found.bytes_async()  # a stream of the library must be read to its end
+            return content_type
 
     async def address(self, key: str, *, lasts_s: int) -> str:
         """A URL at which anybody can read an object for that time. Raises StorageError."""
@@ -222,21 +220,20 @@ class Objects:
     async def list(self, prefix: str) -> Sequence[ListedObject]:
         """The objects whose names begin with ``prefix`` and a slash, in no order. Raises
         StorageError."""
-        return [each async for page in self.pages(prefix) for each in page]
+        async with self._trying(LIST_S):
+            return _listed(await self._asking.list(prefix).collect_async())
 
     async def pages(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
-        """As :meth:`list`, a page at a time. S3 sends them in the order of their names, other
-        services may not."""
-        listed = self._asking.list(prefix, chunk_size=_PAGE)
+        """As :meth:`list`, a page at a time, for commands. S3 sends them in the order of their
+        names, other services may not."""
+        pages = self._asking.list(prefix, chunk_size=_PAGE)
         while True:
-            async with self._trying(ASK_S):
-                page = await anext(listed, None)
+            # Only the library limits the time: its stream must not be left during a request.
+            async with self._trying(None):
+                page = await anext(pages, None)
             if page is None:
                 return
-            yield [
-                ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
-                for each in page
-            ]
+            yield _listed(page)
 
     @asynccontextmanager
     async def _trying(self, limit_s: float | None) -> AsyncIterator[None]:
@@ -318,6 +315,13 @@ def _open(location: S3Location, *, timeout_s: float, retries: int, retried_s: fl
         )
     except (BaseError, ValueError) as error:
         raise StorageError(f"The bodies at {location.url} cannot be reached: {error}") from error
+
+
+def _listed(found: Sequence[ObjectMeta]) -> list[ListedObject]:
+    return [
+        ListedObject(each["path"], each["size"], _milliseconds(each["last_modified"]))
+        for each in found
+    ]
 
 
 def _milliseconds(moment: datetime) -> int:
