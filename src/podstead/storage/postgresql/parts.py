@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.body_store import BodyStore
+from podstead.storage.blobs.ledger import Ledger
 from podstead.storage.blobs.staging import BodyStaging
 from podstead.storage.postgresql import maintenance
 from podstead.storage.postgresql.change_listening import ChangeListening
@@ -28,7 +28,6 @@ from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.reading_ahead import KeptRegistries
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.writer import Writer
-from podstead.storage.records import BlobId
 
 READ_CONNECTIONS: Final = 4
 """The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
@@ -93,38 +92,9 @@ async def open_parts(
         blobs,
         BodyStaging(
             blobs,
-            _Ledger(writer),
+            Ledger(writer.run, maintenance),
             inline_body_bytes=inline_body_bytes,
             removal_hold=removal_hold,
         ),
         listening,
     )
-
-
-class _Ledger:
-    """Implements BlobLedger."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    async def record(self, blobs: Sequence[BlobId]) -> None:
-        await self._writer.run(partial(maintenance.stage_blobs, blobs=blobs))
-
-    async def renew(self, blobs: Sequence[BlobId]) -> None:
-        await self._writer.run(partial(maintenance.renew_blobs, blobs=blobs))
-
-    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
-        return await self._writer.run(partial(maintenance.discard_blobs, blobs=blobs))
-
-    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
-        await self._writer.run(
-            partial(maintenance.discard_unclaimed_blobs, staged_before_ms=staged_before_ms)
-        )
-
-    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
-        return await self._writer.run(
-            partial(maintenance.find_garbage, dropped_before_ms=dropped_before_ms)
-        )
-
-    async def forget(self, blobs: Sequence[BlobId]) -> None:
-        await self._writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))

@@ -18,6 +18,7 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
+from podstead.storage.blobs.ledger import Ledger
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
 from podstead.storage.buckets import BucketRate
@@ -50,7 +51,6 @@ from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
-from podstead.storage.sqlite.ledger import Ledger
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, continue_removal
@@ -146,7 +146,7 @@ class SqliteStore:
             blobs,
             BodyStaging(
                 blobs,
-                Ledger(group_commit),
+                Ledger(group_commit.run, maintenance),
                 inline_body_bytes=self._inline_body_bytes,
                 removal_hold=self._layout.removal_hold,
             ),
