@@ -7,6 +7,9 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 # What is tested from outside, and so with every storage engine and store of large bodies.
 ON_EACH_ENGINE := tests/blackbox tests/conformance tests/clients
+# Nothing is stored there.
+WITHOUT_ENGINE := tests/conformance/test_catalogue.py tests/clients/test_nip44_vectors.py \
+	tests/clients/test_packages.py tests/clients/test_watch_community_server.py
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 CODE := src tests scripts $(wildcard bench)
@@ -33,7 +36,8 @@ test: $(DEV_STAMP) ## Run all tests, those from outside also on PostgreSQL and S
 	@$(BIN)/python -m tests.support.node
 	@$(BIN)/python -m tests.support.python_clients
 	$(PYTEST) $(ARGS)
-	$(if $(ARGS),,TEST_ENGINE=postgresql TEST_BODIES=s3 $(PYTEST) --ignore=tests/conformance/test_catalogue.py $(ON_EACH_ENGINE))
+	$(if $(ARGS),,TEST_ENGINE=postgresql TEST_BODIES=s3 $(PYTEST) \
+		-m "not embedded" $(WITHOUT_ENGINE:%=--ignore=%) $(ON_EACH_ENGINE))
 
 .PHONY: check
 check: $(DEV_STAMP) ## Check format, lint, types, import contracts, documents, texts and scripts
