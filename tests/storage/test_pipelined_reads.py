@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 
 import psycopg
@@ -190,3 +191,42 @@ async def test_what_is_under_way_at_the_end_fails(
         await reads.close()
         with pytest.raises(psycopg.OperationalError):
             await early
+
+
+async def test_reads_go_on_whenever_connections_are_ended(
+    reads: PipelinedReads, pool: ConnectionPool, proxied: tuple[DatabaseProxy, str]
+) -> None:
+    """In the middle of an answer, between two, and after an error."""
+    pool.limit_s = 60.0
+    end_all = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    stopped = False
+
+    async def read(number: int) -> int:
+        answered = 0
+        while not stopped:
+            divisor = answered % 8
+            try:
+                found = await reads.fetch(b"SELECT 8 / %s::int", (divisor,), f"/{number % 3}/")
+            except psycopg.errors.DivisionByZero:
+                assert not divisor
+            except psycopg.OperationalError:
+                await asyncio.sleep(0)
+                continue
+            else:
+                assert found == [(8 // divisor,)]
+            answered += 1
+        return answered
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        readers = [tasks.create_task(read(number)) for number in range(30)]
+        async with await psycopg.AsyncConnection.connect(proxied[1], autocommit=True) as ending:
+            for _ in range(8):
+                await ending.execute(end_all)
+                for storage in (STORAGE, "/bob/"):
+                    with contextlib.suppress(psycopg.OperationalError):
+                        await reads.fetch(_SELECT, (1,), storage)
+        stopped = True
+    assert all(reader.result() for reader in readers)

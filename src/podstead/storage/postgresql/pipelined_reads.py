@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -248,20 +249,29 @@ class _Line:
         self._names: dict[_Prepared, bytes] = {}
         self._names_given = 0
         self._loop = asyncio.get_running_loop()
-        self._socket = self._pgconn.socket
+        # One that libpq does not close by itself: the next connection could have its number then,
+        # while the loop still watches it for this one.
+        self._socket = os.dup(self._pgconn.socket)
+        self._has_left = False
         self._loop.add_reader(self._socket, self._receive)
         self._is_flushing = False
         self._is_unfinished = False
         """Whether reads were sent since the end of the last transaction."""
         self._transactions = 0
         """How many have ended and are not answered."""
+        self._left_out: list[_Read] = []
+        """Reads of the transaction that is being answered, which are sent again after it."""
         self._watch: asyncio.TimerHandle | None = None
 
     def leave(self) -> None:
         """Take no notice of the connection any more."""
+        self._has_left = True
         self._is_unfinished = False
+        self.sent.extend(self._left_out)
+        self._left_out.clear()
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
+        os.close(self._socket)
         if self._watch is not None:
             self._watch.cancel()
 
@@ -302,7 +312,7 @@ class _Line:
     def _send(self, read: _Read, dumped: Sequence[Any]) -> None:
         pgconn, types, formats = self._pgconn, self._values.types or (), self._values.formats
         statement = _with_numbers(read.statement)
-        if not self._prepares:
+        if not self._prepares or read.has_lacked_statement:
             pgconn.send_query_params(statement, dumped, types, formats, pq.Format.BINARY)
         else:
             prepared = (statement, types)
@@ -335,21 +345,29 @@ class _Line:
         pgconn = self._pgconn
         try:
             pgconn.consume_input()
-            while (self.sent or self._transactions) and not pgconn.is_busy():
+            pauses = 0
+            # There is a pause after each answer, and no end of them once the connection is lost.
+            while (self.sent or self._transactions) and pauses < 2 and not pgconn.is_busy():
+                if self._has_left:  # something could not be sent in place of what was answered
+                    return
                 result = pgconn.get_result()
+                pauses = 0 if result is not None else pauses + 1
                 if result is not None:
                     self._take(result)
-        except psycopg.Error as error:
+        except Exception as error:  # noqa: BLE001 - the loop would take no further answers
             self._lost(self, error)
             return
-        if pgconn.status != pq.ConnStatus.OK:
+        if pauses > 1 or pgconn.status != pq.ConnStatus.OK:
             self._lost(self, psycopg.OperationalError("The connection was lost"))
 
     def _take(self, result: pq.abc.PGresult) -> None:
         status = result.status
         if status == pq.ExecStatus.PIPELINE_SYNC:
             self._transactions -= 1
+            self._send_left_out()
             return
+        if not self.sent:  # the database ends the connection
+            raise error_from_result(result)
         read = self.sent[0]
         if read.prepares is not None:
             # The first of two answers.
@@ -360,6 +378,11 @@ class _Line:
                 read.error = error_from_result(result)
             return
         self.sent.popleft()
+        self._answer(read, result)
+
+    def _answer(self, read: _Read, result: pq.abc.PGresult) -> None:
+        """Tell whoever waits for a read, or note that it is to be sent again."""
+        status = result.status
         if status == pq.ExecStatus.TUPLES_OK:
             self._rows.set_pgresult(result)
             try:
@@ -369,22 +392,24 @@ class _Line:
         elif status == pq.ExecStatus.FATAL_ERROR:
             read.error = error_from_result(result)
         if read.error is None and status == pq.ExecStatus.PIPELINE_ABORTED:
-            self._again(read)
+            self._left_out.append(read)
         elif isinstance(read.error, InvalidSqlStatementName) and not read.has_lacked_statement:
             # What should have prepared it was left out after an error.
-            self._names = {}
+            self._names.clear()
             read.error, read.has_lacked_statement = None, True
-            self._again(read)
+            self._left_out.append(read)
         else:
             read.end()
             self._ended(read.queue)
 
-    def _again(self, read: _Read) -> None:
-        """Send a read again that the database has left out."""
-        if read.found.done():
-            self._ended(read.queue)
-        else:
-            self.send(read)
+    def _send_left_out(self) -> None:
+        """Send what the database has left out after an error."""
+        reads, self._left_out = self._left_out, []
+        for read in reads:
+            if read.found.done():
+                self._ended(read.queue)
+            else:
+                read.queue.pipeline.begin(read)  # if this connection is lost, over the next one
 
     def _look(self) -> None:
         """Give the connection up if the oldest read takes too long."""
