@@ -37,6 +37,9 @@ MAX_UNDER_WAY: Final = 64
 MAX_WAITING: Final = 1024
 """The maximum number of reads of one storage that wait."""
 
+_LOOK_S: Final = 0.2
+"""How often a connection is looked at while reads are under way."""
+
 
 @dataclass(slots=True, eq=False)
 class _Read:
@@ -295,7 +298,7 @@ class _Line:
             self._is_unfinished = True
             self._loop.call_soon(self._finish)
         if self._watch is None:
-            self._watch = self._loop.call_later(self._limit_s, self._look)
+            self._watch = self._loop.call_later(_LOOK_S, self._look)
 
     def _finish(self) -> None:
         """End the transaction of the reads that were sent last."""
@@ -412,15 +415,17 @@ class _Line:
                 read.queue.pipeline.begin(read)  # if this connection is lost, over the next one
 
     def _look(self) -> None:
-        """Give the connection up if the oldest read takes too long."""
+        """Give the connection up if the oldest read takes too long, or if it is lost: uvloop does
+        not report a socket with an error."""
         self._watch = None
-        if not self.sent:
+        self._receive()
+        if self._has_left or not self.sent:
             return
         left_s = self.sent[0].sent_s + self._limit_s - self._loop.time()
         if left_s <= 0:
             self._lost(self, TimeoutError())
-        else:
-            self._watch = self._loop.call_later(left_s, self._look)
+        elif self._watch is None:
+            self._watch = self._loop.call_later(min(left_s, _LOOK_S), self._look)
 
 
 @cache
