@@ -47,8 +47,24 @@ class Place:
         roots = {place.root.resolve() for place in (self, other) if place.root is not None}
         has_both = self.root is not None and other.root is not None
         is_same_database = self.database is not None and self.database == other.database
-        are_same_bodies = self.bodies is not None and self.bodies == other.bodies
-        return (has_both and len(roots) == 1) or is_same_database or are_same_bodies
+        return (has_both and len(roots) == 1) or is_same_database or self._shares_bodies(other)
+
+    def _shares_bodies(self, other: Place) -> bool:
+        ours, theirs = self._place_of_bodies(), other._place_of_bodies()
+        if not isinstance(ours, S3Location) or not isinstance(theirs, S3Location):
+            return ours is not None and ours == theirs
+        # Without an endpoint it is up to the environment, so it may be the same.
+        are_apart = None not in (ours.endpoint, theirs.endpoint) and (
+            ours.endpoint != theirs.endpoint
+        )
+        return ours.url == theirs.url and not are_apart
+
+    def _place_of_bodies(self) -> S3Location | Path | None:
+        if isinstance(self.bodies, S3Location):
+            return self.bodies
+        if self.bodies is None and self.root is None:
+            return None
+        return RootLayout(self.root or Path(), self.bodies).blobs.resolve()
 
 
 class ClosingTarget(RowTarget, Protocol):

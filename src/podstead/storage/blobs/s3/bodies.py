@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import secrets
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,11 @@ _NAME_BYTES: Final = 16
 _MAX_ARRIVING_BYTES: Final = PART_BYTES * MAX_PARTS
 """Larger bodies need larger parts, so they are stored once their size is known."""
 
+_MAX_TYPE_CHARACTERS: Final = 256
+# S3 signs a header field as if all space in it were single, but the library signs it as it is. S3
+# would refuse to store a body with any other type, each time.
+_SIGNED_ALIKE: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
+
 
 class S3Bodies:
     """The blobs of one prefix in a bucket
@@ -57,7 +63,7 @@ class S3Bodies:
         self._executor.shutdown(wait=False)
 
     def draft(self, content_type: str | None) -> S3Draft:
-        if content_type is not None and not (content_type.isascii() and is_passive(content_type)):
+        if content_type is not None and not _may_be_read_there(content_type):
             content_type = None  # nobody is sent to it
         return S3Draft(self._objects, self._new_file(), content_type)
 
@@ -114,6 +120,15 @@ def key_of(blob: BlobId) -> str:
     """The name of the object of a blob: without its hash, which is not known when the first parts
     are stored."""
     return f"{BODIES}/{random_name_of(blob)}"
+
+
+def _may_be_read_there(content_type: str) -> bool:
+    """Whether others may be sent to content of this type, and S3 certainly accepts the type."""
+    return (
+        len(content_type) <= _MAX_TYPE_CHARACTERS
+        and _SIGNED_ALIKE.fullmatch(content_type) is not None
+        and is_passive(content_type)
+    )
 
 
 class S3Draft:
