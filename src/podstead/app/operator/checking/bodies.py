@@ -41,9 +41,8 @@ def check_large_bodies(check: CheckContext) -> Iterator[Finding]:
             code, what = fault
             check.damaged.add(body.path)
             kept = path if code is Code.BODY_DAMAGED else None
-            yield Finding(
-                code, body.path, what, partial(check.repairs.replace_body, body.path, code, kept)
-            )
+            repair = partial(check.repairs.replace_body, body.path, code, kept, blob=body.blob)
+            yield Finding(code, body.path, what, repair)
 
 
 def _fault_of(path: Path, body: LargeBody, *, is_quick: bool) -> tuple[Code, str] | None:
@@ -70,7 +69,7 @@ def check_small_bodies(check: CheckContext) -> Iterator[Finding]:
         for body in check.records.damaged_small_bodies():
             check.damaged.add(body.path)
             code = Code.BODY_MISSING if body.content is None else Code.BODY_DAMAGED
-            repair = partial(check.repairs.replace_body, body.path, code, body.content)
+            repair = partial(check.repairs.replace_body, body.path, code, body.content, blob=None)
             yield Finding(
                 code, body.path, "Its body in the database is not what was stored", repair
             )

@@ -35,8 +35,9 @@ async def check_objects(check: CheckContext, location: S3Location) -> AsyncItera
         size_bytes = await blobs.size_of(body.blob)
         if size_bytes is None:
             check.damaged.add(body.path)
-            repair = partial(check.repairs.replace_body, body.path, Code.BODY_MISSING, None)
-            yield Finding(Code.BODY_MISSING, body.path, f"There is no object {body.blob}", repair)
+            code, what = Code.BODY_MISSING, f"There is no object {body.blob}"
+            repair = partial(check.repairs.replace_body, body.path, code, None, blob=body.blob)
+            yield Finding(code, body.path, what, repair)
         elif size_bytes != body.size_bytes or not await _is_whole(check, blobs, body):
             # Its bytes cannot be set aside, so this is left to whoever has a backup.
             check.damaged.add(body.path)

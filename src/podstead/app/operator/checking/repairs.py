@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.app.operator.checking.findings import Code
 from podstead.app.operator.checking.set_aside import SetAside
-from podstead.core.errors import StorageError
+from podstead.core.errors import StorageError, StoreUnavailable
 from podstead.core.identifiers import (
     ResourcePath,
     acl_of,
@@ -29,6 +29,7 @@ from podstead.storage.open_body import whole_body
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     AtVersion,
+    BlobId,
     Committed,
     DropEntry,
     Entry,
@@ -68,11 +69,13 @@ class Repairs:
 
     # --- bodies -------------------------------------------------------------------------------
 
-    async def replace_body(self, path: ResourcePath, code: Code, kept: Path | bytes | None) -> bool:
+    async def replace_body(
+        self, path: ResourcePath, code: Code, kept: Path | bytes | None, *, blob: BlobId | None
+    ) -> bool:
         """Set aside what is left of a body, and give the resource one that can be read; a document
-        without a body is deleted."""
+        without a body is deleted. ``blob`` is the damaged one, ``None`` for a small body."""
         found = await self._read(path)
-        if found is None:
+        if found is None or await self._was_replaced(found, blob):
             return False
         await self._keep(found, code, kept)
         if found.kind is ResourceKind.ACL:
@@ -81,6 +84,17 @@ class Repairs:
             empty = Put(path, found.kind, found.content_type, InlineBody(b""), creates=False)
             return await self._commit([AtVersion(path, found.version)], puts=[empty])
         return await self._delete(found)
+
+    async def _was_replaced(self, found: Metadata, blob: BlobId | None) -> bool:
+        """Whether somebody has stored another body since the damaged one was found."""
+        if blob is not None or found.blob is not None:
+            return found.blob != blob
+        try:
+            return await self.records.store.open_body(found) is not None
+        except StoreUnavailable:
+            raise
+        except StorageError:
+            return False
 
     async def close_acl(self, path: ResourcePath, version: Version, content: bytes | None) -> bool:
         """Set an ACL aside, and leave only the owner with access."""
