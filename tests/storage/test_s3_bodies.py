@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.app.adapters.body_stores import check_bodies, claim_bodies
+from podstead.app.adapters.body_stores import check_bodies, claim_bodies, object_blobs
 from podstead.app.adapters.engine import new_store, prepare_engine, stored_facts
 from podstead.config import Settings
 from podstead.core.errors import BodyTooLarge, RootUnusable, StorageError, StoreUnavailable
@@ -30,6 +31,7 @@ from podstead.storage.blobs.s3.uploads import Part, Piece, draft_pieces
 from podstead.storage.blobs.s3_location import S3Location, parse_s3_location
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
+from podstead.storage.records import BlobId
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.uploads import UPLOADS, DraftGone, UploadRecord
 from tests.storage.engine_suite.engine import (
@@ -168,6 +170,26 @@ async def test_a_missing_body_is_trouble_and_not_absence(
     kept.lose_all()
     with pytest.raises(StorageError, match="missing"):
         await store.open_body(await read_present(store, PATH))
+
+
+async def test_bodies_of_earlier_servers_are_found_and_removed(
+    store: SqliteStore, layout: RootLayout, kept: ObjectsInBucket
+) -> None:
+    """The hash was in the names of their objects."""
+    await commit(store, write(put(PATH, await stage_large(store))))
+    (name,) = kept.names()
+    digest = hashlib.sha256(b"x" * LARGE_BYTES).hexdigest()
+    kept.rename(name, f"{name}-{digest}")
+    assert await content_of(store, PATH) == b"x" * LARGE_BYTES
+    commands = object_blobs(kept.location)
+    blob = BlobId(f"{name.removeprefix('bodies/')}-{digest}")
+    assert await commands.size_of(blob) == LARGE_BYTES
+    assert (
+        b"".join([piece async for piece in commands.read(blob, LARGE_BYTES)]) == b"x" * LARGE_BYTES
+    )
+    await commit(store, write(put(PATH, await stage_large(store), creates=False)))
+    await store.sweep(now_ms=now_ms() + HOUR_MS)
+    assert len(kept.names()) == 1
 
 
 # --- Slow uploads and sweeps --------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from podstead.storage.disk_space import DiskSpace
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.uploads import UPLOADS, UploadRecord
-from tests.storage.engine_suite.engine import commit, plant, put, stage_large, write
+from tests.storage.engine_suite.engine import LARGE_BYTES, commit, plant, put, stage_large, write
 from tests.support.body_stores import ObjectsInBucket
 from tests.support.seaweedfs import shared_s3_server
 
@@ -46,6 +47,8 @@ async def test_objects_that_no_record_knows_are_found_and_set_aside(
     record = UploadRecord(ResourcePath("/alice/c/c"), 6, "text/plain", offset_bytes=6)
     await commit(store, write(records=[UPLOADS.put("here", record)]))
     await store.close()
+    former = kept.names()[0]  # an object that a server of an earlier version stored
+    kept.rename(former, f"{former}-{hashlib.sha256(b'x' * LARGE_BYTES).hexdigest()}")
     for name in (*ORPHANS, "uploads/here/1-0-6"):
         obstore.put(kept.store, name, b"orphan")
     in_use = set(kept.names()) - ORPHANS.keys()

@@ -72,7 +72,7 @@ class ObjectsInBucket:
     """Bodies below a prefix of their own."""
 
     def __init__(self, layout: RootLayout, url: str | None = None) -> None:
-        location = parse_s3_location(url or shared_s3_server().new_location())
+        self.location = location = parse_s3_location(url or shared_s3_server().new_location())
         self.factory = body_store_factory(Settings(root=layout.root, bodies=location), None)
         self.prefix = location.prefix
         self.store = S3Store(
@@ -95,6 +95,10 @@ class ObjectsInBucket:
     def replace(self, name: str, content: bytes) -> None:
         """Store something else in its place."""
         obstore.put(self.store, name, content)
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Give an object another name."""
+        obstore.rename(self.store, name, new_name)
 
     def remove(self, name: str) -> None:
         obstore.delete(self.store, name)

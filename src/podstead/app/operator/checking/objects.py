@@ -13,11 +13,12 @@ from podstead.app.operator.checking.bodies import DRAFT_GRACE_S, FILE_GRACE_S
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
 from podstead.app.operator.checking.sorted_names import SortedNames
-from podstead.storage.blobs.paths import BODIES, UPLOADS
+from podstead.storage.blobs.paths import UPLOADS
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.blobs.verification import digest_of, random_name_of
 from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import LargeBody
+from podstead.storage.records import BlobId
 from podstead.storage.uploads import UPLOADS as UPLOAD_RECORDS
 
 if TYPE_CHECKING:  # an optional library
@@ -63,13 +64,16 @@ async def _orphans(check: CheckContext, blobs: ObjectBlobs) -> AsyncIterator[Fin
         folder, name = each.key.split("/")[:2]
         is_part = folder == UPLOADS
         grace_s = DRAFT_GRACE_S if is_part else FILE_GRACE_S
-        if each.modified_ms < now_ms - grace_s * 1000 and (is_part or not known.has(name)):
+        if each.modified_ms < now_ms - grace_s * 1000 and (
+            is_part or not known.has(random_name_of(BlobId(name)))
+        ):
             suspects[each.key] = each
     if not suspects:
         return
     with check.look_again() as records:
         for blob in records.blob_names():
-            suspects.pop(f"{BODIES}/{random_name_of(blob)}", None)
+            for key in blobs.keys_of(blob):
+                suspects.pop(key, None)
         uploads = {
             entry.entry.removeprefix(f"{UPLOAD_RECORDS.kind}/")
             for entry in records.entries(UPLOAD_RECORDS.kind)

@@ -78,12 +78,10 @@ class S3Bodies:
 
     async def open(self, blob: BlobId, size_bytes: int) -> S3Body:
         # Asked before anything is sent, so that the response can still say what is wrong.
-        found = await self._objects.size(key_of(blob))
-        if found is None:
-            raise StorageError("A large body is missing")
-        if found != size_bytes:
+        key, found_bytes = await _present(self._objects, blob)
+        if found_bytes != size_bytes:
             raise StorageError("A large body is damaged")
-        return S3Body(self._objects, blob, size_bytes)
+        return S3Body(self._objects, key, digest_of(blob), size_bytes)
 
     def name_copy(self, blob: BlobId) -> BlobId:
         return copy_of(blob, secrets.token_hex(_NAME_BYTES))
@@ -93,10 +91,8 @@ class S3Bodies:
 
         async def copy(blob: BlobId, name: BlobId) -> None:
             async with turns:
-                size_bytes = await self._objects.size(key_of(blob))
-                if size_bytes is None:
-                    raise StorageError("A large body is missing")
-                await self._objects.copy(key_of(blob), key_of(name), size_bytes)
+                key, size_bytes = await _present(self._objects, blob)
+                await self._objects.copy(key, key_of(name), size_bytes)
 
         try:
             async with asyncio.TaskGroup() as copying:
@@ -106,7 +102,7 @@ class S3Bodies:
             raise errors.exceptions[0] from None
 
     async def remove(self, blobs: Iterable[BlobId]) -> None:
-        await self._objects.remove([key_of(blob) for blob in blobs])
+        await self._objects.remove([key for blob in blobs for key in keys_of(blob)])
 
     async def remove_drafts(self, *, before_ms: int) -> None:
         """There are none: the system removes the files when the process ends."""
@@ -129,6 +125,31 @@ def _may_be_read_there(content_type: str) -> bool:
         and _SIGNED_ALIKE.fullmatch(content_type) is not None
         and is_passive(content_type)
     )
+
+
+def keys_of(blob: BlobId) -> list[str]:
+    """All names that the object of a blob can have.
+
+    The last one is that of objects that were stored as a whole, by servers that knew the hash
+    before.
+    """
+    return list(dict.fromkeys((key_of(blob), f"{BODIES}/{blob}")))
+
+
+async def find_object(objects: Objects, blob: BlobId) -> tuple[str, int] | None:
+    """The name of the object of a blob, and its size in bytes. Raises StorageError."""
+    for key in keys_of(blob):
+        size_bytes = await objects.size(key)
+        if size_bytes is not None:
+            return key, size_bytes
+    return None
+
+
+async def _present(objects: Objects, blob: BlobId) -> tuple[str, int]:
+    found = await find_object(objects, blob)
+    if found is None:
+        raise StorageError("A large body is missing")
+    return found
 
 
 class S3Draft:
@@ -215,16 +236,17 @@ class S3Draft:
 class S3Body(StreamedBody):
     """An OpenBody in an object (:class:`~podstead.storage.open_body.AddressedBody`)."""
 
-    def __init__(self, objects: Objects, blob: BlobId, size_bytes: int) -> None:
+    def __init__(self, objects: Objects, key: str, sha256: str | None, size_bytes: int) -> None:
+        """``sha256`` is in hexadecimal, ``None`` if it is not known."""
         self.size_bytes = size_bytes
         self._objects = objects
-        self._blob = blob
+        self._key = key
+        self._sha256 = sha256
 
     async def address(self, content_type: str, *, lasts_s: int) -> str | None:
-        key = key_of(self._blob)
-        if await self._objects.content_type(key) != content_type:
+        if await self._objects.content_type(self._key) != content_type:
             return None
-        return await self._objects.address(key, lasts_s=lasts_s)
+        return await self._objects.address(self._key, lasts_s=lasts_s)
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``.
@@ -232,9 +254,8 @@ class S3Body(StreamedBody):
         Who reads the whole body gets its last bytes only if its hash is right. Raises StorageError.
         """
         end = self.size_bytes if end is None else min(end, self.size_bytes)
-        pieces = self._objects.read(key_of(self._blob), start, end)
-        expected = digest_of(self._blob)
-        if expected is None or start > 0 or end < self.size_bytes:
+        pieces = self._objects.read(self._key, start, end)
+        if self._sha256 is None or start > 0 or end < self.size_bytes:
             async for piece in pieces:
                 yield piece
             return
@@ -245,6 +266,6 @@ class S3Body(StreamedBody):
                 yield held
             hashed.update(piece)
             held = piece
-        if hashed.hexdigest() != expected:
+        if hashed.hexdigest() != self._sha256:
             raise StorageError("A large body is damaged: its hash does not match")
         yield held

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.paths import BODIES, UPLOADS
-from podstead.storage.blobs.s3.bodies import key_of
+from podstead.storage.blobs.s3.bodies import find_object, key_of, keys_of
 from podstead.storage.blobs.s3.objects import ListedObject, Objects
 from podstead.storage.records import BlobId
 
@@ -24,10 +24,14 @@ class ObjectBlobs:
         self._turns = asyncio.Semaphore(_STORED_AT_ONCE)
 
     async def size_of(self, blob: BlobId) -> int | None:
-        return await self._objects.size(key_of(blob))
+        found = await find_object(self._objects, blob)
+        return None if found is None else found[1]
 
     async def read(self, blob: BlobId, size_bytes: int) -> AsyncIterator[bytes]:
-        async for piece in self._objects.read(key_of(blob), 0, size_bytes):
+        found = await find_object(self._objects, blob)
+        if found is None:
+            raise StorageError("A large body is missing")
+        async for piece in self._objects.read(found[0], 0, size_bytes):
             yield piece
 
     async def listed(self) -> AsyncIterator[ListedObject]:
@@ -36,6 +40,10 @@ class ObjectBlobs:
             async for page in self._objects.pages(folder):
                 for each in page:
                     yield each
+
+    def keys_of(self, blob: BlobId) -> Sequence[str]:
+        """All names that the object of a body can have."""
+        return keys_of(blob)
 
     async def exists(self, key: str) -> bool:
         """Whether there is an object of that name. Raises StorageError."""
