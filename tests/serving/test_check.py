@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -19,6 +20,7 @@ import pytest
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.checking.findings import REMEDIES, Code
+from podstead.cli.tables import bytes_text
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
@@ -287,6 +289,24 @@ def damages(it: Broken) -> list[tuple[Code, str, Callable[[], object]]]:
 def test_a_whole_root_has_no_finding(broken: Broken) -> None:
     assert broken.check("--repair") == (0, [])
     assert not (broken.root / "set-aside").exists()
+
+
+def test_the_last_lines_say_how_much_space_is_used_and_free(
+    broken: Broken, whole: tuple[ServerProcess, Pod]
+) -> None:
+    """As ``podstead pod list`` and ``df`` say."""
+    listed = json.loads(run_command("pod", "list", "--json", "--root", str(broken.root)).stdout)
+    used_bytes = sum(each["used_bytes"] for each in listed)
+    free_bytes = shutil.disk_usage(broken.root).free
+    settings = {"PODSTEAD_QUOTA_BYTES": str(used_bytes), "PODSTEAD_MIN_FREE_BYTES": "1048576"}
+    ended = run_command("check", "--quick", "--root", str(broken.root), environment=settings)
+    findings, pods, full, disk = ended.stdout.splitlines()
+    assert (ended.returncode, findings) == (0, "0 findings.")
+    size = bytes_text(used_bytes)
+    assert pods == f"1 pod: {size} used of {size} in quotas."
+    assert full == "1 pod at nine tenths of the quota or more: see 'podstead pod list'."
+    assert re.fullmatch(r"Disk: [\d.]+ [GT]iB free; below 1.0 MiB, new content is refused.", disk)
+    assert bytes_text(free_bytes).split()[1] in disk
 
 
 @pytest.mark.needs("git")

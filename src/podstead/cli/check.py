@@ -10,11 +10,13 @@ import click
 
 from podstead.cli.options import root_options, settings_from
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import print_json_line
+from podstead.cli.tables import bytes_text, print_json_line
 from podstead.core.counting import counted
+from podstead.core.errors import StorageError
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.checking.findings import Finding
+    from podstead.config import Settings
 
 
 @click.command("check", short_help="Find damage in the data root, and repair it.")
@@ -28,7 +30,8 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
     The command compares the database with itself and with its files: bodies with their hashes,
     containers with their members, figures with what they count, access rules, git repositories,
     keys and modes. It exits with code 0 if all is well, and with code 1 if there are findings that
-    were not repaired, or if it could not check everything.
+    were not repaired, or if it could not check everything. It ends with how much space the pods use
+    and how much is free.
 
     With --repair, nothing is deleted: what cannot stay in use is moved to a dated folder below
     set-aside/ in the data root, with a list.
@@ -53,7 +56,26 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
     if not as_json:
         repaired = f", {len(findings) - left} of them repaired" if repair and findings else ""
         click.echo(f"{counted(len(findings), 'finding')}{repaired}.")
+        _print_space(settings)
     sys.exit(1 if left else 0)
+
+
+def _print_space(settings: Settings) -> None:
+    from podstead.app.operator.checking.figures import measure_space
+
+    try:
+        space = asyncio.run(measure_space(settings))
+    except (OSError, StorageError) as error:
+        click.echo(f"How much space is used is not known: {error}.", err=True)
+        return
+    pods = space.pods
+    of_quotas = f" of {bytes_text(pods.quota_bytes)} in quotas" if pods.quota_bytes else ""
+    click.echo(f"{counted(pods.pods, 'pod')}: {bytes_text(pods.used_bytes)} used{of_quotas}.")
+    if pods.nearly_full:
+        full = counted(pods.nearly_full, "pod")
+        click.echo(f"{full} at nine tenths of the quota or more: see 'podstead pod list'.")
+    floor = f"; below {bytes_text(space.floor_bytes)}, new content is refused"
+    click.echo(f"Disk: {bytes_text(space.free_bytes)} free{floor if space.floor_bytes else ''}.")
 
 
 def _print(finding: Finding, *, as_json: bool) -> None:
