@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.client import Pod, create_pod
 from tests.support.cluster import ClusterNode
 from tests.support.nodes import running_nodes
-from tests.support.server import ServerProcess
+from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.webhook_receiver import Receiver, running_receiver
 from tests.support.workers import holds_connection
 
@@ -53,8 +53,10 @@ class Killer:
 
     async def __call__(self, writer: StreamWriter) -> None:
         port = writer.get_extra_info("peername")[1]
-        for node in self._nodes:
-            if holds_connection(node, port, self._port):
+        # Nothing holds the connection once its node is killed.
+        sends = [holds_connection(node, port, self._port) for node in self._nodes]
+        for node, is_sender in zip(self._nodes, sends, strict=True):
+            if is_sender:
                 await asyncio.to_thread(node.kill)
             else:
                 self.survivors.put_nowait(node)
@@ -71,7 +73,7 @@ async def test_no_message_is_lost_with_the_node_that_sends_it(tmp_path: Path) ->
             receiver.answers = [*(200 for _ in range(1, KILLED_AT)), killer]
             await asyncio.to_thread(subscribe, pod, path, receiver)
             await asyncio.to_thread(write, nodes[0], pod, path, range(1, KILLED_AT + 1))
-            survivor = await killer.survivors.get()
+            survivor = await asyncio.wait_for(killer.survivors.get(), DEADLINE_S)
             await asyncio.to_thread(write, survivor, pod, path, range(KILLED_AT + 1, CHANGES + 1))
             delivered = [await receiver.next() for _ in range(CHANGES + 1)]
     ids = [each.json()["id"] for each in delivered]
