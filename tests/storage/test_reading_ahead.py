@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass, field
 
+import psycopg
 import pytest
 
 from podstead.core.errors import StoreUnavailable
@@ -86,6 +87,25 @@ async def test_pods_and_tokens_are_kept_until_another_node_changes_one(nodes: No
     await commit(nodes.second, write(records=[DropPod(nodes.name)]))
     async with first.read_ahead([nodes.note]):
         assert await first.read_pod(nodes.name) is None
+
+
+async def test_what_was_kept_before_a_failover_is_not_kept_after_it(
+    nodes: Nodes, database: str
+) -> None:
+    """The new primary has lost the last transaction, and goes on from the one before."""
+    select = "SELECT number FROM registry_changes"
+    with psycopg.connect(database, autocommit=True) as connection:
+        before = connection.execute(select).fetchone()
+        other = PodRecord(f"{nodes.name}-lost", path(f"/{nodes.name}-lost/"), "https://x", NOW_MS)
+        await commit(nodes.second, write(records=[other]))
+        async with nodes.first.read_ahead([nodes.note]):
+            assert await nodes.first.read_token(nodes.name) == nodes.token
+        connection.execute("UPDATE registry_changes SET number = %s", before)
+    await commit(nodes.second, write(records=[TokenRevocation(nodes.name, 5)]))
+    async with nodes.first.read_ahead([nodes.note]):
+        revoked = await nodes.first.read_token(nodes.name)
+        assert revoked is not None
+        assert revoked.revoked_s == 5
 
 
 async def test_a_request_that_reads_again_asks_again(nodes: Nodes) -> None:
