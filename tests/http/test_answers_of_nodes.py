@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -16,6 +16,9 @@ import pytest
 from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.root import prepared_root
 from podstead.config import Settings
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.dependencies import Ahead
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
 from podstead.web.application import Application
 from tests.support.application import BASE, acl_turtle, running
@@ -251,3 +254,16 @@ async def test_nobody_who_asks_after_access_was_taken_away_is_answered(nodes: No
 
 def _told(answer: Answer) -> tuple[int, dict[str, str], bytes]:
     return answer.status, dict(answer.headers), answer.body
+
+
+async def test_a_closed_store_is_trouble_also_where_a_response_is_kept(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: Iterable[ResourcePath]) -> Ahead:
+        raise StorageError("The store is not open")
+
+    reader = nodes.on_first(nodes.owner)
+    await nodes.put(nodes.note, "<#a> <#b> 1 .")
+    assert {(await reader.get(nodes.note)).status for _ in range(3)} == {200}
+    monkeypatch.setattr(nodes.first, "_read_ahead", closed)
+    assert (await reader.get(nodes.note)).status == 500

@@ -28,6 +28,7 @@ from podstead.core.errors import (
     PodsteadError,
     RemoteUnavailable,
     ServerTrouble,
+    StorageError,
     StoreUnavailable,
     TargetTooLong,
 )
@@ -233,8 +234,9 @@ class Application:
             return await self._make(scope, receive)
         response, ahead = self._responses.get(key), None
         if response is not None and response.dependencies is not None and self._read_ahead:
-            ahead = self._read_ahead(response.dependencies.metadata)
-            if not await ahead.confirms(response.dependencies):
+            with contextlib.suppress(StorageError):  # which the new response says
+                ahead = self._read_ahead(response.dependencies.metadata)
+            if ahead is None or not await ahead.confirms(response.dependencies):
                 response = None
         if response is None:
             response = await self._make(scope, receive, ahead)

@@ -48,6 +48,8 @@ async def recount_storage(connection: Connection, root: str) -> None:
 async def take_orphan_body(connection: Connection, path: ResourcePath) -> bytes | None:
     """Remove and return a small body that belongs to no resource. Raises psycopg.Error."""
     key = (root_of(path), path)
+    # A write that stores a resource there may be about to commit.
+    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(key[0]),))
     cursor = await connection.execute(
         "DELETE FROM bodies WHERE root = %s AND path = %s AND NOT EXISTS"
         " (SELECT 1 FROM resources WHERE root = %s AND path = %s AND blob IS NULL)"
