@@ -138,7 +138,7 @@ def test_people_go_on_pushing_to_what_was_imported(pod: Pod, pushed: Git, tmp_pa
     there("push", "--quiet", url, "main")
     assert there.branches(url)["HEAD"] == tip
     assert pushed.branches(url_of(pod, "private/notes"))["HEAD"] != tip
-    assert run(pod.server, "check").stdout == "0 findings.\n"
+    assert run(pod.server, "check").stdout.startswith("0 findings.\n")
 
 
 def test_a_repository_in_which_nothing_is_does_not_disturb(
@@ -234,5 +234,5 @@ def test_repositories_follow_when_a_pod_gets_another_name(start: Start, git: Git
     tip = owner.commit("b", "2")
     owner("push", "--quiet", url, "main")
     assert owner.branches(url)["HEAD"] == tip
-    assert run(server, "check").stdout == "0 findings.\n"
+    assert run(server, "check").stdout.startswith("0 findings.\n")
     assert owner.ends("ls-remote", url_of(pod, "private/notes")).code != 0

@@ -72,7 +72,7 @@ async def _orphans(check: CheckContext, blobs: ObjectBlobs) -> AsyncIterator[Fin
         return
     with check.look_again() as records:
         for blob in records.blob_names():
-            for key in blobs.keys_of(blob):
+            for key in blobs.object_names_of(blob):
                 suspects.pop(key, None)
         uploads = {
             entry.entry.removeprefix(f"{UPLOAD_RECORDS.kind}/")

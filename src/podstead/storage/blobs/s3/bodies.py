@@ -102,7 +102,7 @@ class S3Bodies:
             raise errors.exceptions[0] from None
 
     async def remove(self, blobs: Iterable[BlobId]) -> None:
-        await self._objects.remove([key for blob in blobs for key in keys_of(blob)])
+        await self._objects.remove([key for blob in blobs for key in object_names_of(blob)])
 
     async def remove_drafts(self, *, before_ms: int) -> None:
         """There are none: the system removes the files when the process ends."""
@@ -127,7 +127,7 @@ def _may_be_read_there(content_type: str) -> bool:
     )
 
 
-def keys_of(blob: BlobId) -> list[str]:
+def object_names_of(blob: BlobId) -> list[str]:
     """All names that the object of a blob can have.
 
     The last one is that of objects that were stored as a whole, by servers that knew the hash
@@ -138,7 +138,7 @@ def keys_of(blob: BlobId) -> list[str]:
 
 async def find_object(objects: Objects, blob: BlobId) -> tuple[str, int] | None:
     """The name of the object of a blob, and its size in bytes. Raises StorageError."""
-    for key in keys_of(blob):
+    for key in object_names_of(blob):
         size_bytes = await objects.size(key)
         if size_bytes is not None:
             return key, size_bytes

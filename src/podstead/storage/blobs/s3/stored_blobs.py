@@ -8,7 +8,7 @@ from typing import Final
 
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.paths import BODIES, UPLOADS
-from podstead.storage.blobs.s3.bodies import find_object, key_of, keys_of
+from podstead.storage.blobs.s3.bodies import find_object, key_of, object_names_of
 from podstead.storage.blobs.s3.objects import ListedObject, Objects
 from podstead.storage.records import BlobId
 
@@ -41,9 +41,9 @@ class ObjectBlobs:
                 for each in page:
                     yield each
 
-    def keys_of(self, blob: BlobId) -> Sequence[str]:
+    def object_names_of(self, blob: BlobId) -> Sequence[str]:
         """All names that the object of a body can have."""
-        return keys_of(blob)
+        return object_names_of(blob)
 
     async def exists(self, key: str) -> bool:
         """Whether there is an object of that name. Raises StorageError."""
