@@ -1,4 +1,4 @@
-"""What two places for ``podstead copy`` must not share, however they are described."""
+"""What ``podstead copy`` refuses: places that share something, and a source without data."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.operator.copying.places import Place
+from podstead.app.operator.copying.places import Place, opened_source
 from podstead.storage.blobs.s3_location import parse_s3_location
+from podstead.storage.copying.rows import CopyRefused
 
 ROOT = Path("/data")
 DATABASE = "postgresql://db.example/podstead"
@@ -43,3 +44,11 @@ def test_bodies_in_one_place_are_shared(places: tuple[Place, Place], *, expected
     """After the copy, each of two servers would remove bodies of the other."""
     one, other = places
     assert one.shares_with(other) is other.shares_with(one) is expected
+
+
+def test_a_source_without_data_is_named_as_the_command_calls_it(tmp_path: Path) -> None:
+    with (
+        pytest.raises(CopyRefused, match=f"no data in {tmp_path}/none. .* --from"),
+        opened_source(Place(tmp_path / "none")),
+    ):
+        pass

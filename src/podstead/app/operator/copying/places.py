@@ -17,7 +17,6 @@ from typing import Protocol
 from podstead.app.adapters.body_stores import check_bodies, layout_of
 from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
 from podstead.app.adapters.root import BASE_URL_FACT
-from podstead.app.operator.data_root import check_has_records
 from podstead.config import Settings
 from podstead.core.errors import RootInUse
 from podstead.storage.blobs.s3_location import S3Location
@@ -89,7 +88,9 @@ def opened_source(place: Place) -> Iterator[tuple[OpenPlace, Inspection]]:
     StorageError."""
     with ExitStack() as stack:
         opened = _opened(place, stack)
-        check_has_records(opened.settings)
+        if not has_records(opened.settings):
+            named = "the database" if place.database is not None else f"{place.root}"
+            raise CopyRefused(f"There is no data in {named}. Name the place of a server in --from.")
         check_bodies(opened.settings, stored_facts(opened.settings))
         _lock(opened, stack)
         yield opened, stack.enter_context(closing(_inspect_alone(opened, stack)))
