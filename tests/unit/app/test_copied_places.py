@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from podstead.app.operator.copying.places import Place, opened_source
+from podstead.core.errors import RootUnusable
 from podstead.storage.blobs.s3_location import parse_s3_location
-from podstead.storage.copying.rows import CopyRefused
 
 ROOT = Path("/data")
 DATABASE = "postgresql://db.example/podstead"
@@ -48,7 +48,7 @@ def test_bodies_in_one_place_are_shared(places: tuple[Place, Place], *, expected
 
 def test_a_source_without_data_is_named_as_the_command_calls_it(tmp_path: Path) -> None:
     with (
-        pytest.raises(CopyRefused, match=f"no data in {tmp_path}/none. .* --from"),
+        pytest.raises(RootUnusable, match=f"no data in {tmp_path}/none. .* --from"),
         opened_source(Place(tmp_path / "none")),
     ):
         pass

@@ -18,7 +18,7 @@ from podstead.app.adapters.body_stores import check_bodies, layout_of
 from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.config import Settings
-from podstead.core.errors import RootInUse
+from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.rows import CopyRefused, RowTarget
 from podstead.storage.copying.tables import COPYING_FACT
@@ -90,7 +90,9 @@ def opened_source(place: Place) -> Iterator[tuple[OpenPlace, Inspection]]:
         opened = _opened(place, stack)
         if not has_records(opened.settings):
             named = "the database" if place.database is not None else f"{place.root}"
-            raise CopyRefused(f"There is no data in {named}. Name the place of a server in --from.")
+            raise RootUnusable(
+                f"There is no data in {named}. Name the place of a server in --from."
+            )
         check_bodies(opened.settings, stored_facts(opened.settings))
         _lock(opened, stack)
         yield opened, stack.enter_context(closing(_inspect_alone(opened, stack)))
