@@ -11,7 +11,7 @@ from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import AccountStatus, IdentityStatus, LocalWebIds
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import LookupLimit
+from podstead.authn.lookups import Lookups
 from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
@@ -54,7 +54,7 @@ class CredentialVerification:
         self.pod_tokens = PodTokenVerifier(
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
-        self.lookups = LookupLimit(store, clock)
+        self.lookups = Lookups(store, clock)
         local = LocalWebIds(settings.base_url, accounts)
         self.identity_status = IdentityStatus(tokens=store, web_ids=local)
         self.event_rules = _event_rules(settings)
@@ -68,15 +68,14 @@ class CredentialVerification:
             nonces=self.nonces,
         )
         self.profiles = ProfileSources(local, store, foreign, parse, clock)
-        self.issuers = IssuerKeys(foreign, clock)
-        self.web_ids = WebIdIssuers(self.profiles)
+        self.issuers = IssuerKeys(foreign, self.lookups, clock)
+        self.web_ids = WebIdIssuers(self.profiles, self.lookups)
         self.token_rules = _token_rules(settings)
         self.resource_tokens = ResourceTokens(
             issuers=self.issuers,
             web_ids=self.web_ids,
             own=own,
             proofs=self.proofs,
-            lookups=self.lookups,
             rules=self.token_rules,
             clock=clock,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podstead.authn.lookups import LookupLimit
+from podstead.authn.lookups import Lookups
 from podstead.authn.web_id_documents import ProfileSources
 from podstead.config import Settings
 from podstead.core.clock import Clock
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def certificate_verifier(
-    settings: Settings, profiles: ProfileSources, lookups: LookupLimit
+    settings: Settings, profiles: ProfileSources, lookups: Lookups
 ) -> WebIdTls | None:
     """The verifier of client certificates; ``None`` if the server does not accept them."""
     if not settings.webid_tls:

@@ -101,12 +101,12 @@ class Visitors:
             providers=Providers(
                 documents=own or others,
                 web_ids=verification.web_ids,
+                lookups=verification.lookups,
                 rules=verification.token_rules,
             ),
             asks=_Asks(others, own),
             id_tokens=self._id_tokens,
             records=records,
-            lookups=verification.lookups,
         )
         self.document = ClientDocument(client, base_url=base_url)
 

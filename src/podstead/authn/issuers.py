@@ -1,7 +1,7 @@
 """With which keys does a provider sign? Discovery and key sets of other servers (A-108, A-110).
 
 The discovery document of a provider must name the issuer and refers to its key set. Both are used
-for some minutes, and for some time longer if the provider cannot be reached. Providers change their
+for some minutes, and for an hour longer if they cannot be fetched again. Providers change their
 keys, so an unknown key causes the set to be fetched again, at most once a minute.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.authn.claims import same_issuer
+from podstead.authn.lookups import Lookup, Lookups
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RemoteUnavailable
@@ -56,10 +57,14 @@ class _KeySet:
 
 
 class IssuerKeys:
-    """Fetches and caches the keys of providers."""
+    """Fetches and caches the keys of providers.
 
-    def __init__(self, foreign: DocumentFetcher, clock: Clock) -> None:
+    Fetching is counted for the client address that a caller passes; ``None`` counts nothing.
+    """
+
+    def __init__(self, foreign: DocumentFetcher, lookups: Lookups, clock: Clock) -> None:
         self._foreign = foreign
+        self._lookups = lookups
         self._clock = clock
         self._sets = BoundedCache[str, _KeySet](MAX_CACHED_KEYS)
         self._unusable = ExpiringCache[str, bool](MAX_CACHED_FAILURES)
@@ -69,40 +74,47 @@ class IssuerKeys:
         known = self._sets.get(issuer.removesuffix("/"))
         return known is not None and self._clock.now_ms() < known.fresh_until_ms
 
-    async def publishes(self, issuer: str, key: PublicKey) -> bool:
+    async def publishes(self, issuer: str, key: PublicKey, client_address: str | None) -> bool:
         """Whether the issuer still publishes the key. Raises InvalidJose, and RemoteUnavailable if
         the issuer cannot be reached at present."""
-        known = await self._current(issuer.removesuffix("/"), issuer)
+        known = await self._current(issuer, client_address)
         return any(each.key.thumbprint == key.thumbprint for each in known.keys)
 
-    async def candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
+    async def candidates(
+        self, token: CompactToken, issuer: str, client_address: str | None
+    ) -> tuple[PublicKey, ...]:
         """The keys of ``issuer`` that may have signed the token. Raises InvalidJose, and
         RemoteUnavailable if the issuer cannot be reached at present."""
         name = issuer.removesuffix("/")
         asked_ms = self._clock.now_ms()
-        known = await self._current(name, issuer)
+        known = await self._current(issuer, client_address)
         found = _matching(known.keys, token)
         if not found and max(known.read_ms + 1, known.unknown_from_ms) <= asked_ms:
             # The provider may have a new key. One attempt a minute, whatever its result.
             known = replace(known, unknown_from_ms=asked_ms + REFETCH_S * 1000)
             self._keep(name, known)
-            found = _matching((await self._read(name, issuer, known)).keys, token)
+            known = await self._read(issuer, known, client_address)
+            found = _matching(known.keys, token)
         if not found:
             raise InvalidJose("The token was signed with a key that its issuer does not publish")
         return found
 
-    async def _current(self, name: str, issuer: str) -> _KeySet:
-        known = self._sets.get(name)
+    async def _current(self, issuer: str, client_address: str | None) -> _KeySet:
+        known = self._sets.get(issuer.removesuffix("/"))
         if known is not None and self._clock.now_ms() < known.fresh_until_ms:
             return known
-        return await self._read(name, issuer, known)
+        return await self._read(issuer, known, client_address)
 
-    async def _read(self, name: str, issuer: str, known: _KeySet | None) -> _KeySet:
+    async def _read(
+        self, issuer: str, known: _KeySet | None, client_address: str | None
+    ) -> _KeySet:
+        name = issuer.removesuffix("/")
         now_ms = self._clock.now_ms()
         try:
             if self._unusable.get(name, now_ms):
                 raise InvalidJose(_UNVERIFIABLE)
-            read = await self._try_to_fetch(name, issuer)
+            async with self._lookups.of(Lookup.ISSUER, name, client_address):
+                read = await self._try_to_fetch(name, issuer)
         except (InvalidJose, RemoteUnavailable):
             if known is not None and now_ms < known.stale_until_ms:
                 return known

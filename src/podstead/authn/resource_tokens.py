@@ -22,7 +22,6 @@ from podstead.authn.claims import (
 )
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import LookupLimit
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.bounded_cache import BoundedCache
@@ -88,7 +87,6 @@ class ResourceTokens:
         web_ids: WebIdIssuers,
         own: OwnProvider | None,
         proofs: Proofs,
-        lookups: LookupLimit,
         rules: TokenRules,
         clock: Clock,
     ) -> None:
@@ -97,7 +95,6 @@ class ResourceTokens:
         self._web_ids = web_ids
         self._own = own
         self._proofs = proofs
-        self._lookups = lookups
         self._rules = rules
         self._clock = clock
         self._verified = BoundedCache[bytes, _ParsedToken](CACHE_CHARACTERS)
@@ -184,29 +181,36 @@ class ResourceTokens:
         """Check that the issuer signed the token and that the WebID trusts the issuer now."""
         claims = parsed.claims
         own = self._own_of(claims)
-        if own is None and not (
-            self._issuers.knows(claims.issuer) and self._web_ids.knows(claims.web_id, claims.issuer)
+        asker: str | None = client_address
+        if (
+            own is None
+            and not self._issuers.knows(claims.issuer)
+            # A provider that somebody of this server has chosen is not unknown.
+            and await self._web_ids.is_named_here(claims.web_id, claims.issuer)
         ):
-            await self._lookups.take(client_address)
-        if parsed.signer is None or not await self._is_still_published(own, parsed, parsed.signer):
-            await self._verify(text, parsed, own)
+            asker = None
+        signer = parsed.signer
+        if signer is None or not await self._is_still_published(own, parsed, signer, asker):
+            await self._verify(text, parsed, own, asker)
         if own is not None:
             await own.check(claims)
-        elif not await self._web_ids.trusts(claims.web_id, claims.issuer):
+        elif not await self._web_ids.trusts(claims.web_id, claims.issuer, client_address):
             raise InvalidJose("The WebID does not name the token's issuer")
 
     async def _is_still_published(
-        self, own: OwnProvider | None, parsed: _ParsedToken, signer: PublicKey
+        self, own: OwnProvider | None, parsed: _ParsedToken, signer: PublicKey, asker: str | None
     ) -> bool:
         if own is None:
-            return await self._issuers.publishes(parsed.claims.issuer, signer)
+            return await self._issuers.publishes(parsed.claims.issuer, signer, asker)
         key = await own.key(parsed.key_id)
         return key is not None and key.thumbprint == signer.thumbprint
 
-    async def _verify(self, text: str, parsed: _ParsedToken, own: OwnProvider | None) -> None:
+    async def _verify(
+        self, text: str, parsed: _ParsedToken, own: OwnProvider | None, asker: str | None
+    ) -> None:
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         if own is None:
-            candidates = await self._issuers.candidates(token, parsed.claims.issuer)
+            candidates = await self._issuers.candidates(token, parsed.claims.issuer, asker)
         else:
             key = await own.key(token.key_id)
             candidates = () if key is None else (key,)

@@ -21,7 +21,7 @@ from podstead.authn.certificates import (
     InvalidCertificate,
     read_claim,
 )
-from podstead.authn.lookups import LookupLimit
+from podstead.authn.lookups import OWN_LIMITS, STALE_S, Lookup, Lookups
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
@@ -76,18 +76,22 @@ class _Foreign:
 
     def fresh_until_ms(self, web_id: str) -> int:
         """How long this may be used for a certificate of the WebID."""
+        return self.read_ms + (POSITIVE_S if self.proves(web_id) else NEGATIVE_S) * 1000
+
+    def proves(self, web_id: str) -> bool:
+        """Whether a certificate for the WebID is accepted."""
         try:
             require_holder(web_id, self.holders)
         except InvalidCertificate:
-            return self.read_ms + NEGATIVE_S * 1000
-        return self.read_ms + POSITIVE_S * 1000
+            return False
+        return True
 
 
 class WebIdTls:
     """Verifies client certificates against the documents of their WebIDs."""
 
     def __init__(
-        self, sources: ProfileSources, *, rules: CertificateRules, lookups: LookupLimit
+        self, sources: ProfileSources, *, rules: CertificateRules, lookups: Lookups
     ) -> None:
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
@@ -179,7 +183,12 @@ class WebIdTls:
             return _holders_among(stated, claim), claim.expires_s * 1000
         foreign = self._foreign.get((document, claim.key_digest))
         if foreign is None or not foreign.is_fresh_for(web_id, self._clock.now_ms()):
-            foreign = await self._fetched(document, claim, client_address)
+            try:
+                foreign = await self._fetched(document, claim, client_address)
+            except OWN_LIMITS:
+                stale_from_ms = self._clock.now_ms() - (POSITIVE_S + STALE_S) * 1000
+                if foreign is None or not foreign.proves(web_id) or foreign.read_ms < stale_from_ms:
+                    raise
         return foreign.holders, foreign.fresh_until_ms(web_id)
 
     async def _fetched(
@@ -187,8 +196,9 @@ class WebIdTls:
     ) -> _Foreign:
         """The holders of the key according to a foreign document, which is fetched for this. Raises
         UnusableDocument, RemoteUnavailable."""
-        await self._lookups.take(client_address)
-        holders = _holders_among(await self._documents.fetched(document), claim)
+        async with self._lookups.of(Lookup.WEB_ID, document, client_address):
+            stated = await self._documents.fetched(document)
+        holders = _holders_among(stated, claim)
         foreign = _Foreign(holders, self._clock.now_ms())
         self._foreign.put(
             (document, claim.key_digest), foreign, weight=len(document) + sum(map(len, holders))

@@ -2,7 +2,8 @@
 
 Anybody can run a provider that issues tokens for any WebID. A token is valid only if the document
 of the WebID names the provider with ``solid:oidcIssuer``. Documents of this server are read as they
-are now; foreign documents are fetched and used for some minutes.
+are now; foreign documents are fetched and used for some minutes. Fetching is counted for the client
+address that a caller passes; ``None`` counts nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn.claims import same_issuer
+from podstead.authn.lookups import OWN_LIMITS, STALE_S, Lookup, Lookups
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.vocab import SOLID_OIDC_ISSUER
@@ -41,44 +43,54 @@ class _Foreign:
 class WebIdIssuers:
     """Knows which providers each WebID names."""
 
-    def __init__(self, sources: ProfileSources) -> None:
+    def __init__(self, sources: ProfileSources, lookups: Lookups) -> None:
+        self._lookups = lookups
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_issuers_of, weigh=_weight)
         self._cache = BoundedCache[str, _Foreign](CACHE_CHARACTERS)
 
-    def knows(self, web_id: str, issuer: str) -> bool:
-        """Whether no other server has to be contacted to know if the WebID names the issuer."""
-        known = self._cache.get(web_id)
-        return self._documents.is_local(web_id) or (
-            known is not None and known.is_fresh_for(issuer, self._clock.now_ms())
-        )
+    async def is_named_here(self, web_id: str, issuer: str) -> bool:
+        """Whether the WebID's document is on this server and names the issuer."""
+        try:
+            return self._documents.is_local(web_id) and await self.trusts(web_id, issuer, None)
+        except InvalidJose:
+            return False
 
-    async def trusts(self, web_id: str, issuer: str) -> bool:
+    async def trusts(self, web_id: str, issuer: str, client_address: str | None) -> bool:
         """Whether the WebID's document names the issuer. Raises InvalidJose if it is unusable, and
         RemoteUnavailable if it cannot be fetched at present."""
         try:
             if self._documents.is_local(web_id):
                 issuers = await self._documents.stored(web_id) or frozenset()
             else:
-                issuers = await self._foreign_issuers(web_id, issuer)
+                issuers = await self._foreign_issuers(web_id, issuer, client_address)
         except UnusableDocument as error:
             raise InvalidJose(str(error)) from error
         return _names(issuers, issuer)
 
-    async def named_by(self, web_id: str) -> frozenset[str]:
+    async def named_by(self, web_id: str, client_address: str | None) -> frozenset[str]:
         """The providers that the WebID's document names. Raises as :meth:`trusts` does."""
         try:
             if self._documents.is_local(web_id):
                 return await self._documents.stored(web_id) or frozenset()
-            return await self._foreign_issuers(web_id, "")
+            return await self._foreign_issuers(web_id, "", client_address)
         except UnusableDocument as error:
             raise InvalidJose(str(error)) from error
 
-    async def _foreign_issuers(self, web_id: str, issuer: str) -> frozenset[str]:
+    async def _foreign_issuers(
+        self, web_id: str, issuer: str, client_address: str | None
+    ) -> frozenset[str]:
         known = self._cache.get(web_id)
         if known is not None and known.is_fresh_for(issuer, self._clock.now_ms()):
             return known.issuers
-        issuers = await self._documents.fetched(web_id)
+        try:
+            async with self._lookups.of(Lookup.WEB_ID, web_id, client_address):
+                issuers = await self._documents.fetched(web_id)
+        except OWN_LIMITS:
+            stale_from_ms = self._clock.now_ms() - (POSITIVE_S + STALE_S) * 1000
+            if known is None or not _names(known.issuers, issuer) or known.read_ms < stale_from_ms:
+                raise
+            return known.issuers
         read = _Foreign(issuers, self._clock.now_ms())
         self._cache.put(web_id, read, weight=len(web_id) + _weight(issuers))
         return issuers

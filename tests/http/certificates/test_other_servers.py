@@ -181,6 +181,10 @@ async def test_an_address_may_have_strangers_looked_up_so_often_a_minute(
     assert (await world.send(target=PUBLIC, peer="192.0.2.1")).status == 200
     world.clock.advance(60)
     assert await stranger(100) == UNREACHABLE
+    world.clock.advance(240)
+    assert TOO_MANY in [await stranger(200 + each) for each in range(31)]
+    assert (await world.send(known, target=PUBLIC, peer="192.0.2.1")).status == 200
+    assert elsewhere.count("/carol") == 2, "a document that was read before is read again"
 
 
 async def test_a_document_may_be_a_page_with_data_islands(

@@ -217,6 +217,29 @@ async def test_the_sign_in_leads_to_no_other_place(
     assert page.url.startswith(f"{BASE}/.pages/shared")
 
 
+async def test_unknown_providers_keep_nobody_from_a_known_one(
+    server: Server, browser: Browser, elsewhere: Elsewhere
+) -> None:
+    """All requests come from one address; sign-ins are limited at each provider (A-111)."""
+    await elsewhere.sign_in(browser, elsewhere.provider.issuer)
+    stranger = Browser(server.application)
+    page = await stranger.get(SIGN_IN)
+    statuses = [
+        (await stranger.send(page, ELSEWHERE, identity=f"http://idp-{each}.localhost:1")).status
+        for each in range(32)
+    ]
+    assert statuses[0] == 503
+    assert statuses[-1] == 429
+    other = Browser(server.application)
+    page = await other.get(SIGN_IN)
+    known = [
+        (await other.send(page, ELSEWHERE, identity=elsewhere.provider.issuer)).status
+        for _ in range(31)
+    ]
+    assert known == [200] * 29 + [429] * 2
+    assert len(elsewhere.forms) == 1
+
+
 # --- attacks on the way back -----------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from podstead.authn.claims import TokenClaims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import LookupLimit
+from podstead.authn.lookups import Lookups
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
 from podstead.authn.web_id_documents import ProfileSources
@@ -104,14 +104,15 @@ class World:
         self.clock = FakeClock()
         self.own = Own()
         nobody, notes = Nobody(), Notes()
+        lookups = Lookups(notes, self.clock)
         self.tokens = ResourceTokens(
-            issuers=IssuerKeys(nobody, self.clock),
+            issuers=IssuerKeys(nobody, lookups, self.clock),
             web_ids=WebIdIssuers(
-                ProfileSources(LocalWebIds(BASE), nobody, nobody, nobody.parse, self.clock)
+                ProfileSources(LocalWebIds(BASE), nobody, nobody, nobody.parse, self.clock),
+                lookups,
             ),
             own=self.own,
             proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
-            lookups=LookupLimit(notes, self.clock),
             rules=rules or TokenRules(),
             clock=self.clock,
         )

@@ -1,7 +1,8 @@
 """Who has signed in, by the ID token of a provider elsewhere? (OpenID Connect Core 3.1.3.7)
 
 The issuer's keys, the statement of the WebID's document and the operator's rules are those that
-decide about access tokens (:mod:`podstead.authn.resource_tokens`).
+decide about access tokens (:mod:`podstead.authn.resource_tokens`). Look-ups are not counted here:
+the beginning of the sign-in was.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class IdTokens:
         """The keys that may have signed the token; those of this server are at hand."""
         own = self._own
         if own is None or not same_issuer(own.issuer, issuer):
-            return await self._issuers.candidates(token, issuer)
+            return await self._issuers.candidates(token, issuer, None)
         key = await own.key(token.key_id)
         return () if key is None else (key,)
 
@@ -80,7 +81,7 @@ class IdTokens:
         """Whether the document of the WebID names the issuer now. Raises VisitFailed if it cannot
         be read at present."""
         try:
-            return await self._web_ids.trusts(web_id, issuer)
+            return await self._web_ids.trusts(web_id, issuer, None)
         except RemoteUnavailable as error:
             raise VisitFailed(VisitProblem.UNREACHABLE) from error
         except InvalidJose:

@@ -7,15 +7,16 @@ is sent there: it must name itself, and offer the authorization code flow with P
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from podstead.authn.addresses import is_usable_address
 from podstead.authn.claims import same_issuer
 from podstead.authn.elsewhere.problems import VisitFailed, VisitProblem
 from podstead.authn.issuers import CONFIGURATION_PATH
+from podstead.authn.lookups import Lookup, Lookups, TooManyLookups
 from podstead.authn.resource_tokens import TokenRules
 from podstead.authn.web_ids import WebIdIssuers
-from podstead.core.errors import OutboundError, RemoteUnavailable
+from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
@@ -24,6 +25,8 @@ MAX_TRIED: Final = 3
 """How many of the providers that a WebID names are tried."""
 
 PROOF_ALGORITHM: Final = "ES256"
+
+_Failure: TypeAlias = VisitFailed | RateLimited
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,53 +46,61 @@ class ForeignProvider:
 class FindsProviders(Protocol):
     """Finds the provider that a person means."""
 
-    async def find(self, typed: str) -> ForeignProvider:
+    async def find(self, typed: str, client_address: str) -> ForeignProvider:
         """The provider at an address, or the one that the WebID at the address names. Raises
-        VisitFailed."""
+        VisitFailed, RateLimited."""
 
 
 class Providers:
     """Finds providers by their descriptions and by WebIDs."""
 
     def __init__(
-        self, *, documents: DocumentFetcher, web_ids: WebIdIssuers, rules: TokenRules
+        self,
+        *,
+        documents: DocumentFetcher,
+        web_ids: WebIdIssuers,
+        lookups: Lookups,
+        rules: TokenRules,
     ) -> None:
         self._documents = documents
+        self._lookups = lookups
         self._web_ids = web_ids
         self._rules = rules
 
-    async def find(self, typed: str) -> ForeignProvider:
+    async def find(self, typed: str, client_address: str) -> ForeignProvider:
         """The provider at an address, or the one that the WebID at the address names. Raises
-        VisitFailed."""
+        VisitFailed, RateLimited."""
         address = typed.strip()
         if "://" not in address:
             address = f"https://{address}"
         if not is_usable_address(address, allow_loopback=self._rules.allow_loopback):
             raise VisitFailed(VisitProblem.NO_ADDRESS)
-        failure = VisitFailed(VisitProblem.NO_PROVIDER)
+        failure: _Failure = VisitFailed(VisitProblem.NO_PROVIDER)
         if not {"#", "?"} & set(address):
             try:
-                return await self.describe(address)
-            except VisitFailed as error:
+                return await self.describe(address, client_address)
+            except (VisitFailed, RateLimited) as error:
                 failure = error
-        return await self._by_web_id(address, failure)
+        return await self._by_web_id(address, client_address, failure)
 
-    async def _by_web_id(self, web_id: str, failure: VisitFailed) -> ForeignProvider:
+    async def _by_web_id(
+        self, web_id: str, client_address: str, failure: _Failure
+    ) -> ForeignProvider:
         try:
-            issuers = await self._web_ids.named_by(web_id)
+            issuers = await self._web_ids.named_by(web_id, client_address)
         except RemoteUnavailable as error:
-            raise VisitFailed(VisitProblem.UNREACHABLE) from error
+            raise _unavailable(error) from error
         except InvalidJose:
             raise failure from None
         for issuer in sorted(issuers)[:MAX_TRIED]:
             try:
-                return await self.describe(issuer)
-            except VisitFailed as error:
+                return await self.describe(issuer, client_address)
+            except (VisitFailed, RateLimited) as error:
                 failure = error
         raise failure
 
-    async def describe(self, issuer: str) -> ForeignProvider:
-        """The provider with this issuer identifier. Raises VisitFailed."""
+    async def describe(self, issuer: str, client_address: str) -> ForeignProvider:
+        """The provider with this issuer identifier. Raises VisitFailed, RateLimited."""
         name = issuer.removesuffix("/")
         rules = self._rules
         if name in rules.denied_issuers or (
@@ -99,13 +110,22 @@ class Providers:
         if not is_usable_address(issuer, allow_loopback=rules.allow_loopback):
             raise VisitFailed(VisitProblem.NO_PROVIDER)
         try:
-            document = await self._documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
-            description = read_object(document.content)
+            async with self._lookups.of(Lookup.ISSUER, name, client_address):
+                # Sign-ins at a known provider are limited as well, each provider for itself.
+                await self._lookups.take(f"sign-in {name}", client_address)
+                document = await self._documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
+                description = read_object(document.content)
         except RemoteUnavailable as error:
-            raise VisitFailed(VisitProblem.UNREACHABLE) from error
+            raise _unavailable(error) from error
         except (OutboundError, InvalidJose) as error:
             raise VisitFailed(VisitProblem.NO_PROVIDER) from error
         return read_provider(description, issuer, allow_loopback=rules.allow_loopback)
+
+
+def _unavailable(error: RemoteUnavailable) -> _Failure:
+    if isinstance(error, TooManyLookups):
+        return RateLimited(retry_after_s=error.retry_after_s)
+    return VisitFailed(VisitProblem.UNREACHABLE)
 
 
 def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> ForeignProvider:

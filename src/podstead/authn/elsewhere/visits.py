@@ -25,8 +25,7 @@ from podstead.authn.elsewhere.requests import (
     secrets_of,
     token_request,
 )
-from podstead.authn.lookups import LookupLimit
-from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable
+from podstead.core.errors import OutboundError, RemoteUnavailable
 from podstead.jose.errors import InvalidJose
 from podstead.jose.signing import SigningKeyPair
 from podstead.jose.strict_json import Json, read_object
@@ -117,22 +116,19 @@ class Visits:
         asks: AsksProviders,
         id_tokens: IdTokens,
         records: RecordStore,
-        lookups: LookupLimit,
     ) -> None:
         self._client = client
         self._providers = providers
         self._asks = asks
         self._id_tokens = id_tokens
         self._records = records
-        self._lookups = lookups
 
     async def begin(
         self, typed: str, *, browser_secret: str, afterwards: str, client_address: str
     ) -> Begun:
         """Begin a sign-in with the provider that the person means. Raises VisitFailed,
         RateLimited, StorageError, Overloaded."""
-        await self._count(client_address)
-        provider = await self._providers.find(typed)
+        provider = await self._providers.find(typed, client_address)
         client_id = await self._client_id(provider)
         state = self._records.randomness.token_hex(_SECRET_BYTES)
         visit = Visit(
@@ -154,11 +150,9 @@ class Visits:
         )
         return Begun(url, provider.issuer)
 
-    async def finish(
-        self, answer: Mapping[str, str], *, browser_secret: str | None, client_address: str
-    ) -> Finished:
+    async def finish(self, answer: Mapping[str, str], *, browser_secret: str | None) -> Finished:
         """Finish the sign-in that an authorization response answers. Raises VisitFailed,
-        RateLimited, StorageError, Overloaded."""
+        StorageError, Overloaded."""
         state = answer.get("state", "")
         visit = await self._take(state, browser_secret)
         named = answer.get("iss")
@@ -167,7 +161,6 @@ class Visits:
         code = answer.get("code", "")
         if "error" in answer or not code or len(code) > MAX_CODE_CHARACTERS:
             raise VisitFailed(VisitProblem.DECLINED)
-        await self._count(client_address)
         secrets = secrets_of(browser_secret or "", state)
         request = token_request(
             code=code,
@@ -184,12 +177,6 @@ class Visits:
         return Finished(web_id, visit.issuer, visit.afterwards)
 
     # --- steps --------------------------------------------------------------------------------
-
-    async def _count(self, client_address: str) -> None:
-        try:
-            await self._lookups.take(client_address)
-        except RemoteUnavailable as error:
-            raise RateLimited(retry_after_s=error.retry_after_s or 1) from error
 
     async def _client_id(self, provider: ForeignProvider) -> str:
         """The identifier of this server at the provider: the address of its document, or one that

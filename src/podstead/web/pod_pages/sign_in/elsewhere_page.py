@@ -124,11 +124,7 @@ class ElsewherePage:
         answer = {name: page.query_text(name) for name in page.query}
         secret = self._cookies.secret(page.request, VISIT_COOKIE)
         try:
-            finished = await self._visits.finish(
-                answer,
-                browser_secret=secret,
-                client_address=address_key(page.request.client_address),
-            )
+            finished = await self._visits.finish(answer, browser_secret=secret)
         except VisitFailed as failure:
             return self._form(page, None, problem=failure.problem)
         before = [] if page.person is None else await self._everybody.sign_out(page.request)
