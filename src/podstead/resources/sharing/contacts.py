@@ -60,7 +60,7 @@ class Contacts:
     documents: Documents
 
     async def of(self, person: Identity) -> tuple[Contact, ...]:
-        """The contacts of a person by name; none if the profile is not on this server."""
+        """The contacts of a person; none if the profile is not on this server."""
         reading = _Reading(self, person)
         profile = await reading.document(person.iri)
         found: dict[str, Contact] = {}
@@ -72,7 +72,7 @@ class Contacts:
                     found.setdefault(contact.iri, contact)
                 if len(found) == MAX_CONTACTS:
                     break
-        return tuple(sorted(found.values(), key=lambda each: (each.name.casefold(), each.iri)))
+        return tuple(found.values())
 
 
 class _Reading:

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath, encode_segment
 from podstead.storage.records import Metadata, ResourceKind, Version
+from podstead.web.pod_pages.collation import name_sort_key
 from podstead.web.pod_pages.files.members import Member, Members, Order, Sorting, in_order
 from podstead.web.pod_pages.files.names import shown_name
 
 
-def member(name: str, *, folder: bool = False, size: int = 1, changed: int = 0) -> Member:
-    path = ResourcePath(f"/pod/{encode_segment(name.encode())}{'/' if folder else ''}")
+def member(text: str, *, folder: bool = False, size: int = 1, changed: int = 0) -> Member:
+    path = ResourcePath(f"/pod/{encode_segment(text.encode())}{'/' if folder else ''}")
     metadata = Metadata(
         path=path,
         kind=ResourceKind.CONTAINER if folder else ResourceKind.DOCUMENT,
@@ -22,7 +23,8 @@ def member(name: str, *, folder: bool = False, size: int = 1, changed: int = 0) 
         modified_ms=changed,
         created_ms=0,
     )
-    return Member(shown_name(path), metadata)
+    name = shown_name(path)
+    return Member(name, name_sort_key()(name), metadata)
 
 
 def names(members: list[Member], sorting: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,14 +15,15 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
+from podstead.web.pod_pages.collation import name_sort_key
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.texts import current_texts
 
 MAX_SORTED: Final = 20_000
 """A container with more members is listed in the order of their paths."""
 _CACHED_MEMBERS: Final = 60_000
 _READ_AT_ONCE: Final = 1_000
-_DIGITS: Final = re.compile(r"\d+")
 
 
 class Order(Enum):
@@ -63,9 +63,10 @@ class Sorting:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member with its name as people read it."""
+    """A member with its name as people read it, and the sort key of that name."""
 
     name: str
+    sort_key: bytes
     metadata: Metadata
 
     @property
@@ -102,7 +103,7 @@ class Members:
 def in_order(members: Sequence[Member], sorting: Sorting) -> Sequence[Member]:
     """Sort by name first, then stably by what was asked for, then folders before documents."""
     by_name_descending = sorting.order is Order.NAME and sorting.descending
-    found = sorted(members, key=_name_key, reverse=by_name_descending)
+    found = sorted(members, key=lambda each: (each.sort_key, each.name), reverse=by_name_descending)
     if sorting.order is Order.SIZE:
         found.sort(key=lambda each: each.metadata.size_bytes, reverse=sorting.descending)
     elif sorting.order is Order.CHANGED:
@@ -113,18 +114,14 @@ def in_order(members: Sequence[Member], sorting: Sorting) -> Sequence[Member]:
     return found
 
 
-def _name_key(member: Member) -> tuple[str, str]:
-    """Names in any case, with numbers by their value: ``page 9`` is before ``page 10``."""
-    folded = member.name.casefold()
-    return _DIGITS.sub(lambda digits: digits[0].zfill(12), folded), member.name
-
-
 class MemberLists:
     """Reads the members of containers, and remembers the newest lists."""
 
     def __init__(self, resources: ResourceService) -> None:
         self._resources = resources
-        self._kept: BoundedCache[ResourcePath, tuple[str, Members]] = BoundedCache(_CACHED_MEMBERS)
+        self._kept: BoundedCache[tuple[ResourcePath, str], tuple[str, Members]] = BoundedCache(
+            _CACHED_MEMBERS
+        )
 
     async def read(
         self, page: PageRequest, target: ResourcePath
@@ -137,20 +134,24 @@ class MemberLists:
         request = page.operation("GET", target)
         first = await self._resources.members(request, limit=1)
         state = state_version(first.container)
-        kept = self._kept.get(target)
+        key = target, current_texts().language
+        kept = self._kept.get(key)
         if kept is not None and kept[0] == state:
             return kept[1], request
+        sort_key = name_sort_key()
         found: list[Member] = []
         after: ResourcePath | None = None
         listed = first
         while len(found) <= MAX_SORTED:
             listed = await self._resources.members(request, after=after, limit=_READ_AT_ONCE)
-            found += [Member(shown_name(each.path), each) for each in listed.members]
+            for each in listed.members:
+                name = shown_name(each.path)
+                found.append(Member(name, sort_key(name), each))
             if len(listed.members) < _READ_AT_ONCE:
                 break
             after = listed.members[-1].path
             await asyncio.sleep(0)  # lets other requests go on
         members = Members(listed.container, found[:MAX_SORTED], len(found) <= MAX_SORTED)
         if state_version(listed.container) == state:
-            self._kept.put(target, (state, members), weight=len(found) + 1)
+            self._kept.put(key, (state, members), weight=len(found) + 1)
         return members, request

@@ -31,6 +31,7 @@ from podstead.web.browser_responses import json_response, see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.destination import destination_path
 from podstead.web.pod_pages.addresses import FILES, files_url
+from podstead.web.pod_pages.collation import name_sort_key
 from podstead.web.pod_pages.files.names import Crumb, breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
 from podstead.web.pod_pages.organize.selection import (
@@ -213,6 +214,7 @@ class TransferPage:
 
     async def _folder(self, page: PageRequest, path: ResourcePath, selection: Selection) -> _Folder:
         request = page.operation("GET", path)
+        sort_key = name_sort_key()
         taken = {item.path for item in selection.items}
         folders: list[Item] = []
         after, read, more = None, 0, True
@@ -232,7 +234,7 @@ class TransferPage:
         return _Folder(
             path,
             breadcrumb(path),
-            sorted(folders[:MAX_SHOWN_FOLDERS], key=lambda item: item.name.casefold()),
+            sorted(folders[:MAX_SHOWN_FOLDERS], key=lambda item: sort_key(item.name)),
             more or len(folders) > MAX_SHOWN_FOLDERS,
             may_add=grant is not None and (grant.allows(Mode.APPEND)),
         )

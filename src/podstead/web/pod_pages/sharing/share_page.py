@@ -6,11 +6,13 @@ carry the state of the rules that the person has seen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
 from podstead.core.identity import Identity
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
-from podstead.resources.sharing.contacts import Contacts
+from podstead.resources.sharing.contacts import Contact, Contacts
 from podstead.resources.sharing.people import (
     NobodyFound,
     PeopleDirectory,
@@ -28,6 +30,7 @@ from podstead.resources.sharing.service import (
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
 from podstead.web.pod_pages.addresses import share_url
+from podstead.web.pod_pages.collation import name_sort_key
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
@@ -209,10 +212,17 @@ class SharePage:
                 )
                 for request in await self._pending(page, target)
             ],
-            contacts=() if page.identity is None else await self._contacts.of(page.identity),
+            contacts=await self._contacts_of(page),
             error=None if error is None else _text_of(error),
             typed=typed,
         )
+
+    async def _contacts_of(self, page: PageRequest) -> Sequence[Contact]:
+        if page.identity is None:
+            return ()
+        sort_key = name_sort_key()
+        found = await self._contacts.of(page.identity)
+        return sorted(found, key=lambda each: (sort_key(each.name), each.iri))
 
     def _preview(
         self,
