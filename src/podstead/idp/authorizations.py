@@ -46,7 +46,7 @@ from podstead.idp.records import (
     Interaction,
     VerifiedFactor,
 )
-from podstead.idp.redirects import matches_redirect, redirect_host
+from podstead.idp.redirects import identifies_client, matches_redirect, redirect_host
 from podstead.idp.sign_in_methods import precondition_on
 from podstead.idp.signing_out import read_hint
 from podstead.storage.record_store import RecordStore
@@ -270,7 +270,9 @@ class Authorizations:
 
     async def _stage(self, interaction: Interaction, client: Client) -> Stage:
         redirect_uri = interaction.request.redirect_uri
-        consent = await self._consents.find(interaction.account_id, client, redirect_uri)
+        consent = None
+        if identifies_client(redirect_uri, client):
+            consent = await self._consents.find(interaction.account_id, client, redirect_uri)
         return stage_of(interaction, consent)
 
     async def _unless_unknown(

@@ -69,6 +69,18 @@ def is_on_this_device(uri: str) -> bool:
         return False
 
 
+def identifies_client(uri: str, client: Client) -> bool:
+    """Whether a code that is sent to the URI is of use to the client alone, so that an earlier
+    consent may replace the page (RFC 8252 section 8.6, RFC 9700 section 4.14).
+
+    On the person's device, any program may have sent the request and may receive the response. A
+    client with a secret has to authenticate to use the code, and may not choose another port.
+    """
+    if not is_on_this_device(uri):
+        return True
+    return client.auth_method != "none" and uri in client.redirect_uris
+
+
 def redirect_host(uri: str) -> str:
     """The part of a redirect URI that a person sees when they give consent."""
     parts = _parts(uri)

@@ -212,19 +212,60 @@ async def test_nothing_is_given_silently_but_what_was_allowed_at_this_address(
         assert "consent_required" in page.text or "consent_required" in page.url
 
 
-async def test_a_native_application_may_choose_its_port_again(
+ON_THIS_DEVICE = {
+    "any port": ("http://127.0.0.1/back", "http://127.0.0.1:50001/back"),
+    "its port": ("http://127.0.0.1:50001/back", "http://127.0.0.1:50001/back"),
+    "localhost": ("http://localhost:50001/back", "http://localhost:50001/back"),
+    "a private scheme": ("com.example.notes:/back", "com.example.notes:/back"),
+}
+
+
+@pytest.mark.parametrize(
+    ("registered", "redirect_uri"), ON_THIS_DEVICE.values(), ids=ON_THIS_DEVICE
+)
+async def test_no_program_on_the_device_gets_a_code_without_a_page(
+    server: Server, browser: Browser, registered: str, redirect_uri: str
+) -> None:
+    """A-56, RFC 8252 section 8.6: any of them may send the request of another and receive the response,
+    at this port or another one. Also if the person has to sign in."""
+    app = await register(server, application_type="native", redirect_uris=[registered])
+    await sign_in(browser)
+    scope = "openid webid"
+    page = await browser.get(app.request(redirect_uri=redirect_uri, scope=scope))
+    assert "That is a program on your own device" in page.text
+    page = await _confirm(browser, page)
+    assert page.url.startswith(f"{redirect_uri}?code=")
+    for uri in (redirect_uri, redirect_uri.replace(":50001", ":50002")):
+        page = await browser.get(app.request(redirect_uri=uri, scope=scope, prompt="none"))
+        known = uri == redirect_uri or registered == "http://127.0.0.1/back"
+        assert "code=" not in page.url
+        assert not known or page.url.startswith(f"{uri}?error=consent_required")
+        page = await browser.get(app.request(redirect_uri=uri, scope=scope))
+        assert not known or "Allow this application?" in page.text
+    other = Browser(server.application)
+    page = await other.get(app.request(redirect_uri=redirect_uri, scope=scope))
+    assert "Allow this application?" in (await _sign_in_here(other, page)).text
+
+
+async def test_a_program_with_a_secret_is_known_at_the_address_that_it_has_registered(
     server: Server, browser: Browser
 ) -> None:
-    """RFC 8252 section 7.3: the consent is to the address that it has registered."""
-    metadata = {"application_type": "native", "redirect_uris": ["http://127.0.0.1/back"]}
-    app = await register(server, **metadata)
+    app = await register(
+        server,
+        application_type="native",
+        redirect_uris=["http://127.0.0.1:50001/back"],
+        token_endpoint_auth_method="client_secret_basic",
+    )
     await sign_in(browser)
-    first = {"redirect_uri": "http://127.0.0.1:50001/back"}
-    page = await browser.get(app.request(**first))
-    assert "That is a program on your own device" in page.text
-    await _confirm(browser, page)
-    page = await browser.get(app.request(redirect_uri="http://127.0.0.1:50002/back", prompt="none"))
-    assert page.url.startswith("http://127.0.0.1:50002/back?code=")
+    asked = {"redirect_uri": "http://127.0.0.1:50001/back", "scope": "openid webid"}
+    await _confirm(browser, await browser.get(app.request(**asked)))
+    page = await browser.get(app.request(**asked, prompt="none"))
+    assert page.url.startswith("http://127.0.0.1:50001/back?code=")
+    asked["redirect_uri"] = "http://127.0.0.1:50002/back"
+    page = await browser.get(app.request(**asked, prompt="none"))
+    assert page.url.startswith("http://127.0.0.1:50002/back?error=consent_required")
+    page = await browser.get(app.request(**asked))
+    assert "Allow this application?" in page.text
 
 
 async def test_the_consent_of_one_person_is_not_that_of_the_next(
