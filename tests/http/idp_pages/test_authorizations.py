@@ -226,8 +226,8 @@ ON_THIS_DEVICE = {
 async def test_no_program_on_the_device_gets_a_code_without_a_page(
     server: Server, browser: Browser, registered: str, redirect_uri: str
 ) -> None:
-    """A-56, RFC 8252 section 8.6: any of them may send the request of another and receive the response,
-    at this port or another one. Also if the person has to sign in."""
+    """A-56, RFC 8252 section 8.6: any of them may send the request of another, and receive the
+    response at this port or another one. Also if the person has to sign in."""
     app = await register(server, application_type="native", redirect_uris=[registered])
     await sign_in(browser)
     scope = "openid webid"
