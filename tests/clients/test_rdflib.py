@@ -58,6 +58,19 @@ def test_a_document_is_loaded(
     assert len(loaded) == 5
 
 
+def test_strangers_load_a_profile_and_learn_nothing_of_what_is_in_the_pod(
+    rdflib_js: ClientProcess, home: Home, other: Agent
+) -> None:
+    """The root of the pod is the document of the WebID."""
+    root = home.pod.server.base_url + home.pod.root
+    for agent in (None, other, home.agent):
+        loaded = triples("\n".join(rdflib_js.run("load", agent, url=root).value), N_TRIPLES, root)
+        me = {str(p) for s, p, _ in loaded if str(s) == home.pod.web_id}
+        assert "http://www.w3.org/ns/pim/space#storage" in me
+        members = {str(o) for _, p, o in loaded if str(p) == f"{LDP}contains"}
+        assert (members != set()) is (agent == home.agent)
+
+
 def test_a_missing_document_is_known_to_be_missing(rdflib_js: ClientProcess, home: Home) -> None:
     report = rdflib_js.run("loadMissing", home.agent, url=home.url + "nothing")
     assert report.value == {"status": 404, "nonexistent": True}

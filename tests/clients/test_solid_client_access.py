@@ -101,6 +101,39 @@ def test_the_way_up_ends_at_a_container_that_may_not_be_read(
     assert [sent.status for sent in failed.value.requests] == [200, 403, 403]
 
 
+def test_the_library_keeps_the_rule_by_which_strangers_read_the_profile(
+    access: ClientProcess, home: Home, other: Agent
+) -> None:
+    """It is about a fragment of the root, so the root itself is not public to the library."""
+    server, root = home.pod.server, home.pod.root
+    url = server.base_url + root
+    report = access.run("readInfoWithAcl", home.agent, url=url)
+    assert report.value["public"] == NOTHING
+    report = access.run(
+        "letPublicAndAgent",
+        home.agent,
+        url=url,
+        agent=other.web_id,
+        publicModes=NOTHING,
+        agentModes=READ,
+    )
+    assert report.value["agent"]["read"]
+    with Client(server) as stranger, Client(server, token=other.token) as friend:
+        profile = stranger.get(root)
+        assert (profile.status, "contains" in profile.text) == (200, False)
+        assert "contains" in friend.get(root).text
+    access.run(
+        "letPublicAndAgent",
+        home.agent,
+        url=url,
+        agent=other.web_id,
+        publicModes=NOTHING,
+        agentModes=NOTHING,
+    )
+    with Client(server, token=other.token) as friend:
+        assert "contains" not in friend.get(root).text
+
+
 def test_rules_that_the_library_saves_hold_at_once(
     access: ClientProcess, home: Home, other: Agent
 ) -> None:

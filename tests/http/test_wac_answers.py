@@ -92,8 +92,9 @@ async def test_refusals_of_every_method_say_what_is_held(server: Server) -> None
         assert (answer.status, answer.header("wac-allow")) == (401, 'user="",public=""')
 
 
-async def test_the_root_of_a_pod_is_public_and_nothing_below_by_it(server: Server) -> None:
-    """A-98: the public's rule has accessTo only."""
+async def test_a_public_root_makes_nothing_below_public(server: Server) -> None:
+    """W-10: the public's rule has accessTo only."""
+    await server.put_acl("/alice/", ("acl:agentClass foaf:Agent", "Read"))
     await server.alice.put("/alice/notes/a.txt", "x", "text/plain")
     await server.alice.put("/alice/top.txt", "x", "text/plain")
     listing = await server.public.get("/alice/")

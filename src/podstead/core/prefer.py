@@ -87,6 +87,10 @@ class Preferences:
 
 
 NO_PREFERENCES = Preferences()
+MINIMAL_CONTAINER = Preferences(
+    Return.REPRESENTATION, include=frozenset({LDP_PREFER_MINIMAL_CONTAINER})
+)
+"""A container without its members."""
 
 
 def parse_prefer(value: str | None) -> Preferences:

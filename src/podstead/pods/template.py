@@ -1,8 +1,8 @@
 """The initial resources of a pod: containers, profile, indexes and ACLs, as puts of one write.
 
 Pure. The profile is the description of the root container, because the WebID ``{base}/<pod>/#me``
-makes the root container the profile document (A-98). Therefore the root itself is publicly readable
-(``accessTo``), but nothing below it is (no public ``default``).
+makes the root container the profile document (A-98). Everyone may read what it says of the WebID,
+and nobody but the owner knows its members.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def pod_resources(
     profile = _PROFILE.format(name=name, provider=provider)
     return (
         _put(root, ResourceKind.STORAGE, profile),
-        _acl(root, owner, public_modes="acl:Read"),
+        _put(acl_of(root), ResourceKind.ACL, root_rules(owner)),
         _put(f"{root}profile/", ResourceKind.CONTAINER),
         _put(f"{root}profile/card", ResourceKind.DOCUMENT, _CARD),
         _acl(f"{root}profile/card", owner, public_modes="acl:Read"),
@@ -113,8 +113,11 @@ def _put(path: str, kind: ResourceKind, turtle: str = "") -> Put:
 
 def root_rules(owner: str) -> str:
     """The ACL of the root container of a new pod in Turtle: the owner may do everything, and
-    everybody may read the profile."""
-    return _rules("/", owner, public_modes="acl:Read")
+    everyone may read the profile, which is the container without its members."""
+    profile = _authorization(
+        "#profile", "<./#me>", "acl:agentClass foaf:Agent", "acl:Read", with_default=False
+    )
+    return _rules("/", owner) + profile
 
 
 def _acl(

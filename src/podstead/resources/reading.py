@@ -8,6 +8,7 @@ from podstead.core.conditional import PreconditionResult, evaluate_read
 from podstead.core.identifiers import is_container, storage_root
 from podstead.core.media_types import RDF_XML
 from podstead.core.operation import Operation
+from podstead.core.prefer import MINIMAL_CONTAINER
 from podstead.core.ranges import ByteRange, if_range_holds, select_range
 from podstead.resources.entity_tags import entity_tag, last_modified_ms
 from podstead.resources.listings import Listings
@@ -83,6 +84,18 @@ class ResourceReader:
             rendered = await self._listings.without_members(container, media_type)
             return Representation(media_type, None, None) if head else rendered
         return await self._listings.whole(container, media_type)
+
+
+def without_members(operation: Operation, container: Metadata) -> tuple[Operation, Metadata]:
+    """The read of a container by an agent that must not know its members.
+
+    The state does not contain theirs, so neither the entity tag nor the date tells when one was
+    created or deleted.
+    """
+    return (
+        replace(operation, preferences=MINIMAL_CONTAINER),
+        replace(container, members_version=None, members_modified_ms=None),
+    )
 
 
 def _range(operation: Operation, representation: Representation, etag: str) -> ByteRange | None:

@@ -34,7 +34,7 @@ from podstead.resources.naming import NameProposal
 from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
 from podstead.resources.patching import Patches, check_patch_type, patch_content
 from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put, plan_unchanged
-from podstead.resources.reading import ResourceReader
+from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.received import (
     BodyReceiver,
     check_content_type,
@@ -115,15 +115,33 @@ class ResourceService:
                 moved = await self._moved(request, state)
                 if moved is not None:
                     return moved
-            await self._authorize(request, state, modes.for_read(state.target))
-            existing = state.existing
+            operation, existing = request.operation, state.existing
+            try:
+                await self._authorize(request, state, modes.for_read(state.target))
+            except RequestRefused:
+                if existing is None or not await self._may_read_description(request, state):
+                    raise
+                operation, existing = without_members(operation, existing)
             if existing is None:
                 return await self._absent(request, state)
             try:
-                return await self._reader.answer(request.operation, existing)
+                return await self._reader.answer(operation, existing)
             except Superseded:  # replaced since the snapshot: its ACL may have changed, too
                 continue
         raise Overloaded("The resource is changing too fast to be read; try again")
+
+    async def _may_read_description(self, request: ResourceRequest, state: TargetState) -> bool:
+        """Whether the agent may read the target, a container or its description, without knowing
+        its members. The public profile of a pod is what its root container says of itself."""
+        existing, held = state.existing, request.grant
+        if existing is None or held is None or not existing.kind.is_container:
+            return False
+        grant = await self._gate.grant_on_description(
+            request.agent, request.operation.origin, state.target, state.snapshot
+        )
+        lasting = held.lasting and grant.lasting
+        request.set_grant(state, replace(held, lasting=lasting))
+        return grant.allows(modes.Mode.READ)
 
     async def members(
         self, request: ResourceRequest, *, after: ResourcePath | None = None, limit: int
@@ -162,10 +180,12 @@ class ResourceService:
         # A separate decision: to an agent without Read there, the redirect would reveal that the
         # resource exists.
         snapshot = await self._store.read_metadata(paths_to_read(variant.path))
-        grant = await self._gate.grant(
-            request.agent, request.operation.origin, variant.path, snapshot
-        )
-        if not grant.allows(modes.Mode.READ):
+        who = request.agent, request.operation.origin, variant.path
+        grant = await self._gate.grant(*who, snapshot)
+        if not grant.allows(modes.Mode.READ) and not (
+            variant.kind.is_container
+            and (await self._gate.grant_on_description(*who, snapshot)).allows(modes.Mode.READ)
+        ):
             return None
         return Outcome(Result.MOVED, location=variant.path)
 

@@ -5,6 +5,11 @@ the class, a known mode and a known subject, and if its object is the resource t
 to (W-11, W-12). Everything else in the document is ignored without error: unknown modes, classes
 and predicates never widen access (W-16).
 
+An authorization whose object is a fragment of a container, such as the WebID ``./#me`` of a pod, is
+about what the container's document says of that thing. It can grant Read, and nothing else: those
+who have it read the container without its members. Other servers and programs ignore it, so it
+never opens the list of members.
+
 ``acl:condition`` is ignored as well, because WAC tells a server to ignore every type of condition
 that it does not advertise, and this server advertises none (W-9). An authorization with a condition
 therefore grants what it would grant without it.
@@ -53,7 +58,8 @@ class Authorization(Value):
     """One authorization about the ACL's subject.
 
     ``access_to`` is true if it is about the subject itself, ``default`` if it is about everything
-    below the subject. ``modes`` include the entailed ones. ``public`` and ``authenticated`` stand
+    below the subject, and ``description`` if it is about a fragment of a container.
+    ``modes`` include the entailed ones. ``public`` and ``authenticated`` stand
     for the agent classes ``foaf:Agent`` and ``acl:AuthenticatedAgent``. An authorization that names
     only ``origins`` grants nothing to any agent. Agent names and origins are canonical.
     """
@@ -66,6 +72,7 @@ class Authorization(Value):
     public: bool = False
     authenticated: bool = False
     origins: frozenset[str] = frozenset()
+    description: bool = False
 
     @property
     def names_agents(self) -> bool:
@@ -85,6 +92,10 @@ class AclDocument:
     def about_contents(self) -> tuple[Authorization, ...]:
         """The authorizations that apply to everything below that has no closer ACL."""
         return tuple(rule for rule in self.authorizations if rule.default)
+
+    def about_description(self) -> tuple[Authorization, ...]:
+        """The authorizations that apply to a container without its members."""
+        return tuple(rule for rule in self.authorizations if rule.description)
 
     def groups(self) -> frozenset[str]:
         """The IRIs of all agent groups named."""
@@ -131,7 +142,7 @@ def authorizations_by_node(graph: Graph, *, subject_url: str) -> Mapping[Subject
 
 def _document(graph: Graph, subject_url: str) -> AclDocument:
     rules = authorizations_by_node(graph, subject_url=subject_url).values()
-    return AclDocument(tuple(rule for rule in rules if applies(rule)))
+    return AclDocument(tuple(rule for rule in rules if applies(rule) or opens_description(rule)))
 
 
 def _authorization(description: Description, subject: str) -> Authorization:
@@ -145,6 +156,7 @@ def _authorization(description: Description, subject: str) -> Authorization:
         public=vocab.FOAF_AGENT in classes,
         authenticated=vocab.ACL_AUTHENTICATED_AGENT in classes,
         origins=_origins(description),
+        description=subject.endswith("/") and _names_fragment(description, subject),
     )
 
 
@@ -155,6 +167,19 @@ def applies(rule: Authorization) -> bool:
         (rule.access_to or rule.default)
         and rule.modes != NO_MODES
         and (rule.names_agents or bool(rule.origins))
+    )
+
+
+def opens_description(rule: Authorization) -> bool:
+    """Whether the authorization lets agents read a container without its members."""
+    return rule.description and Mode.READ in rule.modes and rule.names_agents
+
+
+def _names_fragment(description: Description, subject: str) -> bool:
+    """Whether an object of ``acl:accessTo`` is a fragment of exactly the subject."""
+    return any(
+        canonical_url(document) == subject and fragment != ""
+        for document, _, fragment in (iri.partition("#") for iri in _iris(description, _ACCESS_TO))
     )
 
 

@@ -50,12 +50,14 @@ CACHE_OVERHEAD_BYTES = 1024
 class EffectiveAcl(Value):
     """The rules that apply to one resource, with their preconditions.
 
-    ``lasting`` is true if they stay the same until the store changes.
+    Those of ``description`` say who may read a container without its members. ``lasting`` is true
+    if they stay the same until the store changes.
     """
 
     rules: Rules
     preconditions: tuple[Precondition, ...]
     lasting: bool = True
+    description: Rules = NO_RULES
 
     @property
     def storage(self) -> ResourcePath | None:
@@ -65,12 +67,14 @@ class EffectiveAcl(Value):
 
 
 class _KnownAcl(Value):
-    """One version of an ACL: the rules for its subject, and those for everything below."""
+    """One version of an ACL: the rules for its subject, for everything below, and for the subject
+    without its members."""
 
     own: Rules
     inherited: Rules
     version: AtVersion
     lasting: bool = True
+    description: Rules = NO_RULES
 
 
 class _Surroundings(Value):
@@ -200,6 +204,7 @@ class EffectiveAcls:
             own=Rules.of(document.about_subject()),
             inherited=Rules.of(document.about_contents()),
             version=AtVersion(metadata.path, metadata.version),
+            description=Rules.of(document.about_description()),
         )
 
 
@@ -209,8 +214,12 @@ def cache_weight(metadata: Metadata, _: object) -> int:
 
 
 def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAcl:
-    rules = acl.inherited if depth else acl.own
-    return EffectiveAcl(rules, (*_surroundings(subject).absences[:depth], acl.version), acl.lasting)
+    rules, description = (acl.inherited, NO_RULES) if depth else (acl.own, acl.description)
+    preconditions: tuple[Precondition, ...] = (
+        *_surroundings(subject).absences[:depth],
+        acl.version,
+    )
+    return EffectiveAcl(rules, preconditions, acl.lasting, description)
 
 
 def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:

@@ -148,6 +148,15 @@ class Gate:
         held = await self._held(agent, origin, place.subject, snapshot)
         return held.on(place)
 
+    async def grant_on_description(
+        self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
+    ) -> GrantedAccess:
+        """What the agent may do with a container as far as its members are not concerned, besides
+        what it may do with the container; ``target`` is the container or its description. Only
+        Read is of use."""
+        subject = governed(target).subject
+        return await self._held(agent, origin, subject, snapshot, of_description=True)
+
     async def basis(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> Basis:
@@ -216,10 +225,18 @@ class Gate:
                 raise NotAuthenticated if agent is None else AccessDenied
 
     async def _held(
-        self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        subject: ResourcePath,
+        snapshot: Snapshot,
+        *,
+        of_description: bool = False,
     ) -> GrantedAccess:
-        """The modes on a resource that is not auxiliary."""
+        """The modes on a resource that is not auxiliary, or on its description."""
         effective = await self._acls.find(subject, snapshot)
+        if of_description:
+            effective = msgspec.structs.replace(effective, rules=effective.description)
         rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
             return GrantedAccess(rules.public, rules.public, preconditions, effective.lasting)

@@ -123,6 +123,44 @@ async def test_visitors_do_not_see_who_else_may(server: Server, browser: Browser
     assert 'class="quiet author"' not in text
 
 
+async def test_the_list_says_that_everyone_sees_what_is_in_it(
+    server: Server, alice: Browser, browser: Browser
+) -> None:
+    """Also of what only the owner can open; not where only the owner can list."""
+    await server.alice.put("/alice/public/x.txt", "x", "text/plain")
+    rules = RULES.format(name="x.txt", who="acl:agent </alice/#me>")
+    assert (await server.alice.put("/alice/public/x.txt.acl", rules, "text/turtle")).status == 201
+    said = "Everyone can see that these exist"
+    public = (await alice.get("/.pages/files/alice/public/")).text
+    assert said in public
+    assert 'title="Only you. Everyone can see that it exists."' in public
+    for hidden in ("/.pages/files/alice/", LIST):
+        text = (await alice.get(hidden)).text
+        assert said not in text
+        assert "that it exists" not in text
+    shared = (await alice.get("/.pages/share/alice/public/")).text
+    assert "Everyone can see that the files and folders in here exist" in shared
+    root = (await alice.get("/.pages/share/alice/")).text
+    assert "in here exist" not in root
+    assert "lets people read the profile, but not the list of what is here" in root
+    assert said not in (await browser.get("/.pages/files/alice/public/")).text
+
+
+async def test_a_visitor_of_a_pod_sees_the_profile_and_not_the_list(
+    server: Server, browser: Browser
+) -> None:
+    await server.alice.put("/alice/a-secret.txt", "x", "text/plain")
+    page = await browser.get("/.pages/files/alice/")
+    assert page.status == 200
+    assert "This is the public profile of the pod." in page.text
+    assert "<h1" in page.text
+    assert "/alice/#me" in page.text
+    for hidden in ("a-secret", "/alice/private/", "/.pages/new/", "data-events", "members"):
+        assert hidden not in page.text, hidden
+    closed = await browser.get("/.pages/files/alice/private/")
+    assert closed.path == "/.pages/sign-in"
+
+
 async def test_the_owner_sees_who_changed_what(server: Server, alice: Browser) -> None:
     await put(server, "shared.txt")
     rules = RULES.format(name="shared.txt", who="acl:agent </bob/#me>").replace(

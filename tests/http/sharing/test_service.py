@@ -24,7 +24,7 @@ from podstead.wac.sharing.editing import AccessChange
 from podstead.wac.sharing.explaining import Cause
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, agent, group
-from tests.support.application import Server, acl_turtle
+from tests.support.application import BASE, Server, acl_turtle
 from tests.support.rdf import JSON_LD, TURTLE
 
 FOLDER = ResourcePath("/alice/photos/")
@@ -334,8 +334,22 @@ async def test_a_preview_warns_of_hiding_the_profile(
 ) -> None:
     """Others verify the owner's tokens by it."""
     who, root = owner(photos), ResourcePath("/alice/")
+    profile = "[] a acl:Authorization; acl:agentClass foaf:Agent; acl:mode acl:Read; acl:accessTo "
+    rules = acl_turtle("/alice/", ("acl:agentClass foaf:Agent", "Read"))
+    for extra, when_hidden in (
+        ("", True),
+        (f"{profile} <{BASE}/alice/#me>.", False),  # it stays readable without the members
+    ):
+        put = await photos.alice.put("/alice/.acl", rules + extra, "text/turtle")
+        assert put.status == 204
+        await assert_warned(sharing, who, root, when_hidden=when_hidden)
+
+
+async def assert_warned(
+    sharing: SharingService, who: Identity, root: ResourcePath, *, when_hidden: bool
+) -> None:
     token = (await sharing.view(who, root)).token
-    for modes, warned in ((NO_MODES, True), (EDIT, False)):
+    for modes, warned in ((NO_MODES, when_hidden), (EDIT, False)):
         edit = Edit((AccessChange(EVERYONE, here=modes),))
         preview = await sharing.preview(who, root, edit, token)
         assert (Consequence.PROFILE_HIDDEN in preview.consequences) is warned

@@ -20,7 +20,7 @@ MODES = {ACL.Read: "R", ACL.Write: "W", ACL.Append: "A", ACL.Control: "C"}
 
 # path of the subject: public modes on it and below it; None where the container's rules hold
 RULES = {
-    "/alice/": ("R", ""),
+    "/alice/": ("", ""),
     "/alice/profile/card": ("R", ""),
     "/alice/inbox/": ("A", ""),
     "/alice/public/": ("R", "R"),
@@ -94,4 +94,12 @@ def test_the_owner_may_everything_and_the_public_what_the_issue_says(
     assert set(acl.objects(predicate=ACL.agent)) == {rdflib.URIRef(OWNER)}
     assert set(acl.objects(predicate=ACL.agentClass)) <= {FOAF.Agent}
     for kind in (ACL.accessTo, ACL.default):
-        assert set(acl.objects(predicate=kind)) <= {rdflib.URIRef(BASE + path)}
+        assert set(acl.objects(predicate=kind)) <= {
+            rdflib.URIRef(BASE + path),
+            rdflib.URIRef(OWNER),
+        }
+
+
+def test_everyone_may_read_the_profile_and_not_the_list_of_members() -> None:
+    acl, everyone = graph(PUTS["/alice/.acl"]), (ACL.agentClass, str(FOAF.Agent))
+    assert granted(acl, everyone, ACL.accessTo, "/alice/#me") == "R"

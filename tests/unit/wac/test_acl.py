@@ -125,7 +125,8 @@ def test_the_subject_is_recognised_in_every_spelling(name: str) -> None:
         "../c",  # no trailing slash
         "../",  # the container above
         "doc.ttl",  # a member
-        "./#it",
+        "doc.ttl#it",
+        "./#",
         "./?x",
         "https://localhost:3000/pod/c/",
         "http://localhost/pod/c/",
@@ -137,6 +138,21 @@ def test_rules_about_anything_else_do_not_apply(name: str, predicate: str) -> No
     """W-11: exact match; an ACL cannot speak about other resources, not even below its own."""
     turtle = VALID.replace("acl:accessTo <./>", f"acl:{predicate} <{name}>")
     assert read(turtle) == AclDocument(())
+
+
+def test_a_rule_about_a_fragment_of_a_container_is_about_its_description() -> None:
+    """It applies to nothing else, and only as ``acl:accessTo`` with Read for agents."""
+    turtle = VALID.replace("<./>", "<./#it>")
+    document = read(turtle)
+    assert (document.about_subject(), document.about_contents()) == ((), ())
+    assert len(document.about_description()) == 1
+    for other in (
+        turtle.replace("accessTo", "default"),
+        turtle.replace("acl:Read", "acl:Write"),
+        turtle.replace("acl:agent ", "acl:origin "),
+    ):
+        assert other != turtle
+        assert read(other) == AclDocument(())
 
 
 def test_an_object_given_as_text_is_not_an_object() -> None:

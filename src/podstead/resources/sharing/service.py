@@ -38,6 +38,7 @@ from podstead.resources.sharing.rules_document import (
 from podstead.resources.sharing.visible_groups import VisibleGroups
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import random_version
+from podstead.wac.acl import opens_description
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
 from podstead.wac.iris import agent_name, local_path
@@ -271,7 +272,7 @@ class SharingService:
         consequences = set(_consequences(current, document, (*here, *inside)))
         if owner is not None and await _takes_from(owner, comparison, resource):
             consequences.add(Consequence.OWNER_LOSES)
-        if owner is not None and self._hides_profile(owner, resource, here):
+        if owner is not None and self._hides_profile(owner, resource, here, after):
             consequences.add(Consequence.PROFILE_HIDDEN)
         if agent_ is not None and Mode.CONTROL in await comparison.lost_by(agent_, resource):
             consequences.add(Consequence.LOSES_CONTROL)
@@ -311,9 +312,19 @@ class SharingService:
             return None
 
     def _hides_profile(
-        self, owner: str, resource: ResourcePath, here: tuple[Difference, ...]
+        self,
+        owner: str,
+        resource: ResourcePath,
+        here: tuple[Difference, ...],
+        after: RuleSet | None,
     ) -> bool:
-        """Whether the resource is the owner's profile, and everyone would lose Read on it."""
+        """Whether the resource is the owner's profile, and everyone would lose Read on it and on
+        its description."""
+        if after is not None and any(
+            rule.authorization.public and opens_description(rule.authorization)
+            for rule in after.rules
+        ):
+            return False
         is_profile = local_path(owner.partition("#")[0], self._rules.url_of(ROOT)) == resource
         return is_profile and any(
             each.grantee == EVERYONE and Mode.READ in each.before - each.after for each in here

@@ -18,7 +18,13 @@ from podstead.core import vocab
 from podstead.core.iris import canonical_url
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri, Object, Subject
-from podstead.wac.acl import MAX_GROUPS, Authorization, applies, authorizations_by_node
+from podstead.wac.acl import (
+    MAX_GROUPS,
+    Authorization,
+    applies,
+    authorizations_by_node,
+    opens_description,
+)
 from podstead.wac.iris import agent_name
 from podstead.wac.modes import NO_MODES, Modes
 
@@ -104,6 +110,8 @@ class Peculiarity(Enum):
     UNKNOWN_MODE = "unknown mode"
     FURTHER_STATEMENTS = "further statements"
     """A condition, a type, a label or any other statement that plain rules do not have."""
+    DESCRIPTION = "description"
+    """It lets agents read a container without its members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,9 @@ def _peculiarities(
             peculiarity = _peculiarity(predicate, each, subject)
             if peculiarity is not None:
                 found.add(peculiarity)
+    if opens_description(rule) and not applies(rule):
+        found -= {Peculiarity.NO_EFFECT, Peculiarity.OTHER_RESOURCE}
+        found.add(Peculiarity.DESCRIPTION)
     return frozenset(found)
 
 

@@ -119,13 +119,16 @@ class ContainerPage:
         more = shown.query(start=following) if following < len(sorted_members) else None
         may = _may(request, members)
         only_rows = page.query_text("part") == "rows"
+        reaches = await self._reach.of(page.identity, [member.metadata for member in part])
+        listed = request.grant is not None and request.grant.public_may_read
         response = self._renderer.page(
             page,
             "files/rows.html" if only_rows else "files/container.html",
             target=target,
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
-            rows=await self._rows(page, part, grid=shown.grid),
+            rows=await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
+            shows_closed_names=listed and set(reaches.values()) != {Reach.EVERYONE},
             icons=ICONS,
             shown=shown,
             more=more,
@@ -142,10 +145,16 @@ class ContainerPage:
         return response
 
     async def _rows(
-        self, page: PageRequest, members: Sequence[Member], *, grid: bool
+        self,
+        page: PageRequest,
+        members: Sequence[Member],
+        reaches: Mapping[ResourcePath, Reach | None],
+        *,
+        grid: bool,
+        listed: bool,
     ) -> Sequence[Markup]:
+        """``listed`` if everyone may see what is in the container."""
         stored = [member.metadata for member in members]
-        reaches = await self._reach.of(page.identity, stored)
         person = page.person
         owns = person is not None and any(
             member.path.startswith(pod) for pod in person.pods for member in members[:1]
@@ -157,7 +166,13 @@ class ContainerPage:
                 await self._authors.of(stored), reaches, page.person, self._base_url
             )
         )
-        writer = RowWriter(grid=grid, owns=owns, reaches=reaches, authors=authors)
+        writer = RowWriter(
+            grid=grid,
+            owns=owns,
+            reaches=reaches,
+            authors=authors,
+            everyone_lists=listed,
+        )
         return [writer.row(member) for member in members]
 
 

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    is_container,
+    subject_of,
+)
 from podstead.core.media_types import (
     JSON_LD,
     N3,
@@ -72,6 +78,13 @@ _FORMAT_NAMES: Final = {
 }
 
 
+def _described(target: ResourcePath) -> ResourcePath | None:
+    """The container whose description the target is, if any."""
+    subject = subject_of(target)
+    of_container = auxiliary_kind(target) is Auxiliary.DESCRIPTION and is_container(subject)
+    return subject if of_container else None
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentView:
     """One way to look at the document."""
@@ -124,7 +137,8 @@ class DocumentPage:
         """The page in the view that the query names, or the given one. ``edited`` replaces what
         the view for editing shows."""
         media_type = TURTLE if stored is None else essence(stored.content_type)
-        name = shown_name(target)
+        described = _described(target)
+        name = shown_name(described or target)
         kind = kind_of(media_type, name)
         may_write = request.grant is not None and request.grant.allows(Mode.WRITE)
         names = _views(kind, may_write=may_write)
@@ -138,7 +152,8 @@ class DocumentPage:
             status=status,
             target=target,
             name=name,
-            breadcrumb=breadcrumb(target),
+            breadcrumb=breadcrumb(described or target),
+            without_members=described is not None and not request.may_read,
             raw=raw_url(target),
             version="" if stored is None else stored.version,
             kind=kind,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podstead.core.errors import NotFound
-from podstead.core.identifiers import ROOT, ResourcePath, is_container
+from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
+from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.web.browser_responses import see_other
 from podstead.web.pod_pages.addresses import SHARED, files_url
 from podstead.web.pod_pages.files.container_page import ContainerPage
@@ -31,7 +31,11 @@ class FilesPage:
         if target == ROOT:
             return await self.home(page)
         if is_container(target):
-            return await self._containers.get(page, target)
+            try:
+                return await self._containers.get(page, target)
+            except (NotAuthenticated, AccessDenied):
+                # Somebody who may not know what is in the pod may still read its profile.
+                return await self._documents.get(page, description_of(target))
         return await self._documents.get(page, target)
 
 

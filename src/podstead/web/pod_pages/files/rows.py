@@ -38,9 +38,11 @@ class RowWriter:
         owns: bool,
         reaches: Mapping[ResourcePath, Reach | None],
         authors: Mapping[ResourcePath, str],
+        everyone_lists: bool,
     ) -> None:
         """``reaches`` says how far the right to read each member reaches, ``authors`` who is shown
-        as having changed it; ``owns`` if the container is the person's own."""
+        as having changed it; ``owns`` if the container is the person's own, ``everyone_lists`` if
+        the public may see what is in it."""
         self._grid = grid
         self._reaches = reaches
         self._authors = authors
@@ -51,7 +53,9 @@ class RowWriter:
         }
         self._types = {kind: escape(kind_name(kind)) for kind in Kind}
         self._reach_cells: dict[Reach | None, str] = {None: ""}
-        self._reach_cells.update({each: _reach_cell(each, owns=owns) for each in Reach})
+        self._reach_cells.update(
+            {each: _reach_cell(each, owns=owns, everyone_lists=everyone_lists) for each in Reach}
+        )
 
     def row(self, member: Member) -> Markup:
         """One row, or one tile of the grid."""
@@ -107,6 +111,12 @@ def _icon(name: str) -> str:
     return f'<svg class="icon" aria-hidden="true"><use href="#i-{name}"/></svg>'
 
 
-def _reach_cell(reach: Reach, *, owns: bool) -> str:
+def _reach_cell(reach: Reach, *, owns: bool, everyone_lists: bool) -> str:
     text = escape(reach_name(reach, owns=owns))
-    return f'<span title="{text}">{_icon(reach.value)}<span class="label">{text}</span></span>'
+    if not everyone_lists or reach is Reach.EVERYONE:
+        return f'<span title="{text}">{_icon(reach.value)}<span class="label">{text}</span></span>'
+    listed = escape(_("Everyone can see that it exists"))
+    return (
+        f'<span title="{text}. {listed}.">{_icon(reach.value)}'
+        f'<span class="label">{text}<br>{listed}</span></span>'
+    )

@@ -72,6 +72,7 @@ _PECULIARITIES: Final = {
     Peculiarity.UNKNOWN_CLASS: N_("names a kind of people that this server does not know"),
     Peculiarity.UNKNOWN_MODE: N_("names a permission that this server does not know"),
     Peculiarity.FURTHER_STATEMENTS: N_("states something else besides"),
+    Peculiarity.DESCRIPTION: N_("lets people read the profile, but not the list of what is here"),
 }
 
 _GRANTED: Final = {

@@ -40,6 +40,7 @@ from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
 from podstead.web.pod_pages.sharing.sentences import Names, shown_role
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change, read_kind
 from podstead.web.pod_pages.sharing.views import (
+    everyone_lists,
     offered_role,
     role_choices,
     scope_choices,
@@ -198,6 +199,7 @@ class SharePage:
             is_own=owner is not None and page.person is not None and page.person.web_id == owner,
             entries=shown_entries(state, self._names),
             rules=shown_rules(access.special),
+            everyone_lists=everyone_lists(state),
             inherited_from=access.inherited_from,
             folder=None if access.inherited_from is None else shown_name(access.inherited_from),
             can_inherit=state.can_inherit,

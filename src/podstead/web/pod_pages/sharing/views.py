@@ -12,7 +12,7 @@ from podstead.resources.sharing.service import Preview, SharingState
 from podstead.wac.modes import Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.roles import ROLE_MODES, Role
-from podstead.wac.sharing.rules import AccessRule, agent
+from podstead.wac.sharing.rules import EVERYONE, AccessRule, agent
 from podstead.web.pod_pages.sharing.sentences import (
     ROLES,
     SCOPES,
@@ -76,6 +76,14 @@ def shown_entries(state: SharingState, names: Names) -> list[ShownEntry]:
         _entry(entry, names, is_owner=entry.grantee == owner, container=container)
         for entry in state.access.entries
     ]
+
+
+def everyone_lists(state: SharingState) -> bool:
+    """Whether the resource is a container whose members everyone can see."""
+    return is_container(state.access.resource) and any(
+        entry.grantee == EVERYONE and Mode.READ in entry.modes and entry.scope.includes_this
+        for entry in state.access.entries
+    )
 
 
 def _entry(entry: AccessEntry, names: Names, *, is_owner: bool, container: bool) -> ShownEntry:
