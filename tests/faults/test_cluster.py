@@ -180,3 +180,22 @@ def test_nodes_are_replaced_one_after_the_other_and_no_request_fails(cluster: Cl
         writers.finish()
         writers.check()
     assert writers.statuses <= {*STORED, 412}
+
+
+@pytest.mark.needs("faketime")
+def test_a_date_never_stands_for_what_another_node_has_replaced(cluster: Cluster) -> None:
+    pod = f"pod{next(_names)}"
+    cluster.create_pod(pod)
+    target = f"/{pod}/private/note"
+    fields = cluster.fields(target)
+    with wrong_clocks(cluster):
+        for ahead, other in itertools.permutations(cluster.nodes, 2):
+            assert ahead.request("PUT", target, "old", fields).status in STORED
+            date = ahead.request("HEAD", target, headers=fields).headers["last-modified"]
+            assert other.request("PUT", target, "new", fields).status in STORED
+            for node in cluster.nodes:
+                since = fields | {"If-Modified-Since": date}
+                read = node.request("GET", target, headers=since)
+                assert (read.status, read.text) == (200, "new")
+                unless = fields | {"If-Unmodified-Since": date}
+                assert node.request("PUT", target, "lost", unless).status == 412

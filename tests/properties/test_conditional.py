@@ -23,7 +23,7 @@ from podstead.core.errors import BadRequest, PreconditionFailed
 
 VERSIONS = ("aa", "bb", "a-a", "")
 FORMS = ("ttl", "jld")
-FOREVER_S = 10**12
+ONE_OF_SEVERAL_MS = 998
 SECONDS = st.integers(1_600_000_000, 1_600_000_005)
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -112,6 +112,8 @@ class Target:
     tag: str | None
     modified_s: int
     whole: bool
+    is_exact: bool = True
+    """Whether no other state has that date."""
 
     def has_one_of(self, named: Wanted, *, strong: bool) -> bool:
         if self.tag is None or named is None or isinstance(named, str):
@@ -120,6 +122,11 @@ class Target:
             self._compared(tag.opaque) == self._compared(self.tag) and not (strong and tag.weak)
             for tag in named
         )
+
+    @property
+    def date_s(self) -> int | None:
+        """The date that holds for it, if there is one."""
+        return self.modified_s if self.is_exact else None
 
     def _compared(self, tag: str) -> str:
         return tag if self.whole else tag[: tag.rfind("-")]
@@ -130,13 +137,13 @@ def modelled(request: Request, target: Target, *, safe: bool) -> int:
     if request.match is not None:  # 1
         if not target.has_one_of(request.match, strong=True):
             return 412
-    elif target.tag is not None and target.modified_s > (request.unmodified_since_s or FOREVER_S):
+    elif target.tag is not None and request.unmodified_since_s not in {None, target.date_s}:
         return 412  # 2
     if request.none_match is not None:  # 3
         excluded = target.has_one_of(request.none_match, strong=False)
         return (304 if safe else 412) if excluded else 200
     if safe and request.modified_since_s is not None:  # 4
-        return 304 if target.modified_s <= request.modified_since_s else 200
+        return 304 if target.date_s == request.modified_since_s else 200
     return 200
 
 
@@ -145,7 +152,8 @@ def test_reads_go_the_steps_of_the_model(
     request: Request, version: str, form: str, modified_s: int, further_ms: int
 ) -> None:
     tag = opaque(version, form)
-    expected = modelled(request, Target(tag, modified_s, whole=True), safe=True)
+    target = Target(tag, modified_s, whole=True, is_exact=further_ms < ONE_OF_SEVERAL_MS)
+    expected = modelled(request, target, safe=True)
     try:
         verdict = evaluate_read(
             request.conditions, etag=f'"{tag}"', modified_ms=modified_s * 1000 + further_ms
@@ -167,7 +175,8 @@ def test_writes_go_the_steps_of_the_model(
     request: Request, version: str | None, form: str, modified_s: int, further_ms: int
 ) -> None:
     tag = None if version is None else opaque(version, form)
-    expected = modelled(request, Target(tag, modified_s, whole=False), safe=False)
+    target = Target(tag, modified_s, whole=False, is_exact=further_ms < ONE_OF_SEVERAL_MS)
+    expected = modelled(request, target, safe=False)
     modified_ms = None if version is None else modified_s * 1000 + further_ms
     try:
         check_write(request.conditions, version=version, modified_ms=modified_ms)

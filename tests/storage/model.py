@@ -25,6 +25,10 @@ from podstead.storage.records import (
     Write,
 )
 
+_END_MS = 999
+"""What a time in whole seconds gets added if another state may have the same date. The writes of a
+model are a second apart."""
+
 
 @dataclass
 class Stored:
@@ -105,13 +109,16 @@ class Model:
                 raise AssertionError("The model knows no entries")
 
     def _change(self, write: Write, contents: dict[str, bytes]) -> bool:
-        touched: dict[str, bool] = {}
+        touched: dict[str, set[str]] = {}
         taken = {put.body.path for put in write.puts if isinstance(put.body, StoredBody)}
         for put in write.puts:
             old = self.resources.get(put.path)
             if put.creates != (old is None):
                 return False
-            new = Stored(put.kind, write.version, contents[put.path], write.at_ms, write.at_ms)
+            is_auxiliary = put.kind in (ResourceKind.ACL, ResourceKind.DESCRIPTION)
+            # Nothing tells whether an auxiliary resource existed within the second.
+            modified_ms = write.at_ms + _END_MS * (is_auxiliary and old is None)
+            new = Stored(put.kind, write.version, contents[put.path], write.at_ms, modified_ms)
             if old is not None:
                 self._drop(put.path, old)
                 new.created_ms = old.created_ms
@@ -120,11 +127,11 @@ class Model:
             elif put.kind in (ResourceKind.CONTAINER, ResourceKind.STORAGE):
                 new.members_version, new.members_modified_ms = write.version, write.at_ms
             self.resources[put.path] = new
-            self._touch(touched, put.path, membership=old is None)
+            self._touch(touched, put.path, "replaced" if old else "created")
         for path in write.deletes:
             if path not in self.resources:
                 return False
-            self._touch(touched, path, membership=True)
+            self._touch(touched, path, "deleted")
             gone = self.resources.pop(path)
             if path not in taken:
                 self._drop(path, gone)
@@ -141,20 +148,21 @@ class Model:
             root = f"/{path.split('/')[1]}/"
             self.dropped_bytes[root] = self.dropped_bytes.get(root, 0) + len(stored.content)
 
-    def _touch(self, touched: dict[str, bool], path: str, *, membership: bool) -> None:
+    def _touch(self, touched: dict[str, set[str]], path: str, change: str) -> None:
         lister = self._lister(path)
         if lister is not None:
-            touched[lister] = touched.get(lister, False) or membership
+            touched.setdefault(lister, set()).add(change)
 
-    def _tell_containers(self, write: Write, touched: dict[str, bool]) -> bool:
+    def _tell_containers(self, write: Write, touched: dict[str, set[str]]) -> bool:
         listers = [self._lister(path) for path in self.resources]
         if any(lister is not None and lister not in self.resources for lister in listers):
             return False
-        for path, membership in touched.items():
+        for path, changes in touched.items():
             if path in self.resources:
                 self.resources[path].members_version = write.version
-                if membership:
-                    self.resources[path].members_modified_ms = write.at_ms
+                if changes != {"replaced"}:
+                    gone_ms = _END_MS * ("deleted" in changes)
+                    self.resources[path].members_modified_ms = write.at_ms + gone_ms
                     above = self._lister(path)  # its listing shows that time
                     if above is not None:
                         self.resources[above].members_version = write.version

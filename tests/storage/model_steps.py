@@ -198,7 +198,7 @@ async def _write(
     preconditions = [_precondition(model, *step.precondition)] if step.precondition else []
     return Write(
         version=Version(f"{number:016x}"),
-        at_ms=number,
+        at_ms=number * 1000,
         preconditions=(*preconditions, *[NoPod(record.name) for record in records]),
         puts=puts,
         deletes=tuple(ResourcePath(path) for path in sorted(deletes)),

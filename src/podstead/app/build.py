@@ -193,7 +193,9 @@ def build_application(
         )
     resources = ResourceEndpoint(
         service=service,
-        responder=Responder(base_url=base_url, sockets_base_url=settings.sockets_base_url),
+        responder=Responder(
+            base_url=base_url, clock=clock, sockets_base_url=settings.sockets_base_url
+        ),
         challenges=challenges,
         base_url=base_url,
         container_deleted=repositories.soon,

@@ -144,7 +144,7 @@ def build_pod_pages(
         ),
         search=Search(resources=resources, renderer=renderer),
         events=PageEvents(files.streams),
-        raw=RawContent(resources=resources, responder=Responder(base_url=base_url)),
+        raw=RawContent(resources=resources, responder=Responder(base_url=base_url, clock=records)),
         upload=UploadPage(
             resources=resources,
             uploads=uploads,

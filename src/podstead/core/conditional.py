@@ -4,6 +4,10 @@ Entity tags have the form ``"<version>-<form>"``: the version part identifies a 
 resource, the form its representation (P-24). Reads compare entire tags. Writes compare the version
 part only, because a client may GET Turtle and PUT JSON-LD (P-24); the commit checks that version
 again inside its transaction.
+
+Dates are in whole seconds and come from clocks that may be wrong, so a date counts only if it is
+that of the present state and of no other (RFC 9110 section 8.8.2.2). The last milliseconds of a
+second stand for what was not the only change within it; see :func:`time_after`.
 """
 
 from __future__ import annotations
@@ -25,6 +29,38 @@ _TAG_LIST = re.compile(
 )
 MAX_TAGS_CHARS = 4096
 """A longer list is treated as malformed."""
+
+
+_SEVERAL_MS = 998
+"""The millisecond in its second of a change that may not have been the only one in it."""
+_DELETED_MS = 999
+"""The same, of a change of members if one was deleted, which may exist again within the second."""
+
+
+def time_after(at_ms: int, before_ms: int) -> int:
+    """When a resource was modified that was changed at ``at_ms``, and before that at ``before_ms``.
+
+    Never goes back, also if the clock did, or if that of another node is ahead.
+    """
+    if at_ms // 1000 > before_ms // 1000:
+        return at_ms
+    return before_ms - before_ms % 1000 + max(_SEVERAL_MS, before_ms % 1000)
+
+
+def time_of_member(at_ms: int, members_modified_ms: int) -> int:
+    """When a member was modified that was created at ``at_ms`` in a container whose members have
+    last changed at the other time. There may have been a resource of that name before."""
+    same_second = at_ms // 1000 == members_modified_ms // 1000
+    if same_second and members_modified_ms % 1000 != _DELETED_MS:
+        return at_ms
+    return time_after(at_ms, members_modified_ms)
+
+
+def time_of_deletion(at_ms: int, modified_ms: int = 0) -> int:
+    """When the members of a container were modified if one was deleted at ``at_ms`` that had last
+    been modified at the other time. Also when something was created of which is not known whether
+    it existed before."""
+    return max(at_ms, modified_ms) // 1000 * 1000 + _DELETED_MS
 
 
 class EntityTag(Value):
@@ -118,7 +154,7 @@ def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> Pre
         return PreconditionResult.NOT_MODIFIED if matches else PreconditionResult.PROCEED
     if conditions.if_modified_since is not None:  # step 4
         since_s = parse_http_date(conditions.if_modified_since)
-        if since_s is not None and modified_ms // 1000 <= since_s:
+        if since_s is not None and _is_date_of(since_s, modified_ms):
             return PreconditionResult.NOT_MODIFIED
     return PreconditionResult.PROCEED
 
@@ -159,5 +195,17 @@ def _parse_or_refuse(header: str, value: str) -> tuple[EntityTag, ...] | str:
 
 def _check_unmodified(value: str, modified_ms: int) -> None:
     since_s = parse_http_date(value)
-    if since_s is not None and modified_ms // 1000 > since_s:
-        raise PreconditionFailed("The resource has changed since If-Unmodified-Since")
+    if since_s is not None and not _is_date_of(since_s, modified_ms):
+        raise PreconditionFailed(
+            "The resource may have changed since If-Unmodified-Since, which must be its exact"
+            " Last-Modified; If-Match with its entity tag is always exact"
+        )
+
+
+def _is_date_of(date_s: int, modified_ms: int) -> bool:
+    """Whether a date is the Last-Modified of the present state and of no other.
+
+    A later date says nothing: the clock that gave it may be ahead of the one that dated the state,
+    and a resource that was moved here brought an earlier date along.
+    """
+    return date_s == modified_ms // 1000 and modified_ms % 1000 < _SEVERAL_MS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from podstead.core.conditional import time_after, time_of_deletion, time_of_member
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import (
     Auxiliary,
@@ -17,10 +18,11 @@ from podstead.core.identifiers import (
     acl_of,
     description_of,
     is_container,
+    parent_container,
 )
 from podstead.core.identity import Identity
 from podstead.core.value import Value
-from podstead.resources.entity_tags import stored_tag
+from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import (
@@ -221,7 +223,7 @@ def _replacement(
         version=new_version.version,
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
-        modified_ms=new_version.at_ms,
+        modified_ms=time_after(new_version.at_ms, last_modified_ms(existing)),
         created_ms=existing.created_ms,
         blob=_blob_of(put.body),
         members_version=existing.members_version,
@@ -253,11 +255,22 @@ def _creation(
         puts=puts,
         changes=tuple(_change(created.path, ChangeType.CREATE, agent) for created in puts),
     )
-    after = _metadata_of(put, new_version)
+    after = _metadata_of(put, new_version, _creation_ms(state, put, new_version))
     return Plan(write, Outcome(Result.CREATED, after, stored_tag(after), location=put.path))
 
 
-def _metadata_of(put: Put, new_version: NewVersion) -> Metadata:
+def _creation_ms(state: TargetState, put: Put, new_version: NewVersion) -> int:
+    """When it was modified, as the commit decides unless the container has changed by then."""
+    container = parent_container(put.path) if put.kind.is_member else None
+    if container is None:
+        return time_of_deletion(new_version.at_ms)
+    above = state.metadata(container)
+    if above is None or above.members_modified_ms is None:
+        return new_version.at_ms
+    return time_of_member(new_version.at_ms, above.members_modified_ms)
+
+
+def _metadata_of(put: Put, new_version: NewVersion, modified_ms: int) -> Metadata:
     contains = put.kind.is_container
     return Metadata(
         path=put.path,
@@ -265,7 +278,7 @@ def _metadata_of(put: Put, new_version: NewVersion) -> Metadata:
         version=new_version.version,
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
-        modified_ms=new_version.at_ms,
+        modified_ms=modified_ms,
         created_ms=new_version.at_ms,
         blob=_blob_of(put.body),
         members_version=new_version.version if contains else None,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from podstead.core.conditional import time_after, time_of_deletion, time_of_member
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.storage.quota import NEARLY_FULL_PERCENT, fixed_charge
 from podstead.storage.records import (
@@ -142,6 +143,10 @@ def _membership_of(
     return None, None, 0
 
 
+def _last_modified_ms(row: ResourceRow) -> int:
+    return max(row.modified_ms, row.members_modified_ms or 0)
+
+
 @dataclass(slots=True)
 class _Membership:
     """How one write changes the members of one container."""
@@ -149,6 +154,8 @@ class _Membership:
     added: int = 0
     # Differs from ``added != 0``: a write may delete one member and add another.
     changed: bool = False
+    deleted_ms: int | None = None
+    """When the last of those was modified that are deleted."""
 
 
 class _PendingWrite:
@@ -219,7 +226,7 @@ class _PendingWrite:
             write.version,
             put.content_type,
             put.body.size_bytes,
-            write.at_ms if put.modified_ms is None else put.modified_ms,
+            self._modified_ms(put, old, container),
             _created_ms(old, put, write),
             self._put_body(put),
             *_membership_of(old, put, write),
@@ -230,6 +237,21 @@ class _PendingWrite:
             self._drop_body(old)
         if container is not None:
             self._touch(container, added=0 if old else 1)
+
+    def _modified_ms(
+        self, put: Put, old: ResourceRow | None, container: ResourcePath | None
+    ) -> int:
+        at_ms = self.write.at_ms if put.modified_ms is None else put.modified_ms
+        if old is not None:
+            return time_after(at_ms, _last_modified_ms(old))
+        if put.modified_ms is not None or put.kind is ResourceKind.STORAGE:
+            return at_ms
+        if container is None:
+            return time_of_deletion(at_ms)
+        # What the write itself creates is not there.
+        above = self.state.resources[container]
+        changed_ms = None if above is None else above.members_modified_ms
+        return at_ms if changed_ms is None else time_of_member(at_ms, changed_ms)
 
     def _put_body(self, put: Put) -> BlobId | None:
         body = put.body
@@ -273,7 +295,7 @@ class _PendingWrite:
         self._grow(path, -fixed_charge(path))
         self._drop_body(old)
         if old.container is not None:
-            self._touch(old.container, added=-1)
+            self._touch(old.container, added=-1, deleted_ms=_last_modified_ms(old))
 
     def _drop_body(self, old: ResourceRow) -> None:
         if old.blob is None or old.path in self.moved_blobs:
@@ -286,12 +308,14 @@ class _PendingWrite:
         if root is not None:
             self.grown_bytes[root] = self.grown_bytes.get(root, 0) + by_bytes
 
-    def _touch(self, container: ResourcePath, *, added: int) -> None:
+    def _touch(self, container: ResourcePath, *, added: int, deleted_ms: int | None = None) -> None:
         # Also for a member that is only replaced: the listing shows its size and time, so the
         # container needs a new ``members_version``.
         membership = self.memberships.setdefault(container, _Membership())
         membership.added += added
         membership.changed = membership.changed or added != 0
+        if deleted_ms is not None:
+            membership.deleted_ms = max(deleted_ms, membership.deleted_ms or 0)
 
     def _update_containers(self) -> None:
         """Update the rows of containers whose members change.
@@ -314,13 +338,25 @@ class _PendingWrite:
             self.rows[path] = replace(
                 row,
                 members_version=self.write.version,
-                members_modified_ms=(
-                    self.write.at_ms if membership.changed else row.members_modified_ms
-                ),
+                members_modified_ms=self._members_modified_ms(path, row, membership),
                 member_count=row.member_count + membership.added,
             )
             if membership.changed and row.container is not None:
                 self._touch_listing(row.container)
+
+    def _members_modified_ms(
+        self, path: ResourcePath, row: ResourceRow, membership: _Membership
+    ) -> int | None:
+        if not membership.changed:
+            return row.members_modified_ms
+        # What this write has done to the container itself is the same change.
+        old = self.state.resources[path]
+        at_ms = self.write.at_ms
+        if old is not None:
+            at_ms = time_after(at_ms, _last_modified_ms(old))
+        if membership.deleted_ms is not None:
+            return time_of_deletion(at_ms, membership.deleted_ms)
+        return at_ms
 
     def _touch_listing(self, container: ResourcePath) -> None:
         """Give a container a new ``members_version``, because its listing shows when the containers

@@ -8,6 +8,7 @@ from __future__ import annotations
 from email.utils import formatdate
 from functools import lru_cache
 
+from podstead.core.clock import Clock
 from podstead.core.errors import (
     AccessDenied,
     NotAuthenticated,
@@ -99,8 +100,9 @@ _ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
 class Responder:
     """Creates responses; ``base_url`` is the prefix of absolute links."""
 
-    def __init__(self, *, base_url: str, sockets_base_url: str | None = None) -> None:
+    def __init__(self, *, base_url: str, clock: Clock, sockets_base_url: str | None = None) -> None:
         """``sockets_base_url`` is the prefix of the URLs of sockets, if it is another."""
+        self._clock = clock
         self._base_url = base_url
         self._updates_via = updates_via(sockets_base_url or base_url)
 
@@ -147,8 +149,9 @@ class Responder:
         if outcome.etag is not None:
             headers.append((b"etag", outcome.etag.encode("ascii")))
         if outcome.metadata is not None:
-            modified = http_date(last_modified_ms(outcome.metadata) // 1000)
-            headers.append((b"last-modified", modified))
+            # Never later than the response (RFC 9110 section 8.8.2.1), as by another node's clock.
+            modified_ms = min(last_modified_ms(outcome.metadata), self._clock.now_ms())
+            headers.append((b"last-modified", http_date(modified_ms // 1000)))
         if outcome.location is not None:
             headers.append((b"location", f"{self._base_url}{outcome.location}".encode("ascii")))
         if outcome.result is not Result.DELETED:
