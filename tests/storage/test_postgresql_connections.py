@@ -13,13 +13,16 @@ from cryptography.x509 import DNSName
 
 from podstead.core.errors import Overloaded, StorageError, StoreUnavailable
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, batch, migrate
+from podstead.storage.postgresql import PostgresStore, batch, migrate, writer
 from podstead.storage.postgresql.apply import lock_key
 from podstead.storage.postgresql.connecting import connect
 from podstead.storage.records import Committed, EntryId, PutEntry, Version, Write
 from podstead.storage.root import prepare_folders
+from tests.storage.engine_suite.engine import commit, content_of, plant, put, write
 from tests.support.certificates import holder, rsa_key
+from tests.support.database_proxy import running_database_proxy
 from tests.support.pooler import running_pooler
+from tests.support.postgresql import empty_database
 
 SHORT_S = 0.2
 ENTRY = EntryId("test/one")
@@ -138,6 +141,49 @@ async def test_a_transaction_of_a_node_that_says_nothing_more_is_ended(
     assert shown == f"{batch.IDLE_TIMEOUT_S}s"
 
 
+COMPARED = b"SELECT require_unchanged("
+STORED = b"INSERT INTO resources (root"
+
+
+@pytest.mark.parametrize("silent_after", [COMPARED, STORED])
+async def test_a_node_that_stops_within_a_transaction_holds_up_no_other(
+    database: str, tmp_path: Path, silent_after: bytes
+) -> None:
+    """It has sent half of what it was to send in one go, or only what it wanted to read."""
+    empty_database(database)
+    with running_database_proxy(database) as (proxy, url):
+        async with opened(url, tmp_path) as stopped, opened(database, tmp_path) as other:
+            await plant(other)
+            # Who has written a document knows what to find there.
+            writing = stopped if silent_after == COMPARED else other
+            await commit(writing, write(put("/alice/c/a", b"before")))
+            proxy.silent_after = silent_after
+            replacement = write(put("/alice/c/a", b"lost", creates=False))
+            stuck = asyncio.create_task(stopped.commit(replacement))
+            try:
+                await wait_for_silence(database)
+                async with asyncio.timeout(batch.LOCK_TIMEOUT_S / 3):
+                    await commit(other, write(put("/alice/c/b")))
+            finally:
+                proxy.silent_after = b""
+                proxy.goes_on.set()
+            with pytest.raises(StoreUnavailable):
+                await stuck
+            assert await content_of(other, "/alice/c/a") == b"before"
+            await commit(stopped, write(put("/alice/c/a", b"after", creates=False)))
+            assert await content_of(other, "/alice/c/a") == b"after"
+
+
+async def test_a_transaction_of_somebody_else_is_not_ended(database: str, tmp_path: Path) -> None:
+    async with opened(database, tmp_path) as store, await other_session(database) as other:
+        async with other.transaction():
+            await other.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("/busy/"),))
+            waiting = asyncio.create_task(store.commit(delete("/busy/x")))
+            await asyncio.wait([waiting], timeout=3 * writer.SILENT_S)
+            assert not waiting.done()
+        await waiting
+
+
 async def test_the_database_does_not_end_a_commit(database: str, tmp_path: Path) -> None:
     """It would report one that waits for a synchronous standby as done."""
     name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
@@ -209,6 +255,17 @@ async def number(connection: psycopg.AsyncConnection[tuple[object, ...]], select
     row = await (await connection.execute(select.encode())).fetchone()
     assert row is not None
     return int(str(row[0]))
+
+
+async def wait_for_silence(database: str) -> None:
+    """Wait until a session that holds an advisory lock waits for its client."""
+    silent = (
+        "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+        " WHERE l.locktype = 'advisory' AND l.granted AND a.wait_event = 'ClientRead'"
+    )
+    async with await other_session(database) as connection:
+        while not await number(connection, silent):
+            pass
 
 
 async def wait_for_lock(database: str) -> None:

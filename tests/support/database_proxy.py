@@ -47,6 +47,10 @@ class DatabaseProxy:
 
     target: str
     folder: str
+    silent_after: bytes = b""
+    """Once a client has sent this, nothing more of it is passed on, as if it had been stopped,
+    until :attr:`goes_on` is set."""
+    goes_on: threading.Event = field(default_factory=threading.Event)
     round_trips: list[RoundTrip] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -59,6 +63,7 @@ class DatabaseProxy:
         self._run(self._accept)
 
     def close(self) -> None:
+        self.goes_on.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._threads[0].join()
         for each in self._open:
@@ -114,8 +119,18 @@ class _Connection:
                         self._sent = []
                         self._proxy.round_trips.append(self._sent)
                     self._read(piece)
-                self._server.sendall(piece)
+                self._server.sendall(self._passed_on(piece))
         self._end()
+
+    def _passed_on(self, piece: bytes) -> bytes:
+        """What is left of a piece after what stops its client, if that is in it."""
+        silent_after = self._proxy.silent_after
+        if not silent_after or silent_after not in piece:
+            return piece
+        end = piece.index(silent_after) + len(silent_after)
+        self._server.sendall(piece[:end])
+        self._proxy.goes_on.wait()
+        return piece[end:]
 
     def pass_answers(self) -> None:
         with contextlib.suppress(OSError):

@@ -32,6 +32,9 @@ READ_LIMIT_S: Final = 10.0
 WRITE_LIMIT_S: Final = 40.0
 """The same for a batch of writes. Waiting for a lock ends earlier."""
 
+NODE: Final = "podstead node"
+"""How the ``application_name`` of each pooled connection ends."""
+
 _UNLESS_GIVEN: Final = {
     "connect_timeout": "5",
     "keepalives_idle": "10",
@@ -49,6 +52,12 @@ def with_limits(conninfo: str) -> str:
     given = conninfo_to_dict(conninfo)
     missing = {name: value for name, value in _UNLESS_GIVEN.items() if name not in given}
     return make_conninfo(conninfo, **missing)
+
+
+def _named(conninfo: str) -> str:
+    """The connection string with a name by which nodes know the sessions of nodes."""
+    given = conninfo_to_dict(conninfo).get("application_name")
+    return make_conninfo(conninfo, application_name=f"{given} {NODE}" if given else NODE)
 
 
 _shared: ContextVar[tuple[str, psycopg.Connection] | None]
@@ -98,7 +107,7 @@ class ConnectionPool(AsyncConnectionPool):
     def __init__(self, conninfo: str, *, size: int, limit_s: float) -> None:
         """Opens nothing yet."""
         super().__init__(
-            with_limits(conninfo),
+            _named(with_limits(conninfo)),
             min_size=size,
             max_size=size,
             open=False,

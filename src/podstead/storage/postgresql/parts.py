@@ -79,7 +79,7 @@ async def open_parts(
         await writes.close()
         raise StorageError("The database could not be opened") from error
     listening = ChangeListening(conninfo)
-    writer = Writer(writes, max_waiting=max_waiting, on_changes=listening.wake)
+    writer = Writer(writes, others=reads, max_waiting=max_waiting, on_changes=listening.wake)
     blobs = new_bodies()
     reader = Reader(reads)
     return OpenParts(

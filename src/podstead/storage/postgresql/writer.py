@@ -11,17 +11,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
+from podstead.core.counting import counted
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
 from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.postgresql.apply import Connection
 from podstead.storage.postgresql.batch import Batches, Job, JobResult, WriteJob
+from podstead.storage.postgresql.connecting import NODE
 from podstead.storage.postgresql.errors import JOB_ERRORS, RETRIED, storage_error
 from podstead.storage.postgresql.expectations import SeenRows
 from podstead.storage.records import CommitOutcome, Committed, Write
@@ -37,6 +40,24 @@ MAX_JOBS: Final = 128
 MAX_ATTEMPTS: Final = 5
 """How often a transaction is run that the database ends because of others."""
 
+SILENT_S: Final = 1.0
+"""After this time, a batch that is not done looks for nodes that have said nothing for as long, and
+ends those of their transactions that keep others waiting."""
+
+_LOOK_AGAIN_S: Final = 0.5
+
+# A node that was stopped may have sent half of its transaction. The database itself would wait for
+# the rest: its time-outs begin when it is ready for the next query. Sessions of others than nodes
+# are left alone.
+_END_SILENT: Final = (
+    "WITH blocking AS MATERIALIZED (SELECT unnest(pg_blocking_pids(pid)) AS pid"
+    " FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())"
+    " SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN blocking USING (pid)"
+    " WHERE usename = current_user AND application_name LIKE %s"
+    " AND wait_event_type = 'Client'"
+    " AND state_change < clock_timestamp() - make_interval(secs => %s)"
+)
+
 _Waiting = tuple[Job, "asyncio.Future[JobResult]"]
 
 
@@ -47,12 +68,17 @@ class Writer:
         self,
         pool: AsyncConnectionPool,
         *,
+        others: AsyncConnectionPool,
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Jobs are refused while ``max_waiting`` are waiting, and those of one storage while half
-        as many of it are. ``on_changes`` is called after each batch that adds to the change log."""
+        """``pool`` has the connection for batches, and ``others`` those that are free meanwhile.
+
+        Jobs are refused while ``max_waiting`` are waiting, and those of one storage while half as
+        many of it are. ``on_changes`` is called after each batch that adds to the change log.
+        """
         self._pool = pool
+        self._others = others
         self._batches = Batches()
         self._on_changes = on_changes
         self._waiting: WaitingJobs[_Waiting] = WaitingJobs(max_waiting)
@@ -122,7 +148,7 @@ class Writer:
         """Run the jobs in one transaction, or each in its own if one of them fails the others."""
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                async with self._pool.connection() as connection:
+                async with self._pool.connection() as connection, self._watching():
                     try:
                         return await self._batches.run(connection, jobs)
                     except psycopg.errors.ReadOnlySqlTransaction:
@@ -138,3 +164,31 @@ class Writer:
                     return [storage_error(error, "The change could not be stored")]
                 return [result for job in jobs for result in await self._run([job])]
         raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def _watching(self) -> AsyncIterator[None]:
+        """End the transactions of silent nodes if what is done in the context takes long."""
+        looking: list[asyncio.Task[None]] = []
+        watch = asyncio.get_running_loop().call_later(
+            SILENT_S, lambda: looking.append(asyncio.create_task(self._end_silent()))
+        )
+        try:
+            yield
+        finally:
+            watch.cancel()
+            for each in looking:
+                each.cancel()
+
+    async def _end_silent(self) -> None:
+        while True:
+            try:
+                async with self._others.connection() as connection:
+                    found = await connection.execute(_END_SILENT, (f"%{NODE}", SILENT_S))
+                    if found.rowcount:
+                        logger.warning(
+                            "Ended %s of a node that said nothing more",
+                            counted(found.rowcount, "transaction"),
+                        )
+            except (psycopg.Error, OSError) as error:
+                logger.debug("Silent nodes could not be looked for: %s", error)
+            await asyncio.sleep(_LOOK_AGAIN_S)
