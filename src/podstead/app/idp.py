@@ -17,7 +17,7 @@ from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
 from podstead.app.registration import terms_hash
 from podstead.app.visitors import own_client
-from podstead.authn.elsewhere.requests import client_document
+from podstead.authn.elsewhere.visits import OwnClient
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.proofs import Proofs
@@ -60,7 +60,6 @@ from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
 from podstead.web.limits import InvalidCredentialLimit
-from podstead.web.pod_pages.addresses import CLIENT_DOCUMENT
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
@@ -140,7 +139,7 @@ class Provider:
         clients = ClientDirectory(
             records=records,
             documents=ClientDocumentReader(
-                settings.base_url, resources, foreign, own=_own_client_document(settings.base_url)
+                settings.base_url, resources, foreign, own=own_client(settings.base_url)
             ),
             parse=parse,
             allow_http=loopback,
@@ -351,7 +350,7 @@ class ClientDocumentReader:
         resources: ResourceService,
         foreign: ClientDocuments,
         *,
-        own: FetchedDocument,
+        own: OwnClient,
     ) -> None:
         """``own`` describes this server itself as a client."""
         self._base_url = base_url
@@ -371,8 +370,9 @@ class ClientDocumentReader:
         """Fetch the document at the URL. Raises OutboundError."""
         if not self._is_own(url):
             return await self._foreign.fetch(url, purpose)
-        if url == self._own.final_url:
-            return self._own
+        if url.startswith(self._own.documents):
+            content = self._own.document(url.removeprefix(self._own.documents))
+            return FetchedDocument(content, JSON_LD, url)
         try:
             path = parse_path(url[len(self._base_url) :].encode())
             operation = Operation("GET", path, InMemoryBody(), accept="*/*")  # as it is stored
@@ -384,11 +384,6 @@ class ClientDocumentReader:
         representation = outcome.representation
         media_type = essence(representation.content_type)
         return FetchedDocument(await _content(representation), media_type, url)
-
-
-def _own_client_document(base_url: str) -> FetchedDocument:
-    url = base_url + CLIENT_DOCUMENT
-    return FetchedDocument(client_document(url, own_client(base_url).metadata), JSON_LD, url)
 
 
 async def _content(representation: Representation) -> bytes:

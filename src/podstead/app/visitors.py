@@ -18,7 +18,7 @@ from podstead.outbound.foreign_documents import DocumentFetcher
 from podstead.storage.record_store import RecordStore
 from podstead.web.authority import is_loopback_url
 from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages.addresses import CALLBACK, CLIENT_DOCUMENT
+from podstead.web.pod_pages.addresses import CALLBACK, CLIENT_DOCUMENTS
 from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sign_in.elsewhere_page import ClientDocument, ElsewherePage
@@ -63,9 +63,10 @@ def own_client(base_url: str) -> OwnClient:
     return OwnClient(
         name=f"Podstead ({urlsplit(base_url).netloc})",
         uri=f"{base_url}/",
-        redirect_uri=base_url + CALLBACK,
+        callback=base_url + CALLBACK,
+        documents=base_url + CLIENT_DOCUMENTS,
         # Nobody else can read a document of this machine.
-        document_url=None if is_loopback_url(base_url) else base_url + CLIENT_DOCUMENT,
+        has_reachable_documents=not is_loopback_url(base_url),
     )
 
 
@@ -108,7 +109,7 @@ class Visitors:
             id_tokens=self._id_tokens,
             records=records,
         )
-        self.document = ClientDocument(client, base_url=base_url)
+        self.document = ClientDocument(client)
 
     def people(self, cookies: CookieJar) -> PeopleFromElsewhere:
         """The people who are signed in by other providers."""

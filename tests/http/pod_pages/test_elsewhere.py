@@ -29,7 +29,7 @@ from tests.support.signing import Json, Signer
 
 SIGN_IN = "/.pages/sign-in"
 ELSEWHERE = "/.pages/sign-in/elsewhere"
-CALLBACK = "/.pages/sign-in/callback"
+CALLBACK = "/.pages/sign-in/callback/"
 CLIENT = "registered"
 CODE = "the-code"
 
@@ -123,7 +123,8 @@ class Elsewhere:
             **changes,
         }
         kept = {name: value for name, value in answer.items() if value is not None}
-        return await browser.get(f"{CALLBACK}?{urlencode(kept)}", Sec_Fetch_Site="cross-site")
+        path = self.asked_for["redirect_uri"].removeprefix(BASE)
+        return await browser.get(f"{path}?{urlencode(kept)}", Sec_Fetch_Site="cross-site")
 
     async def sign_in(self, browser: Browser, typed: str | None = None, after: str = "") -> Page:
         await self.begin(browser, typed, after)
@@ -177,10 +178,11 @@ async def test_the_request_is_bound_to_this_server_and_sign_in(
     address = await elsewhere.begin(browser)
     asked = elsewhere.asked_for
     assert address.startswith(f"{elsewhere.provider.issuer}/auth?")
-    assert asked["redirect_uri"] == BASE + CALLBACK
+    key = hashlib.sha256(elsewhere.provider.issuer.encode()).hexdigest()[:32]
+    assert asked["redirect_uri"] == BASE + CALLBACK + key
     assert (asked["response_type"], asked["scope"]) == ("code", "openid webid")
     assert asked["code_challenge_method"] == "S256"
-    assert elsewhere.registered["redirect_uris"] == [BASE + CALLBACK]
+    assert elsewhere.registered["redirect_uris"] == [asked["redirect_uri"]]
     assert elsewhere.registered["token_endpoint_auth_method"] == "none"
     first = {asked["state"], asked["nonce"], asked["code_challenge"]}
     assert len(first) == 3
@@ -218,10 +220,11 @@ async def test_the_sign_in_leads_to_no_other_place(
 
 
 async def test_unknown_providers_keep_nobody_from_a_known_one(
-    server: Server, browser: Browser, elsewhere: Elsewhere
+    start: Start, elsewhere: Elsewhere
 ) -> None:
     """All requests come from one address; sign-ins are limited at each provider (A-111)."""
-    await elsewhere.sign_in(browser, elsewhere.provider.issuer)
+    server = await start(clock=FakeClock(int(time.time() * 1000)))
+    await elsewhere.sign_in(Browser(server.application), elsewhere.provider.issuer)
     stranger = Browser(server.application)
     page = await stranger.get(SIGN_IN)
     statuses = [
@@ -299,6 +302,52 @@ async def test_a_provider_that_never_names_itself_may_go_on_so(
     elsewhere.changes = {"authorization_response_iss_parameter_supported": None}
     await elsewhere.begin(browser)
     assert (await elsewhere.come_back(browser, iss=None)).path == "/.pages/shared"
+
+
+@pytest.fixture
+def honest() -> Iterator[Elsewhere]:
+    """Another provider, which names nobody in its responses."""
+    with running_provider() as provider:
+        other = Elsewhere(provider)
+        other.changes = {"authorization_response_iss_parameter_supported": None}
+        yield other
+
+
+@pytest.mark.parametrize("claimed", [None, True])
+async def test_a_provider_that_calls_the_endpoint_of_another_its_own_gets_no_code(
+    server: Server, browser: Browser, elsewhere: Elsewhere, honest: Elsewhere, claimed: bool | None
+) -> None:
+    """RFC 9700 section 4.4: whether or not it claims to name itself."""
+    there = honest.configuration()
+    elsewhere.changes = {
+        "authorization_endpoint": there["authorization_endpoint"],
+        "registration_endpoint": there["registration_endpoint"],
+        "authorization_response_iss_parameter_supported": claimed,
+    }
+    page = await begin(browser, elsewhere.web_id)
+    if claimed is None:
+        await refused(browser, page, "lacks something")
+        return
+    await elsewhere.begin(browser)
+    await refused(browser, await elsewhere.come_back(browser, iss=None))
+    assert not elsewhere.forms
+
+
+async def test_each_provider_sends_people_back_to_an_address_of_its_own(
+    server: Server, browser: Browser, elsewhere: Elsewhere, honest: Elsewhere
+) -> None:
+    """An answer of one is not taken for that of another, which would be sent its code."""
+    elsewhere.changes = {"authorization_response_iss_parameter_supported": None}
+    await honest.begin(browser)
+    await elsewhere.begin(browser)
+    there = honest.asked_for["redirect_uri"]
+    assert there != elsewhere.asked_for["redirect_uri"]
+    assert honest.registered["redirect_uris"] == [there]
+    elsewhere.asked_for["redirect_uri"] = there
+    await refused(browser, await elsewhere.come_back(browser, iss=None), "is not valid")
+    assert not elsewhere.forms
+    assert (await honest.come_back(browser, iss=None)).path == "/.pages/shared"
+    assert honest.forms[0]["redirect_uri"] == there
 
 
 async def test_who_declines_is_not_signed_in(
@@ -531,12 +580,13 @@ async def test_who_is_signed_in_already_is_led_on(server: Server) -> None:
 
 async def test_a_public_server_names_itself_by_a_document(start: Start) -> None:
     server = await start(base_url="https://pods.example")
-    answer = await server.public.get("/.pages/client.jsonld")
+    key = hashlib.sha256(b"https://login.example").hexdigest()[:32]
+    answer = await server.public.get(f"/.pages/client/{key}")
     assert answer.status == 200
     assert answer.header("content-type") == "application/ld+json"
     document = answer.json()
-    assert document["client_id"] == "https://pods.example/.pages/client.jsonld"
-    assert document["redirect_uris"] == ["https://pods.example/.pages/sign-in/callback"]
+    assert document["client_id"] == f"https://pods.example/.pages/client/{key}"
+    assert document["redirect_uris"] == [f"https://pods.example/.pages/sign-in/callback/{key}"]
     assert document["token_endpoint_auth_method"] == "none"
 
 
@@ -566,7 +616,7 @@ async def test_people_with_accounts_sign_in_at_the_provider_of_the_server(
     typed_there = {"username": "alice", "password": password_of("alice")}
     page = await provider.send(page, page.path, **typed_there)
     page = await provider.send(page, page.path)
-    assert page.url.startswith(f"{BASE}{CALLBACK}?"), page.text
+    assert page.url.startswith(f"{BASE}{CALLBACK}"), page.text
     page = await pods.get(page.url.removeprefix(BASE))
     assert page.status == 200, page.text
     assert (await pods.get("/.pages/files/")).path == "/.pages/files/alice/"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 from podstead.authn.addresses import is_usable_address
 from podstead.authn.claims import same_issuer
@@ -151,6 +152,13 @@ def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> Fo
         or not _offers(description, "dpop_signing_alg_values_supported", PROOF_ALGORITHM)
     ):
         raise VisitFailed(VisitProblem.UNUSABLE)
+    names_itself = description.get("authorization_response_iss_parameter_supported") is True
+    # A response that names nobody could be that of another provider whose endpoint this one calls
+    # its own, and this one would be sent the code.
+    if not names_itself and any(
+        each is not None and _origin(each) != _origin(named) for each in endpoints.values()
+    ):
+        raise VisitFailed(VisitProblem.UNUSABLE)
     scopes = description.get("scopes_supported")
     return ForeignProvider(
         issuer=named,
@@ -158,8 +166,13 @@ def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> Fo
         token_endpoint=token,
         registration_endpoint=endpoints["registration_endpoint"],
         reads_client_documents=isinstance(scopes, list) and "webid" in scopes,
-        names_itself=description.get("authorization_response_iss_parameter_supported") is True,
+        names_itself=names_itself,
     )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
 
 
 def _text(description: Json, name: str) -> str | None:

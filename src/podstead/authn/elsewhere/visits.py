@@ -1,12 +1,14 @@
 """How does a person sign in at another provider? In two steps, between which they are there.
 
 A sign-in belongs to the browser in which it began and can be finished once. It is finished only by
-the provider that it was begun with: an answer that names another one is refused before its code is
-sent anywhere (RFC 9207, mix-up attacks), and the token must be that provider's own.
+the provider that it was begun with (RFC 9700 section 4.4, mix-up attacks): each provider has a
+redirect URI of its own, an answer that comes back at another one or names another provider is
+refused before its code is sent anywhere, and the token must be that provider's own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 from collections.abc import Mapping
@@ -20,6 +22,7 @@ from podstead.authn.elsewhere.problems import VisitFailed, VisitProblem
 from podstead.authn.elsewhere.providers import FindsProviders, ForeignProvider
 from podstead.authn.elsewhere.requests import (
     authorization_url,
+    client_document,
     client_metadata,
     proof_claims,
     secrets_of,
@@ -36,6 +39,7 @@ VISIT_S: Final = 600
 """How long a person may take at the provider."""
 MAX_CODE_CHARACTERS: Final = 4096
 
+_KEY_CHARACTERS: Final = 32
 _SECRET_BYTES: Final = 32
 _OK: Final = (200, 201)
 _JSON: Final = "application/json"
@@ -75,17 +79,34 @@ class AsksProviders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnClient:
-    """What this server is to providers. ``document_url`` is ``None`` if they cannot reach it."""
+    """What this server is to providers: to each a client of its own, with one redirect URI.
+
+    ``callback`` and ``documents`` are the URLs below which those of all providers are.
+    """
 
     name: str
     uri: str
-    redirect_uri: str
-    document_url: str | None
+    callback: str
+    documents: str
+    has_reachable_documents: bool
+    """Whether providers can read the documents."""
 
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """What providers learn about it."""
-        return client_metadata(name=self.name, uri=self.uri, redirect_uri=self.redirect_uri)
+    def redirect_uri(self, key: str) -> str:
+        """Where a provider sends people back to; ``key`` is that of :func:`provider_key`."""
+        return self.callback + key
+
+    def metadata(self, key: str) -> Mapping[str, object]:
+        """What the provider learns about it."""
+        return client_metadata(name=self.name, uri=self.uri, redirect_uri=self.redirect_uri(key))
+
+    def document(self, key: str) -> bytes:
+        """The Client ID Document for the provider (Solid-OIDC section 5.1)."""
+        return client_document(self.documents + key, self.metadata(key))
+
+
+def provider_key(issuer: str) -> str:
+    """What stands for a provider in URLs of this server."""
+    return hashlib.sha256(issuer.removesuffix("/").encode()).hexdigest()[:_KEY_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +165,21 @@ class Visits:
         url = authorization_url(
             provider,
             client_id=client_id,
-            redirect_uri=self._client.redirect_uri,
+            redirect_uri=self._client.redirect_uri(provider_key(provider.issuer)),
             state=state,
             secrets=secrets_of(browser_secret, state),
         )
         return Begun(url, provider.issuer)
 
-    async def finish(self, answer: Mapping[str, str], *, browser_secret: str | None) -> Finished:
-        """Finish the sign-in that an authorization response answers. Raises VisitFailed,
-        StorageError, Overloaded."""
+    async def finish(
+        self, answer: Mapping[str, str], *, key: str, browser_secret: str | None
+    ) -> Finished:
+        """Finish the sign-in that an authorization response answers, which has come to the redirect
+        URI with ``key``. Raises VisitFailed, StorageError, Overloaded."""
         state = answer.get("state", "")
         visit = await self._take(state, browser_secret)
+        if key != provider_key(visit.issuer):
+            raise VisitFailed(VisitProblem.INVALID)
         named = answer.get("iss")
         if named != visit.issuer and (named is not None or visit.names_itself):
             raise VisitFailed(VisitProblem.INVALID)
@@ -165,7 +190,7 @@ class Visits:
         request = token_request(
             code=code,
             client_id=visit.client_id,
-            redirect_uri=self._client.redirect_uri,
+            redirect_uri=self._client.redirect_uri(key),
             secrets=secrets,
         )
         tokens = await self._exchange(visit.token_endpoint, request)
@@ -181,15 +206,14 @@ class Visits:
     async def _client_id(self, provider: ForeignProvider) -> str:
         """The identifier of this server at the provider: the address of its document, or one that
         the provider assigns (RFC 7591)."""
-        client = self._client
-        if provider.reads_client_documents and client.document_url is not None:
-            return client.document_url
+        client, key = self._client, provider_key(provider.issuer)
+        if provider.reads_client_documents and client.has_reachable_documents:
+            return client.documents + key
         if provider.registration_endpoint is None:
             raise VisitFailed(VisitProblem.UNUSABLE)
-        metadata = client.metadata
         headers = {"Content-Type": _JSON, "Accept": _JSON}
         answered = await self._ask(
-            provider.registration_endpoint, json.dumps(metadata).encode(), headers
+            provider.registration_endpoint, json.dumps(client.metadata(key)).encode(), headers
         )
         client_id = _read(answered, VisitProblem.UNUSABLE).get("client_id")
         if not isinstance(client_id, str) or not client_id:

@@ -75,7 +75,7 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
         route(addresses.EVENTS + REST, GET=pages.events.get),
         route(addresses.SIGN_IN, GET=pages.sign_in.get, POST=pages.sign_in.post),
         route(addresses.ELSEWHERE, GET=pages.elsewhere.get, POST=pages.elsewhere.post),
-        route(addresses.CALLBACK, GET=pages.elsewhere.callback),
+        route(f"{addresses.CALLBACK}{{provider}}", GET=pages.elsewhere.callback),
         client_document_route(pages.client_document),
         route(addresses.SIGN_OUT, POST=pages.sign_in.sign_out),
         route(addresses.LANGUAGE, POST=pages.language.post),
@@ -87,8 +87,8 @@ def pod_page_routes(guard: PageGuard, pages: PodPages) -> tuple[Route, ...]:
 
 
 def client_document_route(document: ClientDocument) -> Route:
-    """What this server is to providers elsewhere."""
-    path = ResourcePath(addresses.CLIENT_DOCUMENT)
+    """What this server is to each provider elsewhere."""
+    path = ResourcePath(f"{addresses.CLIENT_DOCUMENTS}{{provider}}")
     return Route(path, {"GET": document.get, "HEAD": document.get}, Access.OWN)
 
 

@@ -1,7 +1,8 @@
 """``/.pages/sign-in/elsewhere``: signing in with an identity of another server.
 
 The form leads to a page that names the provider and continues there by itself; forms of these pages
-may not lead to other servers. ``/.pages/sign-in/callback`` is where providers send people back to.
+may not lead to other servers. Each provider sends people back to an address of its own below
+``/.pages/sign-in/callback/``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.authn.elsewhere.problems import VisitFailed, VisitProblem
-from podstead.authn.elsewhere.requests import client_document
 from podstead.authn.elsewhere.visits import VISIT_S, OwnClient, Visits
 from podstead.core.clock import Randomness
 from podstead.core.identity import Identity
@@ -18,7 +18,7 @@ from podstead.core.media_types import JSON_LD
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.limits import address_key
-from podstead.web.pod_pages.addresses import CLIENT_DOCUMENT, FILES, SHARED, local_address
+from podstead.web.pod_pages.addresses import FILES, SHARED, local_address
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -124,7 +124,9 @@ class ElsewherePage:
         answer = {name: page.query_text(name) for name in page.query}
         secret = self._cookies.secret(page.request, VISIT_COOKIE)
         try:
-            finished = await self._visits.finish(answer, browser_secret=secret)
+            finished = await self._visits.finish(
+                answer, key=_last_segment(page.request), browser_secret=secret
+            )
         except VisitFailed as failure:
             return self._form(page, None, problem=failure.problem)
         before = [] if page.person is None else await self._everybody.sign_out(page.request)
@@ -152,11 +154,16 @@ class ElsewherePage:
 
 
 class ClientDocument:
-    """``/.pages/client.jsonld``: what this server is to providers (Solid-OIDC section 5.1)."""
+    """``/.pages/client/…``: what this server is to a provider (Solid-OIDC section 5.1)."""
 
-    def __init__(self, client: OwnClient, *, base_url: str) -> None:
-        self.content = client_document(base_url + CLIENT_DOCUMENT, client.metadata)
+    def __init__(self, client: OwnClient) -> None:
+        self._client = client
 
     async def get(self, request: Request, _: Identity | None) -> Response:
         """The document, which is the same for everybody."""
-        return public_document(request, self.content, media_type=JSON_LD)
+        content = self._client.document(_last_segment(request))
+        return public_document(request, content, media_type=JSON_LD)
+
+
+def _last_segment(request: Request) -> str:
+    return request.path.rpartition("/")[2]
