@@ -25,7 +25,7 @@ CONTEXTS = {URL: Context(URL, {"p": "http://v.example/p"})}
 
 # A depth and an amount of work that the documents below can exceed.
 LIMITS = st.builds(
-    RdfLimits, max_depth=st.integers(3, 12), max_context_work=st.sampled_from([4, 40, 4_000])
+    RdfLimits, max_depth=st.integers(3, 12), max_context_work=st.sampled_from([64, 640, 64_000])
 )
 
 _NAMES = st.sampled_from(["p", "q", "r", "T", "@id", "@type", "@list", "@none", "v:p"])
@@ -106,7 +106,7 @@ _CHAIN = {str(n): {"@id": f"{n + 1}:x"} for n in range(20)}
 )
 @example(
     document={"@context": {"p": {"@id": "v:p", "@context": {}}}, "p": ["a"] * 9, "q": ["p"] * 9},
-    limits=RdfLimits(max_context_work=4),
+    limits=RdfLimits(max_context_work=60),
 )
 @example(document={"@context": _CHAIN}, limits=RdfLimits(max_depth=12))
 @example(document=[{"@context": _CHAIN}], limits=RdfLimits(max_depth=12))
@@ -127,7 +127,10 @@ def _prepared_outcome(content: str, limits: RdfLimits) -> bytes | tuple[type[Bad
         document = decode_json(content.encode(), max_depth=limits.max_depth)
         if not isinstance(document, dict | list):
             return _outcome(content, limits)
-        return encode_json(prepared(document, base_iri=BASE, contexts=CONTEXTS, limits=limits))
+        names = encode_json(document).count(b'"') // 2
+        return encode_json(
+            prepared(document, base_iri=BASE, contexts=CONTEXTS, limits=limits, names=names)
+        )
     except BadRequest as error:
         return type(error), str(error)
 

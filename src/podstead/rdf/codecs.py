@@ -8,7 +8,8 @@ Turtle and JSON-LD are serialized by our own writers, whose output is more reada
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -31,14 +32,14 @@ from podstead.rdf.errors import (
     UnsupportedRdfType,
 )
 from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.iris import is_plain_prefix
+from podstead.rdf.iris import is_plain_prefix, namespace_of
 from podstead.rdf.json_text import Json, encode_json
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource
 from podstead.rdf.jsonld_reader import prepare_json_ld
 from podstead.rdf.jsonld_style import Original
 from podstead.rdf.labels import BlankNodeLabels
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits, check_complexity, check_size
-from podstead.rdf.terms import Quad
+from podstead.rdf.terms import Iri, Quad, texts_of_quads
 from podstead.rdf.xml_text import is_namespace_well_formed
 
 __all__ = [
@@ -70,6 +71,15 @@ _FORMATS: Mapping[str, RdfFormat] = MappingProxyType(
 )
 _WITH_NAMED_GRAPHS = frozenset({media_types.N_QUADS, media_types.TRIG})
 _WITHOUT_NAMED_GRAPHS = frozenset({media_types.TURTLE, media_types.N_TRIPLES, media_types.RDF_XML})
+
+_LONG_NAME = re.compile(rb"(?:\A|[\s<>\"])[^\s<>\"]{512}")
+_EXPANDS_FROM_BYTES = 2048
+_CHAINS_FROM_BYTES = 16 * 1024
+_MAX_BASES = 16
+_QUADS_AT_ONCE = 64
+
+_MAX_PREFIXES = 64
+"""How many prefixes the library's writers get."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # "Parser error at line 1 between columns 5 and 8: reason (line 1)", or "… between line 1 column 5
@@ -171,7 +181,10 @@ def _library_read(
 ) -> Document:
     parser = pyoxigraph.parse(content, format=_FORMATS[essence], base_iri=base_iri)
     try:
-        quads: list[Quad] = list(islice(parser, limits.max_triples + 1))
+        if len(content) >= _EXPANDS_FROM_BYTES and _may_expand(content, essence):
+            quads = _read_with_care(parser, limits)
+        else:
+            quads = list(islice(parser, limits.max_triples + 1))
     except SyntaxError as error:
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
@@ -180,6 +193,39 @@ def _library_read(
     prefixes = MappingProxyType(parser.prefixes)
     dataset = Dataset.of(quads, only_default=essence in _WITHOUT_NAMED_GRAPHS)
     return Document(dataset, prefixes, parser.base_iri, original)
+
+
+def _may_expand(content: bytes, essence: str) -> bool:
+    """Whether a prefix or a base may make the names of a document much longer than it is.
+
+    That takes a long one, or many that each add to the one before. Ordinary documents have neither,
+    and are not measured while they are read.
+    """
+    if _LONG_NAME.search(content) is not None:
+        return True
+    if len(content) < _CHAINS_FROM_BYTES:
+        return False
+    return essence == media_types.JSON_LD or content.lower().count(b"base") > _MAX_BASES
+
+
+def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
+    """The statements of a document in which a prefix may make each name long.
+
+    A prefix of thirty kilobytes, used ten thousand times, is half a gigabyte of names.
+    """
+    quads: list[Quad] = []
+    left_bytes = limits.max_expanded_bytes
+    while read := list(islice(parser, _QUADS_AT_ONCE)):
+        quads += read
+        left_bytes -= sum(map(len, texts_of_quads(read)))
+        if left_bytes < 0:
+            raise RdfTooLarge(
+                "Its prefixes make the names in this document too long: written in full, they "
+                f"can have at most {limits.max_expanded_bytes} bytes"
+            )
+        if len(quads) > limits.max_triples:
+            break
+    return quads
 
 
 def _format(essence: str) -> RdfFormat:
@@ -305,5 +351,25 @@ def _library_write(document: Document, format_: RdfFormat, *, with_named: bool) 
             quads += [Quad(*triple, graph_name) for triple in labels.renamed_triples(graph)]
         statements = quads
     prefixes = {name: iri for name, iri in document.prefixes.items() if is_plain_prefix(name)}
+    if len(prefixes) > _MAX_PREFIXES:
+        prefixes = _most_used(prefixes, statements)
     written = pyoxigraph.serialize(statements, format=format_, prefixes=prefixes)
     return written or b""
+
+
+def _most_used(
+    prefixes: Mapping[str, str], statements: Iterable[pyoxigraph.Triple | Quad]
+) -> dict[str, str]:
+    """The prefixes that abbreviate most of the names in the statements.
+
+    The library compares each name with each prefix, and lets no other thread run meanwhile.
+    """
+    namespaces = Counter(
+        namespace_of(term.value)
+        for statement in statements
+        for term in statement
+        if isinstance(term, Iri)
+    )
+    used = [name for name, iri in prefixes.items() if namespaces[iri]]
+    used.sort(key=lambda name: namespaces[prefixes[name]], reverse=True)
+    return {name: prefixes[name] for name in used[:_MAX_PREFIXES]}

@@ -70,8 +70,13 @@ class PrefixTable:
 @memoize_short_keys
 def _split(iri: str) -> tuple[str, str] | None:
     """The namespace and the local name of an IRI; ``None`` if the latter is not a plain name."""
-    end = (iri.rfind("#") + 1) or (iri.rfind("/") + 1) or (iri.rfind(":") + 1)
+    end = len(namespace_of(iri))
     return (iri[:end], iri[end:]) if _LOCAL_NAME.match(iri, end) else None
+
+
+def namespace_of(iri: str) -> str:
+    """The IRI up to its local name."""
+    return iri[: (iri.rfind("#") + 1) or (iri.rfind("/") + 1) or (iri.rfind(":") + 1)]
 
 
 class RelativeReferences:

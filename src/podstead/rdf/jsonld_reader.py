@@ -20,9 +20,14 @@ from podstead.core.media_types import JSON_LD
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.json_text import Json, decode_json, encode_json
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, absolute_references
-from podstead.rdf.jsonld_cost import NOT_NODES, check_context_work, check_definitions
+from podstead.rdf.jsonld_cost import (
+    NOT_NODES,
+    check_context_work,
+    check_definitions,
+    check_expanded_size,
+)
 from podstead.rdf.jsonld_inlining import ReachableContexts, names_in, refers
-from podstead.rdf.limits import RdfLimits
+from podstead.rdf.limits import DEFINITION_WORK, RdfLimits
 
 _CONTEXT_KEY: Final = encode_json("@context")
 _MAX_CACHED_CONTEXT_BYTES: Final = 4096
@@ -42,13 +47,21 @@ def prepare_json_ld(
     # The encoder writes every key in this form, also that of a context within a context. Texts may
     # contain it too, which costs time only.
     contexts_at_most = encoded.count(_CONTEXT_KEY)
-    if contexts_at_most == 0 or (contexts_at_most == 1 and _needs_no_change(document, limits)):
+    if contexts_at_most == 0:
         return encoded
-    return encode_json(prepared(document, base_iri=base_iri, contexts=contexts, limits=limits))
+    names = encoded.count(b'"') // 2
+    if contexts_at_most == 1 and _needs_no_change(document, limits, names):
+        return encoded
+    return encode_json(
+        prepared(document, base_iri=base_iri, contexts=contexts, limits=limits, names=names)
+    )
 
 
-def prepared(document: Json, *, base_iri: str, contexts: ContextSource, limits: RdfLimits) -> Json:
-    """As :func:`prepare_json_ld`, for a decoded document and whatever its contexts are.
+def prepared(
+    document: Json, *, base_iri: str, contexts: ContextSource, limits: RdfLimits, names: int
+) -> Json:
+    """As :func:`prepare_json_ld`, for a decoded document of at most so many ``names`` and whatever
+    its contexts are.
 
     Changes the document in place, so that the checks see what the parser will see.
     """
@@ -63,24 +76,32 @@ def prepared(document: Json, *, base_iri: str, contexts: ContextSource, limits: 
         _check_graphs(document, anywhere)
     for holder in survey.all_holders:
         check_definitions(holder["@context"], max_depth=limits.max_depth)
+    check_expanded_size(
+        [holder["@context"] for holder in survey.all_holders],
+        names=names,
+        max_bytes=limits.max_expanded_bytes,
+    )
     # A single context without scoped ones is activated once, and inlining has bounded its size.
     if len(survey.all_holders) > 1 or anywhere.scoped_terms:
-        check_context_work(document, anywhere.scoped_terms, max_work=limits.max_context_work)
+        check_context_work(document, survey.all_holders, max_work=limits.max_context_work)
     return document
 
 
-def _needs_no_change(document: Json, limits: RdfLimits) -> bool:
+def _needs_no_change(document: Json, limits: RdfLimits, names: int) -> bool:
     """Whether the only context of a document is at its top and has no effect on its preparation.
 
-    Raises MalformedRdf and RdfTooComplex.
+    Raises MalformedRdf, RdfTooComplex and RdfTooLarge.
     """
     context = document.get("@context") if isinstance(document, dict) else None
     if not isinstance(context, dict):
         return False
     encoded = encode_json(context)
-    return len(encoded) <= _MAX_CACHED_CONTEXT_BYTES and _is_plain(
-        encoded, limits.max_depth, limits.max_context_work
-    )
+    if len(encoded) > _MAX_CACHED_CONTEXT_BYTES:
+        return False
+    # No name is longer than all of the context.
+    if len(encoded) * names > limits.max_expanded_bytes:
+        check_expanded_size([context], names=names, max_bytes=limits.max_expanded_bytes)
+    return _is_plain(encoded, limits.max_depth, limits.max_context_work)
 
 
 @lru_cache(maxsize=512)
@@ -94,7 +115,7 @@ def _is_plain(encoded_context: bytes, max_depth: int, max_context_work: int) -> 
     if not isinstance(context, dict) or "@import" in context:
         return False
     terms = ReachableContexts(
-        [context], names=None, contexts=NO_CONTEXTS, max_terms=max_context_work
+        [context], names=None, contexts=NO_CONTEXTS, max_terms=max_context_work // DEFINITION_WORK
     )
     if terms.type_map_terms or terms.graph_terms:
         return False
@@ -141,7 +162,7 @@ def _reachable(
         references,
         names=set(names_in(document)) if any(map(refers, references)) else None,
         contexts=contexts,
-        max_terms=limits.max_context_work,
+        max_terms=limits.max_context_terms,
     )
 
 

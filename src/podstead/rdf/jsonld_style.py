@@ -87,7 +87,7 @@ def _parts(context: Json, original: Original, base_iri: str) -> list[Json]:
         [absolute],
         names=None,
         contexts=original.contexts,
-        max_terms=original.limits.max_context_work,
+        max_terms=original.limits.max_context_terms,
         keep_type_maps=True,
     )
     inlined = reachable.inline(absolute)

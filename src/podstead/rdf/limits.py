@@ -23,8 +23,15 @@ MAX_TRIPLES = 100_000
 """About as many as four MiB of ordinary Turtle contain."""
 
 MAX_CONTEXT_WORK = 5_000_000
-"""The number of terms that JSON-LD contexts define, times how often a context takes effect. The
-parser needs 100 ns for each."""
+"""How much work JSON-LD contexts may be, in units of what the parser needs to copy one definition
+of a term: 130 ns (``jsonld_cost``)."""
+
+DEFINITION_WORK = 16
+"""The work of one definition in these units."""
+
+MAX_EXPANDED_BYTES = 64 * 1024 * 1024
+"""The size of a document whose names are written in full, if it has a very long one. 100,000
+triples of ordinary documents have 10 to 30 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,12 @@ class RdfLimits:
     max_depth: int = MAX_DEPTH_LEVELS
     max_triples: int = MAX_TRIPLES
     max_context_work: int = MAX_CONTEXT_WORK
+    max_expanded_bytes: int = MAX_EXPANDED_BYTES
+
+    @property
+    def max_context_terms(self) -> int:
+        """How many terms contexts can define if they take effect once."""
+        return self.max_context_work // DEFINITION_WORK
 
 
 DEFAULT_LIMITS = RdfLimits()

@@ -136,6 +136,35 @@ async def test_one_person_has_few_archives_made_at_once(
     assert sorted(most.values()) == [1, MAX_OF_REQUESTER]
 
 
+async def test_others_are_answered_while_an_archive_of_small_files_is_made(
+    server: Server, alice: Browser, bob: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in it waits for anything: it went on until 64 KiB were ready to be sent."""
+    for number in range(40):
+        await put(server.alice, f"/alice/public/many/{number}.txt", "x", "text/plain")
+    read: list[int] = []
+    may_read = Archives._readable_body
+    began = asyncio.Event()
+
+    async def counted(
+        self: Archives, request: ResourceRequest, listed: Metadata
+    ) -> tuple[Metadata, OpenBody] | None:
+        read.append(1)
+        began.set()
+        return await may_read(self, request, listed)
+
+    async def meanwhile() -> int:
+        await began.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return len(read)
+
+    monkeypatch.setattr(Archives, "_readable_body", counted)
+    made, read_before = await asyncio.gather(archive(alice, "/alice/public/many/"), meanwhile())
+    assert len(made.namelist()) == 41
+    assert read_before <= 10
+
+
 async def test_a_document_is_no_archive(server: Server, alice: Browser) -> None:
     await put(server.alice, f"{ROOT}a.txt")
     assert (await alice.get(f"{ZIP}{ROOT}a.txt")).status == 405

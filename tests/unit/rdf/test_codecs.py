@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -538,3 +539,51 @@ def test_further_prefixes_are_added_to_those_of_a_document() -> None:
     assert document.with_prefixes(further).prefixes == both
     assert document.with_prefixes({"a": "http://other.example/"}).prefixes == document.prefixes
     assert document.with_prefixes(further).dataset == document.dataset
+
+
+@pytest.mark.parametrize("media_type", [TRIG, RDF_XML])
+def test_many_prefixes_do_not_keep_the_writer_busy(media_type: str) -> None:
+    """The library compares each name with each prefix: this took more than a minute."""
+    prefixes = {f"p{number}": f"http://x.example/{number}/" for number in range(40_000)}
+    graph = parse(
+        "".join(f"<{iri}s> <{iri}p> <{iri}o> .\n" for iri in prefixes.values()).encode(),
+        N_TRIPLES,
+        base_iri=BASE,
+    ).graph
+    began_s = time.process_time()
+    written = serialize(Document(Dataset(graph), prefixes), media_type)
+    assert time.process_time() - began_s < 10
+    assert len(parse(written, media_type, base_iri=BASE).graph) == len(graph)
+
+
+def test_of_many_prefixes_those_are_declared_that_shorten_most() -> None:
+    """And those that shorten nothing are not."""
+    prefixes = {f"p{number}": f"http://x.example/{number}/" for number in range(1000)}
+    often = "".join(f"<http://x.example/997/{n}> a <http://x.example/998/T> .\n" for n in range(9))
+    once = "<http://x.example/999/a> a <http://y.example/> .\n"
+    graph = parse((often + once).encode(), TURTLE, base_iri=BASE).graph
+    written = serialize(Document(Dataset(graph), prefixes), TRIG).decode()
+    assert [line.split()[1] for line in written.splitlines() if line.startswith("@prefix")] == [
+        "p997:",
+        "p998:",
+        "p999:",
+    ]
+    assert "p997:8 a p998:T" in written
+
+
+@pytest.mark.parametrize(
+    "declarations",
+    [
+        f"@prefix p: <http://x.example/{'a' * 30_000}> .\n",
+        f"@base <http://x.example/{'a' * 30_000}/> .\n@prefix p: <b> .\n",
+        f"@base <{'a' * 300}/> .\n" * 100 + "@prefix p: <b> .\n",
+    ],
+    ids=["prefix", "base", "bases"],
+)
+def test_names_cannot_be_made_long_and_numerous(declarations: str) -> None:
+    """Two megabytes took all the memory of the machine, and 64 kB hundreds of megabytes."""
+    content = declarations + "p:a p:b p:c ."
+    assert len(parse(content.encode(), TURTLE, base_iri=BASE).graph) == 1
+    content = declarations + "".join(f"p:{number} p:b p:c .\n" for number in range(2000))
+    with pytest.raises(RdfTooLarge):
+        parse(content.encode(), TURTLE, base_iri=BASE)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 
 import pytest
 
 from podstead.core.media_types import JSON_LD
-from podstead.rdf.codecs import MalformedRdf, RdfLimits, RdfTooComplex, UnknownContext, parse
+from podstead.rdf.codecs import (
+    MalformedRdf,
+    RdfLimits,
+    RdfTooComplex,
+    RdfTooLarge,
+    UnknownContext,
+    parse,
+)
 from podstead.rdf.graph import Graph
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.jsonld_reader import prepare_json_ld
@@ -564,9 +572,56 @@ FORCED: list[dict[str, object]] = [
 @pytest.mark.parametrize("document", FORCED)
 def test_a_large_context_must_not_come_into_force_too_often(document: object) -> None:
     content = json.dumps(document).encode()
-    parse(content, JSON_LD, base_iri=BASE, limits=RdfLimits(max_context_work=15_000))
+    parse(content, JSON_LD, base_iri=BASE, limits=RdfLimits(max_context_work=150_000))
     with pytest.raises(RdfTooComplex, match="contexts"):
         parse(content, JSON_LD, base_iri=BASE, limits=RdfLimits(max_context_work=4_000))
+
+
+SCOPED: dict[str, object] = {"@id": "http://x.example/s", "@context": {"u": "http://x.example/u"}}
+LARGE: dict[str, object] = {f"t{number}": f"http://x.example/{number}" for number in range(3000)}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"@context": {"s": {**SCOPED, "@context": LARGE}}, "s": [{"t1": 1}] * 1000},
+        {"@context": {f"t{number}": SCOPED for number in range(3000)}, "t1": {"u": 1}},
+        {"@context": {"T": {**SCOPED, "@context": LARGE}}, "@graph": [{"@type": "T"}] * 1000},
+        {"@context": LARGE | {"T": SCOPED}, "@graph": [{"@type": "T", "u": 1}] * 1000},
+    ],
+    ids=["processed again for each value", "copied for each definition", "for each type", "twice"],
+)
+def test_contexts_that_take_the_parser_seconds_are_refused(document: object) -> None:
+    """Each of these took one to five seconds of processor time, with 80 to 250 kB."""
+    content = json.dumps(document).encode()
+    began_s = time.process_time()
+    with pytest.raises(RdfTooComplex, match="contexts"):
+        parse(content, JSON_LD, base_iri=BASE)
+    assert time.process_time() - began_s < 0.5
+
+
+@pytest.mark.parametrize(
+    ("context", "name"),
+    [
+        ({"@vocab": "http://x.example/" + "v" * 30_000}, "p"),
+        ({"p": "http://x.example/" + "v" * 30_000}, "p:p"),
+        (
+            {"t0": "http://x.example/"}
+            | {f"t{number + 1}": f"t{number}:{'v' * 300}" for number in range(90)},
+            "t90:p",
+        ),
+        ([{"@vocab": "http://x.example/"}, *[{"@vocab": "v" * 300}] * 100], "p"),
+        ({"s": {"@id": "http://x.example/", "@context": {"p": "s:" + "v" * 30_000}}}, "s"),
+    ],
+    ids=["vocabulary", "prefix", "chain of prefixes", "chain of vocabularies", "scoped"],
+)
+def test_names_cannot_be_made_long_and_numerous(context: object, name: str) -> None:
+    """A document of 64 kB could take hundreds of megabytes, and one of 8 MiB all there is."""
+    few = {"@context": context, "@graph": [{"@id": "#a", name: 1}]}
+    assert len(parse(json.dumps(few).encode(), JSON_LD, base_iri=BASE).graph) == 1
+    many = {"@context": context, "@graph": [{"@id": "#a", name: 1}] * 5000}
+    with pytest.raises(RdfTooLarge):
+        parse(json.dumps(many).encode(), JSON_LD, base_iri=BASE)
 
 
 def test_references_must_not_write_too_much_in() -> None:
