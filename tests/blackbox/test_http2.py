@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 
 import pytest
@@ -39,6 +40,15 @@ def test_what_is_put_can_be_got_by_either_version(owner: Owner) -> None:
     assert over_http2(owner, target, "--head").status == 200
     assert over_http2(owner, target, "--request", "DELETE").status == 204
     assert over_http2(owner, target).status == 404
+
+
+def test_curl_gets_the_same_content_compressed(owner: Owner) -> None:
+    target, content = f"{owner.root}text.txt", "a line of text\n" * 1000
+    over_http2(owner, target, "--request", "PUT", *TEXT, "--data-binary", content)
+    assert over_http2(owner, target, "--compressed").body.decode() == content
+    raw = over_http2(owner, target, "--header", "Accept-Encoding: gzip").body
+    assert gzip.decompress(raw).decode() == content
+    assert len(raw) < len(content) / 10
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 65_535, LARGE_BYTES, MAX_BODY_BYTES])

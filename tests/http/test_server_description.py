@@ -104,7 +104,9 @@ async def test_a_browser_application_may_read_it(server: Server) -> None:
     for answer in (preflight, read):
         assert answer.header("access-control-allow-origin") == ORIGIN
         assert "ETag" in (answer.header("access-control-expose-headers") or "")
-        assert (answer.header("vary") or "").startswith("Accept, Authorization, Origin")
+        assert (answer.header("vary") or "").startswith(
+            "Accept, Accept-Encoding, Authorization, Origin"
+        )
 
 
 @pytest.mark.parametrize("path", [DESCRIPTION, "/alice/.well-known/solid"])

@@ -53,6 +53,7 @@ from podstead.web.authority import Authorities, FormerHost
 from podstead.web.body import BodyPace, Incoming
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates
+from podstead.web.content_coding import apply_content_coding
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
@@ -166,7 +167,8 @@ class Application:
         self._updates_via = updates_via(sockets_base_url or base_url)
         self.ids = ids
         self._common = list(_ON_EVERY_RESPONSE)
-        if base_url.startswith("https:"):
+        self._secure = base_url.startswith("https:")
+        if self._secure:
             self._common.append(_HSTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -278,6 +280,14 @@ class Application:
                 response = await self._answer_ahead(request, routes, self._read_ahead, ahead)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
+        else:
+            await apply_content_coding(
+                response,
+                request.fields,
+                method=request.method,
+                secure=self._secure,
+                certified=request.certificate is not None,
+            )
         self._finish(response, scope, sharing)
         if mark is None:
             response.requester = (requester_address() or peer_of(scope), requester_agent())

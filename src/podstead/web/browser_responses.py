@@ -15,7 +15,7 @@ from podstead.web.response import (
     json_content_response,
 )
 
-VARY_BY_COOKIE: Final = b"Accept, Cookie"
+VARY_BY_COOKIE: Final = b"Accept, Accept-Encoding, Cookie"
 
 
 def see_other(location: str, *headers: HeaderField) -> Response:

@@ -21,6 +21,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph
+from podstead.web.content_coding import if_none_match
 from podstead.web.request import Request
 from podstead.web.response import Response, conditional_response
 
@@ -76,7 +77,7 @@ def generated_document(
         method=request.method,
         etag=f'"{blake2b(content, digest_size=_TAG_BYTES).hexdigest()}"',
         conditions=Conditions(
-            if_match=fields.get(b"if-match"), if_none_match=fields.get(b"if-none-match")
+            if_match=fields.get(b"if-match"), if_none_match=if_none_match(fields)
         ),
         headers=[(b"cache-control", b"no-cache"), (b"allow", allow.encode("ascii"))],
     )

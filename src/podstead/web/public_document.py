@@ -6,6 +6,7 @@ import hashlib
 from typing import Final
 
 from podstead.core.conditional import Conditions
+from podstead.web.content_coding import if_none_match
 from podstead.web.request import Request
 from podstead.web.response import Response, conditional_response
 
@@ -26,6 +27,6 @@ def public_document(
         media_type,
         method=request.method,
         etag=tag,
-        conditions=Conditions(if_none_match=request.fields.get(b"if-none-match")),
+        conditions=Conditions(if_none_match=if_none_match(request.fields)),
         headers=[(b"cache-control", f"public, max-age={age_s}".encode("ascii"))],
     )

@@ -16,6 +16,7 @@ from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.certificate_forms import PresentedCertificate
 from podstead.web.client_certificates import ClientCertificates
+from podstead.web.content_coding import if_none_match
 from podstead.web.fields import HeaderFields
 
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
@@ -139,7 +140,7 @@ def _conditions(fields: HeaderFields) -> Conditions:
         return UNCONDITIONAL
     conditions = Conditions(
         if_match=fields.get(b"if-match"),
-        if_none_match=fields.get(b"if-none-match"),
+        if_none_match=if_none_match(fields),
         if_modified_since=fields.get(b"if-modified-since"),
         if_unmodified_since=fields.get(b"if-unmodified-since"),
     )

@@ -22,7 +22,7 @@ from podstead.web.request_counts import UNCOUNTED, Tally
 Body = bytes | OpenBody | AsyncIterator[bytes]
 HeaderField = tuple[bytes, bytes]
 
-VARY: Final = b"Accept, Authorization, Origin"
+VARY: Final = b"Accept, Accept-Encoding, Authorization, Origin"
 NO_STORE: Final = (b"cache-control", b"no-store")
 _JSON: Final = "application/json"
 _WITHOUT_CONTENT: Final = frozenset({204, 304})
@@ -86,6 +86,22 @@ def content_response(
     if method != "HEAD" and body is not None:
         response.body = body
     return response
+
+
+def encode_content(response: Response, content: bytes, *, coding: bytes, tag_suffix: bytes) -> None:
+    """Replace the content of a response by the same in a content coding. The entity tag gets a
+    suffix, because the representation is another one (RFC 9110 section 8.8.3.3), of which no ranges
+    are sent."""
+    headers = [(b"content-encoding", coding), (b"content-length", b"%d" % len(content))]
+    for name, value in response.headers:
+        if name == b"etag":
+            headers.append((name, value[:-1] + tag_suffix + b'"'))
+        elif name == b"accept-ranges":
+            headers.append((name, b"none"))
+        elif name != b"content-length":
+            headers.append((name, value))
+    response.headers = headers
+    response.body = content
 
 
 def json_content_response(

@@ -14,6 +14,7 @@ from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
+from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
 from podstead.web.pod_pages.addresses import ASSETS
 from podstead.web.request import Request
 from podstead.web.response import Response, content_response
@@ -24,6 +25,7 @@ _TYPES: Final = {
     "svg": "image/svg+xml",
 }
 _FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
+_VARY: Final = b"Accept-Encoding"
 _HASH_CHARACTERS: Final = 12
 
 
@@ -36,6 +38,12 @@ def load_assets() -> Mapping[str, bytes]:
     every = (each for folder in folders for each in folder.iterdir())
     kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
     return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
+
+
+@cache
+def _compressed(name: str) -> bytes:
+    """A file as gzip, compressed as well as possible, once in each process."""
+    return compressed(load_assets()[name], level=9)
 
 
 @cache
@@ -62,5 +70,11 @@ class AssetsEndpoint:
         content = load_assets().get(name)
         if content is None or hashed != _hash():
             raise NotFound("There is no such file in this version")
+        headers = [_FOR_GOOD]
+        if accepts_gzip(request.fields):
+            content = _compressed(name)
+            headers.append(CONTENT_ENCODING)
         media_type = _TYPES[name.rpartition(".")[2]]
-        return content_response(content, media_type, method=request.method, headers=[_FOR_GOOD])
+        return content_response(
+            content, media_type, method=request.method, headers=headers, vary=_VARY
+        )
