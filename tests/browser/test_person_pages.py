@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.support.browser_people import (
     AT_BOTH_WIDTHS,
@@ -158,3 +159,27 @@ def test_a_passkey_is_added_on_the_page_about_security(
     page.get_by_role("button", name="Add a passkey").click()
     expect(page.get_by_text("my phone", exact=True)).to_be_visible()
     assert page.url.endswith("/.pages/security?view=sign-in")
+
+
+def test_another_browser_is_signed_out_at_once(
+    signed_in: Page, chromium: Browser, provider: ServerProcess, person: Account
+) -> None:
+    """What it shows goes as soon as it asks for anything, and when something changes there."""
+    with chromium.new_context() as elsewhere:
+        other = elsewhere.new_page()
+        sign_in(other, provider, person)
+        with other.expect_response("**/.pages/events/**"):
+            other.goto(f"{provider.base_url}/.pages/files/{person.name}/private/")
+        page = signed_in
+        page.goto(f"{provider.base_url}/.pages/security")
+        entries = page.get_by_role("region", name="Signed-in browsers").get_by_role("listitem")
+        expect(entries).to_have_count(2)
+        entries.filter(has_not_text="this browser").get_by_role("button").click()
+        expect(page.get_by_text("That browser has been signed out.")).to_be_visible()
+        expect(entries).to_have_count(1)
+        page.goto(f"{provider.base_url}/.pages/new/{person.name}/private/?kind=folder")
+        page.get_by_label("Name", exact=True).fill("after")
+        page.get_by_role("button", name="Create").click()
+        other.wait_for_url("**/.pages/sign-in**")
+        other.goto(f"{provider.base_url}/.pages/files/{person.name}/private/")
+        expect(other).to_have_url(re.compile("/.pages/sign-in"))

@@ -19,6 +19,7 @@ from podstead.idp.email_verification import EmailVerification
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.storage.record_store import RecordStore
 from podstead.web.about_operator import AboutOperator
 from podstead.web.cookies import CookieJar
 from podstead.web.idp.console.access import ConsoleGuard
@@ -38,6 +39,7 @@ from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.security_page import SecurityPage, ShownAccount
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
@@ -123,7 +125,7 @@ def build_console(
         routes += _beside_pods(
             settings, accounts, guard=guard, people=people, renderer=renderer, cookies=cookies
         )
-        routes += _of_person(url.netloc, issuer, people, cookies, own_account)
+        routes += _of_person(issuer, people, cookies, own_account, records)
     else:
         own |= {f"{addresses.FILES}/", addresses.HOME}
     renderer.link_to(own, NAVIGATION)
@@ -132,18 +134,24 @@ def build_console(
 
 
 def _of_person(
-    server_name: str,
     issuer: str,
     people: People,
     cookies: CookieJar,
     own_account: Callable[[PageRenderer], ShownAccount | None],
+    records: RecordStore,
 ) -> tuple[Route, ...]:
     """The pages about a person's account, for a provider whose origin has no pages of pods."""
-    renderer = PageRenderer(server_name=server_name, base_url=issuer)
+    renderer = PageRenderer(server_name=urlsplit(issuer).netloc, base_url=issuer)
     guard = PageGuard(origin=issuer, people=people, cookies=cookies, renderer=renderer)
-    page = SecurityPage(own_account=own_account(renderer), renderer=renderer)
+    page = SecurityPage(
+        own_account=own_account(renderer),
+        sessions=PodSessions(records, cookies),
+        guard=guard,
+        renderer=renderer,
+    )
     routes = (
         guard.route(addresses.SECURITY, GET=page.get),
+        guard.route(addresses.BROWSERS, POST=page.sign_out_browser),
         guard.route(addresses.APPS, GET=page.apps),
     )
     renderer.link_to(route.path for route in routes)

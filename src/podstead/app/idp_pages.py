@@ -31,6 +31,7 @@ from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.exporting.downloads import PodDownloads
+from podstead.web.cookies import CookieJar
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -72,6 +73,8 @@ from podstead.web.idp.self_service import SelfService
 from podstead.web.idp.session_guard import SessionGuard
 from podstead.web.idp.two_factor_pages import TwoFactorPages
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
+from podstead.web.pod_pages.addresses import PREFIX
+from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.registration import Registration
 from podstead.web.routes import Route
 
@@ -127,7 +130,8 @@ def build_pages(
     store, clock, randomness = records.store, records.clock, records.randomness
     audit, authorizations = accounts.audit, services.authorizations
     url = urlsplit(base_url)
-    cookies = Cookies(secure=url.scheme == "https")
+    secure = url.scheme == "https"
+    cookies = Cookies(secure=secure)
     renderer = Renderer(url.netloc, randomness)
     sessions = Sessions(records)
     connected_clients = ConnectedClients(records)
@@ -215,6 +219,7 @@ def build_pages(
             certificates=services.certificates,
             profile_issuer=services.profile_issuer,
             pod_tokens=pod_tokens,
+            pod_sessions=PodSessions(records, CookieJar(secure=secure, path=PREFIX)),
             remaining=remaining,
             events=events_of,
             two_factors=services.two_factors,

@@ -21,6 +21,7 @@ from podstead.web.pod_pages.account.routes import PersonPages, account_page_rout
 from podstead.web.pod_pages.account.security_page import SecurityPage, ShownAccount
 from podstead.web.pod_pages.account.storage_page import StoragePage
 from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.routes import Route
 
@@ -45,6 +46,7 @@ def build_account_pages(
     renderer: PageRenderer,
     shared: SharedLists,
     usage: PodUsage,
+    sessions: PodSessions,
 ) -> tuple[Route, ...]:
     """The routes of these pages."""
     activity = PodActivity(store=parts.store, gate=parts.gate)
@@ -69,6 +71,8 @@ def build_account_pages(
                 guard=guard,
             ),
             security=SecurityPage(
+                sessions=sessions,
+                guard=guard,
                 own_account=None if parts.own_account is None else parts.own_account(renderer),
                 renderer=renderer,
             ),

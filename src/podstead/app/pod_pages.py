@@ -46,6 +46,7 @@ from podstead.web.pod_pages.organize.routes import OrganizePages
 from podstead.web.pod_pages.organize.transfer_page import TransferPage
 from podstead.web.pod_pages.page_sessions import PeopleByPodToken, TypedTokens
 from podstead.web.pod_pages.people import People, PeopleByAnySession
+from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.routes import PodPages, pod_page_routes
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
@@ -220,6 +221,7 @@ def build_pod_pages(
             renderer=renderer,
             shared=shared_lists(sharing, base_url),
             usage=files.usage,
+            sessions=PodSessions(records, cookies),
         ),
     )
     renderer.link_to(route.path for route in routes)

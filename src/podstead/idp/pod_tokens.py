@@ -15,7 +15,7 @@ from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import TokenRecord
-from podstead.storage.tokens import revocations
+from podstead.storage.tokens import revocations, valid_tokens
 
 
 class PodTokens:
@@ -27,12 +27,8 @@ class PodTokens:
 
     async def of(self, account: Account) -> Sequence[TokenRecord]:
         """The valid tokens, newest first. Raises StorageError."""
-        now_s = self._records.now_s()
-        return [
-            token
-            for token in await self._records.store.list_tokens(pod=account.pod)
-            if token.revoked_s is None and (token.expires_s is None or token.expires_s > now_s)
-        ]
+        records = self._records
+        return await valid_tokens(records.store, account.pod, now_s=records.now_s())
 
     async def revoke(self, account: Account, token_id: str, source: RequestSource) -> None:
         """Revoke a token. Raises NotFound, Overloaded, StorageError."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from podstead.app.operator.token_administration import open_token_administration
+from podstead.config import Settings
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
 from tests.support.idp_pages import register, reply_of
-from tests.support.pod_pages import sign_in_to_account
+from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
 
 APPS = "/.pages/apps"
 SECURITY = "/.pages/security"
+BROWSERS = "/.pages/security/browsers"
 VIEWS = ("sign-in", "browsers", "programs", "events", "account")
 
 
@@ -165,3 +169,40 @@ async def test_who_has_signed_in_by_a_token_sees_that_session_and_its_end(
     page = await alice.send(page, "/.pages/sign-out")
     assert (await alice.get(SECURITY)).path == "/.pages/sign-in"
     assert (await browser.get(APPS)).path == "/.pages/sign-in"
+
+
+async def test_browsers_that_signed_in_by_the_token_are_listed_and_signed_out_at_once(
+    server: Server, alice: Browser, bob: Browser
+) -> None:
+    """Only those of the same pod; and the tokens of the pod are listed beside them."""
+    other = await sign_in_by_token(server, server.alice)
+    page = await alice.get(SECURITY)
+    assert page.text.count("this browser") == 1
+    ends = [each for each in page.forms if each.action == BROWSERS]
+    assert len(ends) == 2
+    assert len(re.findall(r"<code>[0-9a-f]{32}</code>", list_of(page, "pod-tokens"))) == 1
+    [entry] = [each for each in page.text.split("<li>") if "this browser" in each]
+    [theirs] = [each.fields["session"] for each in ends if each.fields["session"] not in entry]
+    stranger = await bob.get(SECURITY)
+    form = next(each for each in stranger.forms if each.action == BROWSERS)
+    await bob.post(BROWSERS, {**form.fields, "session": theirs})
+    assert (await other.get(SECURITY)).path == SECURITY  # Bob ends only his own
+    form = next(each for each in ends if each.fields["session"] == theirs)
+    page = await alice.post(BROWSERS, dict(form.fields))
+    assert "That browser has been signed out." in page.text
+    assert theirs not in page.text
+    assert (await other.get("/.pages/files/alice/private/")).path == "/.pages/sign-in"
+    assert (await alice.get(SECURITY)).path == SECURITY
+
+
+@pytest.mark.parametrize("view", ["", "?view=browsers", "?view=programs"])
+async def test_tokens_of_the_operator_are_listed_on_the_page_itself(
+    start: Start, settings: Settings, view: str
+) -> None:
+    """Where the browsers and the programs are, too."""
+    server = await start(idp=True)
+    async with open_token_administration(replace(settings, simple_tokens=True)) as desk:
+        await desk.create("alice")
+    page = await (await sign_in_to_account(server)).get(SECURITY + view)
+    assert (view == "?view=browsers") is ("Tokens of your pod" not in page.text)
+    assert (view == "?view=programs") is ("Signed-in browsers" not in page.text)

@@ -601,6 +601,29 @@ async def test_people_with_accounts_sign_in_at_the_provider_of_the_server(
 ) -> None:
     """Without a request of the server to itself over the network."""
     server = await start(idp=True, idp_base_url=PROVIDER)
+    await signed_in_at_both(server, typed)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+async def test_the_sessions_of_a_pod_end_on_the_page_about_security_at_the_provider(
+    start: Start, *, everywhere: bool
+) -> None:
+    """The pods have an origin of their own, and their sessions outlast those of the provider."""
+    server = await start(idp=True, idp_base_url=PROVIDER)
+    others, provider = await signed_in_at_both(server, f"{BASE}/alice/#me")
+    page = await provider.get("/.pages/security")
+    assert f"by the provider {PROVIDER}" in page.text
+    if everywhere:
+        await provider.send(page, "/idp/account/sessions")
+    else:
+        page = await provider.send(page, "/.pages/security/browsers")
+        assert "That browser has been signed out." in page.text
+        assert f"by the provider {PROVIDER}" not in page.text
+    assert (await others.get("/.pages/files/alice/private/")).path == "/.pages/sign-in"
+
+
+async def signed_in_at_both(server: Server, typed: str | None) -> tuple[Browser, Browser]:
+    """The browsers in which Alice is signed in to her pod, and at the provider of the server."""
     pods = Browser(server.application)
     page = await pods.get(SIGN_IN)
     if typed is None:
@@ -620,6 +643,7 @@ async def test_people_with_accounts_sign_in_at_the_provider_of_the_server(
     page = await pods.get(page.url.removeprefix(BASE))
     assert page.status == 200, page.text
     assert (await pods.get("/.pages/files/")).path == "/.pages/files/alice/"
+    return pods, provider
 
 
 async def test_a_network_has_few_sessions_and_a_new_one_ends_its_oldest(

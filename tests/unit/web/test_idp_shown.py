@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.web.idp.display import browser_name, format_day, machine_time
+from podstead.web.browsers import browser_name
+from podstead.web.idp.display import format_day, machine_time
 from podstead.web.idp.rendering import form_source
 
 _WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"

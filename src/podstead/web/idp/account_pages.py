@@ -19,6 +19,7 @@ from podstead.core.errors import (
     PodsteadError,
     RemoteUnavailable,
 )
+from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
@@ -32,17 +33,19 @@ from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passwords import UnusablePassword
 from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import ProfileIssuer
+from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import browser_name
 from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
-from podstead.web.idp.display import browser_name, format_day, machine_time, shown_time
+from podstead.web.idp.display import format_day, machine_time, shown_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_credentials import RemainingCredentials
@@ -52,6 +55,7 @@ from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.pod_pages.account.security_views import view_of
 from podstead.web.pod_pages.addresses import SECURITY
+from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.response import Response
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
@@ -105,6 +109,7 @@ class AccountPages:
         certificates: CertificateKeys | None,
         profile_issuer: ProfileIssuer,
         pod_tokens: PodTokens,
+        pod_sessions: PodSessions,
         remaining: RemainingCredentials,
         events: EventsOf,
         two_factors: TwoFactors,
@@ -127,6 +132,7 @@ class AccountPages:
         self._certificates = certificates
         self._profile_issuer = profile_issuer
         self._pod_tokens = pod_tokens
+        self._pod_sessions = pod_sessions
         self._remaining = remaining
         self._events = events
         self._two_factors = two_factors
@@ -194,6 +200,7 @@ class AccountPages:
             )
         except (UnusablePassword, PasswordsDiffer, WrongCurrentPassword) as error:
             return await self._form_error(browser_request, "password", error)
+        await self._pod_sessions.end_all(owner.account.web_id, _root_of(owner.account))
         kept = await self._accounts.read(owner.account.account_id)
         if kept is None:
             raise NotFound("The account has been deleted")
@@ -216,7 +223,9 @@ class AccountPages:
         """End every session, including this one. Raises NotAuthenticated, WrongFormToken."""
         await browser_request.submission()
         owner = browser_request.owner()
-        await self._sessions.end_all(owner.account)
+        account = owner.account
+        endings = await self._pod_sessions.endings(account.web_id, _root_of(account))
+        await self._sessions.end_all(account, endings)
         self._audit.note(AuditEvent.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
         return self._signed_out(browser_request)
 
@@ -405,6 +414,11 @@ class AccountPages:
 
     def _pod_uri(self, owner: OpenSession) -> str:
         return f"{self._base_url}/{owner.account.pod}/"
+
+
+def _root_of(account: Account) -> ResourcePath:
+    """The root container of the pod of an account."""
+    return ResourcePath(f"/{account.pod}/")
 
 
 def _page_of_pods(view: str | None) -> str:

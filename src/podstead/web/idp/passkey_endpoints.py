@@ -17,9 +17,9 @@ from podstead.idp.passkeys.options import creation_options, request_options
 from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.web.browser_responses import json_response
+from podstead.web.browsers import browser_name
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies
-from podstead.web.idp.display import browser_name
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest

@@ -6,14 +6,17 @@ do, and lead back here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from podstead.core.errors import NotAuthenticated
 from podstead.idp.sessions import Sessions
+from podstead.web.browsers import browser_name
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.cookies import Cookies
 from podstead.web.pod_pages.account.security_views import SecurityView
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.pod_sessions import PodBrowser
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import HeaderField, Response
 
@@ -39,11 +42,20 @@ class OwnAccountPages:
         facts, headers = await self._facts(page)
         return self._renderer.page(page, "account/apps.html", headers=headers, **facts)
 
-    async def security(self, page: PageRequest, view: SecurityView) -> Response:
+    async def security(
+        self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
+    ) -> Response:
         """``/.pages/security``. Raises NotAuthenticated, StorageError."""
         facts, headers = await self._facts(page)
         return self._renderer.page(
-            page, "account/security.html", headers=headers, view=view.value, **facts
+            page,
+            "account/security.html",
+            headers=headers,
+            view=view.value,
+            pod_browsers=browsers,
+            current_browsers=(),
+            browser_name=browser_name,
+            **facts,
         )
 
     async def _facts(self, page: PageRequest) -> tuple[dict[str, Any], list[HeaderField]]:

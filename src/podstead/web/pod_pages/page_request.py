@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
@@ -24,6 +25,9 @@ _SAFE = frozenset({"GET", "HEAD"})
 
 class UncheckedRequest(Exception):
     """A handler used the person of a changing request without checking the request's token."""
+
+
+_MAX_USER_AGENT_CHARACTERS: Final = 300
 
 
 @dataclass(slots=True)
@@ -82,6 +86,11 @@ class PageRequest:
     def query_text(self, name: str) -> str:
         """A field of the query, empty if it is missing. Raises BadRequest."""
         return only(self.query, name) or ""
+
+    @property
+    def user_agent(self) -> str:
+        """What the browser calls itself, to name its session."""
+        return (self.request.fields.get(b"user-agent") or "")[:_MAX_USER_AGENT_CHARACTERS]
 
     def signed_in(self) -> Person:
         """The person. Raises NotAuthenticated, which leads browsers to the sign-in."""

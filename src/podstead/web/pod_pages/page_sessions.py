@@ -43,6 +43,7 @@ class PageSession(msgspec.Struct, frozen=True):
     created_s: int
     issued_s: int
     expires_s: int | None
+    user_agent: str = ""
 
 
 PAGE_SESSIONS: Final = RecordKind("page-session", PageSession)
@@ -66,7 +67,7 @@ class PeopleByPodToken:
         self._tokens = tokens
         self._cookies = SessionCookies(cookies, SESSION_COOKIE)
 
-    async def sign_in(self, token: str) -> Sequence[HeaderField]:
+    async def sign_in(self, token: str, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises NotAuthenticated,
         StorageError, Overloaded."""
         verified = await self._tokens.verify_typed(token)
@@ -85,6 +86,7 @@ class PeopleByPodToken:
             created_s=now_s,
             issued_s=verified.issued_s,
             expires_s=verified.expires_s,
+            user_agent=user_agent,
         )
         until_s = min(now_s + SESSION_S, verified.expires_s or now_s + SESSION_S)
         kept = PAGE_SESSIONS.put(

@@ -92,7 +92,7 @@ class MemberList {
   /** Show the list as it is now; what is selected, focused and scrolled to stays. */
   async refresh() {
     const request = ++this.request;
-    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const response = await fetchPage(location.href);
     if (!response.ok || request !== this.request) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("members");
@@ -213,6 +213,17 @@ class MemberList {
 }
 
 /**
+ * The page as it is now. A person who has been signed out meanwhile is led to the sign-in, so that
+ * nothing stays on the screen.
+ * @param {string} address
+ */
+async function fetchPage(address) {
+  const response = await fetch(address, { headers: { Accept: "text/html" } });
+  if (response.redirected) location.reload();
+  return response;
+}
+
+/**
  * The rows of a further part of the list.
  * @param {URL} url
  * @param {boolean} isGrid
@@ -265,7 +276,7 @@ function startDocument() {
   const page = document.getElementById("document");
   if (!page) return;
   watch(page.dataset.events, async () => {
-    const response = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+    const response = await fetchPage(location.pathname);
     if (document.getElementById("changed") || !response.ok) return;
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     if (fresh.getElementById("document")?.dataset.version === page.dataset.version) return;

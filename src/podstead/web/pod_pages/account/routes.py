@@ -34,6 +34,7 @@ def account_page_routes(guard: PageGuard, pages: PersonPages) -> tuple[Route, ..
         route(addresses.STORAGE, GET=pages.storage.get),
         route(addresses.PROFILE, GET=pages.profile.get, POST=pages.profile.post),
         route(addresses.SECURITY, GET=pages.security.get),
+        route(addresses.BROWSERS, POST=pages.security.sign_out_browser),
         route(addresses.APPS, GET=pages.security.apps),
         route(f"{addresses.PROFILE}/picture", POST=pages.profile.post_picture),
     )

@@ -130,7 +130,7 @@ class ElsewherePage:
         except VisitFailed as failure:
             return self._form(page, None, problem=failure.problem)
         before = [] if page.person is None else await self._everybody.sign_out(page.request)
-        session = await self._people.begin(finished)
+        session = await self._people.begin(finished, user_agent=page.user_agent)
         back = local_address(finished.afterwards) or SHARED
         # People from elsewhere have no files of their own here.
         return see_other(SHARED if back == f"{FILES}/" else back, *before, *session)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from podstead.core.errors import NotAuthenticated
 from podstead.web.browser_responses import see_other
@@ -20,7 +20,13 @@ from podstead.web.submissions import read_submission
 AFTERWARDS: Final = f"{FILES}/"
 """Where people are led who have asked for no page."""
 
-TokenSignIn = Callable[[str], Awaitable[Sequence[HeaderField]]]
+
+class TokenSignIn(Protocol):
+    """Begins sessions by pod tokens."""
+
+    async def __call__(self, token: str, *, user_agent: str) -> Sequence[HeaderField]: ...
+
+
 """Begins a session with a pod token; the headers store it. Raises NotAuthenticated, StorageError,
 Overloaded."""
 
@@ -72,7 +78,8 @@ class SignInPage:
         if self._by_token is None:
             return see_other(sign_in_url(afterwards))
         try:
-            cookies = await self._by_token("".join(sent.text("token").split()))
+            token = "".join(sent.text("token").split())
+            cookies = await self._by_token(token, user_agent=page.user_agent)
         except NotAuthenticated:
             await self._invalid_credentials.count(page.request.client_address)
             notice = set_notice(self._cookies, Notice("wrong-token"))

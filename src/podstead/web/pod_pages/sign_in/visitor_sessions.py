@@ -50,6 +50,7 @@ class VisitorSession(msgspec.Struct, frozen=True):
     issuer: str
     csrf_token: str
     expires_s: int
+    user_agent: str = ""
 
 
 VISITOR_SESSIONS: Final = RecordKind("visitor-session", VisitorSession)
@@ -71,7 +72,7 @@ class PeopleFromElsewhere:
         self._local = local
         self._cookies = SessionCookies(cookies, SESSION_COOKIE)
 
-    async def begin(self, signed_in: Finished) -> Sequence[HeaderField]:
+    async def begin(self, signed_in: Finished, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises RateLimited if there are
         too many in all, StorageError, Overloaded."""
         network = secret_key(requester())[:_NETWORK_CHARACTERS]
@@ -83,9 +84,10 @@ class PeopleFromElsewhere:
             issuer=signed_in.issuer,
             csrf_token=self._records.randomness.token_hex(_SECRET_BYTES),
             expires_s=expires_s,
+            user_agent=user_agent,
         )
         kept = VISITOR_SESSIONS.put(
-            _key(secret),
+            visitor_key(secret),
             session,
             owner=self._storage_of(signed_in.web_id),
             expires_ms=expires_s * 1000,
@@ -98,7 +100,7 @@ class PeopleFromElsewhere:
         secret = self._cookies.secret(request)
         if secret is None:
             return None
-        kept = await self._records.read(VISITOR_SESSIONS, _key(secret))
+        kept = await self._records.read(VISITOR_SESSIONS, visitor_key(secret))
         if kept is None:
             return None
         session = kept.value
@@ -126,7 +128,7 @@ class PeopleFromElsewhere:
         secret = self._cookies.secret(request)
         if secret is None:
             return []
-        await self._records.commit([VISITOR_SESSIONS.drop(_key(secret))])
+        await self._records.commit([VISITOR_SESSIONS.drop(visitor_key(secret))])
         return self._cookies.clear()
 
     async def _ending(self, network: str) -> Sequence[Record]:
@@ -157,5 +159,6 @@ class PeopleFromElsewhere:
         return (storage,) if pod is not None and pod.owner == web_id else ()
 
 
-def _key(secret: str) -> str:
+def visitor_key(secret: str) -> str:
+    """The key of the session of a cookie."""
     return secret[:_NETWORK_CHARACTERS] + secret_key(secret)
