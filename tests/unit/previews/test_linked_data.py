@@ -85,6 +85,45 @@ def test_links_lead_on_inside_the_pod_and_within_the_document() -> None:
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        ".pages/sign-out",
+        "./.pages/sign-out",
+        "a/../.pages/sign-out",
+        "%2e/.pages/sign-out",
+        "a/%2E%2e/.pages/sign-out",
+        "%2epages/sign-out",
+        ".pa\nges/sign-out",
+        "\\.pages/sign-out",
+        "/.pages/sign-out",
+        ".well-known/solid",
+    ],
+)
+def test_content_links_to_no_page_of_the_server_however_it_is_written(path: str) -> None:
+    assert LINKS.of(f"{BASE}/{path}") is None
+    assert LINKS.path_of(f"{BASE}/{path}") is None
+    assert LINKS.picture(f"{BASE}/{path}") is None
+
+
+@pytest.mark.parametrize(
+    ("iri", "href"),
+    [
+        (f"{BASE}/alice/./b/../c?x#y", "/.pages/files/alice/c#y"),
+        (f"{BASE}/alice/%7euser", "/.pages/files/alice/~user"),
+        (f"{BASE}/alice/a%2Fb", "/.pages/files/alice/a%2Fb"),
+        (BASE.replace("/", "\\") + "\\@evil.example\\", "/.pages/files/@evil.example/"),
+        ("https://other.example/a/../b?c d#e", "https://other.example/b?c%20d#e"),
+        ("https:\\\\other.example\\x", "https://other.example/x"),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example/"),
+    ],
+)
+def test_a_link_leads_where_a_browser_would_go(iri: str, href: str) -> None:
+    found = LINKS.of(iri)
+    assert found is not None
+    assert found.href == href
+
+
+@pytest.mark.parametrize(
     "iri",
     [
         "javascript:alert(1)",
@@ -95,7 +134,7 @@ def test_links_lead_on_inside_the_pod_and_within_the_document() -> None:
         "blob:https://pod.example/x",
         "urn:uuid:0",
         "https://",
-        "https://pod.example\\@evil.example/",
+        "https://pod.example@evil.example/",
         "mailto:a@b?subject=x&body=y",
         "x" * 10_000,
     ],

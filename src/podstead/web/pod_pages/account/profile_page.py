@@ -145,12 +145,14 @@ class ProfilePage:
         status: int = 200,
     ) -> Response:
         picture = self._profiles.path_of(profile.details.picture)
+        links = self._profiles.links(places)
         return self._renderer.page(
             page,
             "account/profile.html",
             status=status,
             typed=typed,
             details=profile.details,
+            links=[(each, links.of(each)) for each in profile.details.links],
             is_public=profile.is_public,
             state=profile.state,
             has_changed=status == 409,

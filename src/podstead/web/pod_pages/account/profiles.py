@@ -27,6 +27,7 @@ from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.core.prefer import Preferences, Return
 from podstead.core.vocab import LDP_PREFER_CONTAINMENT
+from podstead.previews.links import Links
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.parser import RdfParser
 from podstead.rdf.profile_details import (
@@ -139,6 +140,10 @@ class Profiles:
         if storage is None:
             raise ProfileElsewhere("Your WebID is in no pod")
         return ProfilePlaces(web_id, document, storage)
+
+    def links(self, places: ProfilePlaces) -> Links:
+        """Where links in the profile lead."""
+        return Links(self._base_url, places.document)
 
     def path_of(self, url: str) -> ResourcePath | None:
         """The resource of this server with that URL; ``None`` for URLs elsewhere."""
