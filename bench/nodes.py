@@ -3,8 +3,7 @@
 The same server with one worker in several settings, measured in turn: on SQLite, on PostgreSQL and
 S3 on the same machine, two nodes of that (with half of the connections each), and on a PostgreSQL
 to which each round trip takes 1 and 5 ms longer. For each request the report has the rate over many
-connections, the processor time of the nodes and of the database, how long a request alone takes,
-and how many round trips to PostgreSQL and statements it costs.
+connections, the processor time of the nodes and of the database, and how long one alone takes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from bench.report import SCALE_PAGE, write_page
 from bench.rounds import progress
 from bench.servers import Podstead
 from bench.site import Headers, Site
-from tests.support.database_proxy import DatabaseProxy, of_requests, running_database_proxy
 from tests.support.seaweedfs import s3_environment
 
 DISTANCES_MS: Final = (1, 5)
@@ -177,25 +175,6 @@ class Setting:
         cell.alone_ms.append(alone.p50_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class CountedNode:
-    """A node behind a proxy that counts what it asks the database."""
-
-    server: Nodes
-    proxy: DatabaseProxy
-
-    def cost(self, exercise: Exercise) -> str:
-        """The round trips and statements of a request, the mean over many."""
-        exercise.furnish(self.server.site)
-        made = exercise.load(self.server.site, "counted")
-        self.proxy.take()
-        outcome = load.run(made, self.server.port, _ALONE)
-        outcome.require_no_errors()
-        taken = of_requests(self.proxy.take())
-        counts = len(taken), sum(map(len, taken))
-        return "; ".join(f"{count / outcome.answered:.1f}" for count in counts)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table."""
     options = _parser().parse_args(arguments)
@@ -217,8 +196,7 @@ def report_nodes(rounds: int = ROUNDS, seconds: int = SECONDS, *, write_docs: bo
             cleanup.callback(setting.server.stop)
             setting.server.start()
         cells = _measured(settings, rounds, seconds)
-        counts = _counted(place, provider, database, new_bodies(), cleanup)
-    text = _table([setting.title for setting in settings], cells, counts)
+    text = _table([setting.title for setting in settings], cells)
     sys.stdout.write(text + "\n")
     if write_docs:
         write_page(text, SCALE_PAGE, "nodes")
@@ -264,27 +242,11 @@ def _measured(
     return cells
 
 
-def _counted(
-    place: Path, provider: Provider, database: MeasuredDatabase, bodies: str, cleanup: ExitStack
-) -> Mapping[str, str]:
-    """What each request costs, by its title."""
-    running = running_database_proxy(database.create_database())
-    proxy, url = cleanup.enter_context(running)
-    server = Nodes(place / "counted", provider, url, bodies=bodies)
-    cleanup.callback(server.stop)
-    server.start()
-    counted = CountedNode(server, proxy)
-    progress("counting round trips and statements")
-    return {title: counted.cost(exercise) for title, exercise in EXERCISES}
-
-
-def _table(
-    titles: Sequence[str], cells: Mapping[str, Sequence[Cell]], counts: Mapping[str, str]
-) -> str:
+def _table(titles: Sequence[str], cells: Mapping[str, Sequence[Cell]]) -> str:
     rows = [
-        ["request", *titles, "round trips; statements"],
-        ["---", *("---:" for _ in titles), "---:"],
-        *([title, *map(str, row), counts[title]] for title, row in cells.items()),
+        ["request", *titles],
+        ["---", *("---:" for _ in titles)],
+        *([title, *map(str, row)] for title, row in cells.items()),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

@@ -2,21 +2,31 @@
 
 The SBOM (CycloneDX 1.6) lists the pinned packages of requirements/run.txt, with the hashes by which
 they are installed, so it is true of an installation with these pins.
+
+``REPOSITORY_URL`` in the environment is the address of the repository on the web. The metadata of
+the package name it, and the links of its README lead there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)(?: ; ([^\\]*?))?(?: \\)?$")
+_LINKED_PICTURE = re.compile(r"\[!\[[^\]]*\]\([^)\s]+\)\]\([^)\s]+\)\n*")
+_RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)[^)\s]+\)")
+_RELATIVE_PICTURE = re.compile(r"(!\[[^\]]*\]\()(?!https?:)")
+_RELATIVE_TARGET = re.compile(r"\]\((?!https?:|#)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
@@ -102,8 +112,10 @@ def release(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise SystemExit(f"{folder} is not empty.")
-    build = [sys.executable, "-m", "hatchling", "build", "-d", str(folder.absolute())]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    with TemporaryDirectory() as scratch:
+        source = _unpacked_source(Path(scratch))
+        _link_to_repository(source, os.environ.get("REPOSITORY_URL", "").rstrip("/"))
+        _build(source, folder.absolute())
     [wheel] = folder.glob("*.whl")
     version = wheel.name.split("-")[1]
     packages = list(pins((ROOT / "requirements/run.txt").read_text(encoding="utf-8")))
@@ -117,6 +129,49 @@ def release(folder: Path) -> list[Path]:
     sums = folder / "SHA256SUMS"
     sums.write_text("".join(lines), encoding="ascii")
     return [*files, sums]
+
+
+def readme_for_packages(text: str, repository_url: str, revision: str) -> str:
+    """The README with links that lead into the repository from anywhere; without an address of the
+    repository, with the texts of such links alone, and without pictures."""
+    if not repository_url:
+        return _RELATIVE_LINK.sub(r"\1", _LINKED_PICTURE.sub("", text))
+    text = _RELATIVE_PICTURE.sub(rf"\1{repository_url}/raw/{revision}/", text)
+    return _RELATIVE_TARGET.sub(rf"]({repository_url}/blob/{revision}/", text)
+
+
+def _unpacked_source(scratch: Path) -> Path:
+    """A source tree as the source distribution has it."""
+    _build(ROOT, scratch, "--target", "sdist")
+    [packed] = scratch.iterdir()
+    shutil.unpack_archive(packed, scratch)
+    source = scratch / packed.name.removesuffix(".tar.gz")
+    (source / "PKG-INFO").unlink()
+    return source
+
+
+def _link_to_repository(source: Path, url: str) -> None:
+    """Give the package the address of its repository on the web, if there is one."""
+    project = source / "pyproject.toml"
+    page = source / "README.md"
+    revision = f"v{source.name.rpartition('-')[2]}"
+    text = readme_for_packages(page.read_text(encoding="utf-8"), url, revision)
+    page.write_text(text, encoding="utf-8")
+    if url:
+        urls = {
+            "Repository": url,
+            "Documentation": f"{url}/blob/{revision}/docs/README.md",
+            "Changelog": f"{url}/blob/{revision}/CHANGELOG.md",
+            "Issues": f"{url}/issues",
+        }
+        lines = [f'{name} = "{address}"\n' for name, address in urls.items()]
+        with project.open("a", encoding="utf-8") as file:
+            file.writelines(["\n[project.urls]\n", *lines])
+
+
+def _build(source: Path, folder: Path, *options: str) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", *options, "-d", str(folder)]
+    subprocess.run(build, cwd=source, check=True, capture_output=True)
 
 
 def _purl(pin: Pin) -> str:

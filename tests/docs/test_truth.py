@@ -83,3 +83,18 @@ def test_every_variable_exists(document: Path) -> None:
 def test_no_document_names_a_package_registry_or_a_path_of_a_workplace(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert not re.search(r"pypi\.org|npmjs\.|/root/|/home/", text)
+
+
+def test_the_changes_name_no_removed_setting_as_one_that_exists() -> None:
+    text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    removed = text.partition("- Remove these settings")[2].partition("\n\n")[0]
+    names = re.findall(r"`([a-z-]+)`", removed)
+    assert len(names) > 20
+    assert [name for name in names if text.count(f"`{name}`") > 1] == []
+
+
+def test_the_prose_on_benchmarks_leaves_figures_to_the_tables() -> None:
+    text = (REPOSITORY / "docs/benchmarks.md").read_text(encoding="utf-8")
+    prose = text.partition("## Where Podstead falls short")[2].partition("\n## ")[0]
+    assert prose
+    assert re.findall(r"\d+", re.sub(r"\([^)\s]+\)", "", prose)) == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,30 @@ def test_the_bill_of_materials_lists_every_pinned_package_with_its_hashes(releas
     references = [each["bom-ref"] for each in components]
     assert len(set(references)) == len(references)
     assert bill["dependencies"][0]["dependsOn"] == references
+
+
+@pytest.mark.parametrize("url", ["", "https://code.example/podstead"])
+def test_the_links_of_the_package_work_outside_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """Nobody who reads the README elsewhere meets a link that leads nowhere."""
+    monkeypatch.setenv("REPOSITORY_URL", url)
+    [wheel] = [path for path in release(tmp_path) if path.suffix == ".whl"]
+    [metadata] = [path for path in zipfile.Path(wheel).iterdir() if path.name.endswith("info")]
+    fields = message_from_string((metadata / "METADATA").read_text(encoding="utf-8"))
+    version = fields["Version"]
+    links = re.findall(r"\]\(([^)\s]+)\)", str(fields.get_payload()))
+    relative = [each for each in links if not each.startswith(("https://", "#"))]
+    assert relative == []
+    targets = [each.partition(f"/v{version}/")[2] for each in links if url and each.startswith(url)]
+    assert all((REPOSITORY / each.partition("#")[0]).exists() for each in targets)
+    addresses = [each.partition(", ")[2] for each in fields.get_all("Project-URL", [])]
+    if url:
+        assert len(targets) > 20
+        assert all(each.startswith(url) for each in addresses)
+        assert len(addresses) == 4
+    else:
+        assert addresses == []
 
 
 def test_pins_have_markers() -> None:

@@ -49,7 +49,7 @@ class ServerSettings:
             "The number of worker processes that answer requests, or auto for one for each core "
             "that the server may use."
         ),
-        reason="Each worker takes about 45 MiB of memory; set a lower number to save some.",
+        reason="Each further worker needs memory of its own; set a lower number to save some.",
         shown_default="auto, which respects CPU affinity and the CPU limits of containers",
     )
     admin_listen: value_types.ListenAddress | None = setting(
