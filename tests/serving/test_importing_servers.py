@@ -115,8 +115,10 @@ def test_an_import_that_was_killed_ends_as_if_it_had_not_been(
     assert 300 <= len(half) < MANY
     assert server.get("/alice/many/1.txt").status == 401
     assert run_command("account", "list", "--root", str(server.root)).stdout.count("\n") == 1
+    assert "import unfinished" in run_command("pod", "list", "--root", str(server.root)).stdout
     again = import_into(server.root, files)
     assert again.returncode == 0, again.stderr
+    assert "unfinished" not in run_command("pod", "list", "--root", str(server.root)).stdout
     whole = stored(server.root)
     accounts = run_command("account", "list", "--root", str(server.root)).stdout
     assert accounts.count("alice@example.com") == 1
@@ -270,3 +272,164 @@ def test_every_reader_continues_after_an_interrupt(
         run_command("account", "list", "--json", "--root", str(server.root)).stdout
     )
     assert [each["pod"] for each in accounts] == ["anna"]
+
+
+def account_file(kind: str, folder: Path) -> Path:
+    """The account of the only person."""
+    names = {
+        "css": ".internal/accounts/data",
+        "nss": ".db/oidc/users/users",
+        "jss": ".idp/accounts",
+    }
+    [found] = (folder / names[kind]).glob("*.json")
+    return found
+
+
+def with_account(kind: str, folder: Path) -> Path:
+    """A server with one pod and one account, whose file it is."""
+    at_the_root(kind, folder)
+    if kind == "css":
+        web_id = "https://me.example/profile/card#me"
+        payload = {
+            "**password**": {"p": {"email": "me@me.example", "password": HASH, "verified": True}},
+            "**webIdLink**": {"w": {"webId": web_id}},
+            "**pod**": {
+                "a": {"baseUrl": "https://me.example/", "**owner**": {"o": {"webId": web_id}}}
+            },
+        }
+        record(folder / ".internal/accounts/data/1$.json", payload)
+    return account_file(kind, folder)
+
+
+@pytest.mark.parametrize("kind", ["css", "nss", "jss"])
+@pytest.mark.parametrize("broken", ["{", "[" * 200_000])
+def test_an_account_that_could_not_be_read_comes_with_a_later_run(
+    server: ServerProcess, tmp_path: Path, kind: str, broken: str
+) -> None:
+    folder = tmp_path / kind
+    file = with_account(kind, folder)
+    whole = file.read_text()
+    file.write_text(broken)
+    command = ("import", kind, str(folder), "--root", str(server.root), "--as", "anna")
+    options = ("--from-url", "https://me.example/")
+    first = run_command(*command, *options)
+    assert first.returncode == 1
+    assert "Traceback" not in first.stderr
+    assert str(file.relative_to(folder)) in first.stderr
+    assert "'podstead account create anna --existing-pod' creates one" in first.stdout
+    file.write_text(whole)
+    assert "its account is here now" in run_command(*command, *options, "--dry-run").stdout
+    second = run_command(*command, *options, "--json")
+    assert second.returncode == 0, second.stdout
+    [pod] = json.loads(second.stdout)["pods"]
+    assert (pod["account"], pod["already_there"], pod["account_added"]) == (True, True, True)
+    listed = run_command("account", "list", "--json", "--root", str(server.root))
+    [account] = json.loads(listed.stdout)
+    assert (account["pod"], account["web_id"]) == (
+        "anna",
+        f"{server.base_url}/anna/profile/card#me",
+    )
+    third = run_command(*command, *options)
+    assert (third.returncode, third.stderr) == (0, "")
+
+
+def test_a_trial_predicts_what_accounts_have_in_common(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    folder, base = tmp_path / "files", "https://pods.example/"
+    record(folder / ".internal/setup/current-base-url$.json", base)
+    for name in ("alice", "bob"):
+        web_id = f"{base}{name}/profile/card#me"
+        secret = {"label": "the-same", "secret": "s", "webId": web_id}
+        account = {
+            "**password**": {"p": {"email": "Us@example.com", "password": HASH, "verified": True}},
+            "**webIdLink**": {"w": {"webId": web_id}},
+            "**pod**": {"a": {"baseUrl": f"{base}{name}/", "**owner**": {"o": {"webId": web_id}}}},
+            "**clientCredentials**": {"c": secret},
+        }
+        record(folder / f".internal/accounts/data/{name}$.json", account)
+        write(folder / name / "profile/card$.ttl", f"<{web_id}> <#name> '{name}'.")
+    tried = import_into(server.root, folder, "--dry-run", "--json")
+    assert "Importing" not in tried.stderr
+    assert "Reading the pod 'alice'" in tried.stderr
+    done = import_into(server.root, folder, "--json")
+    assert tried.returncode == done.returncode == 1
+    clashes = json.loads(done.stdout)["left_out"]
+    assert json.loads(tried.stdout)["left_out"] == clashes
+    assert {each["path"] for each in clashes} == {"account of bob"}
+    assert len(clashes) == 2
+
+
+def test_rules_of_a_node_server_keep_their_effect(server: ServerProcess, tmp_path: Path) -> None:
+    """It knows the former name of acl:default, and does without a type (@solid/acl-check)."""
+    folder = tmp_path / "nss"
+    at_the_root("nss", folder)
+    acl = (
+        "@prefix acl: <http://www.w3.org/ns/auth/acl#>. @prefix foaf: <http://xmlns.com/foaf/0.1/>."
+    )
+    write(folder / "data/old/a.txt", "Café")
+    write(folder / "data/old/page.html", "<!doctype html><title>A page</title>")
+    write(folder / "data/old/data.json", "{}")
+    write(
+        folder / "data/old/.acl",
+        f"{acl} <#p> acl:agentClass foaf:Agent; acl:accessTo <./>; acl:defaultForNew <./>; "
+        "acl:mode acl:Read.",
+    )
+    write(folder / "data/apps/a.txt", "a")
+    write(
+        folder / "data/apps/.acl",
+        f"{acl} <#p> a acl:Authorization; acl:agentClass foaf:Agent; acl:default <./>; "
+        "acl:mode acl:Read; acl:origin <https://app.example>.",
+    )
+    command = ("import", "nss", str(folder), "--root", str(server.root), "--as", "anna", "--json")
+    ended = run_command(*command)
+    assert ended.returncode == 1
+    assert [each["path"] for each in json.loads(ended.stdout)["left_out"]] == ["data/apps/.acl"]
+    assert server.get("/anna/old/").status == 200
+    assert server.get("/anna/old/a.txt").headers["content-type"] == "text/plain; charset=utf-8"
+    assert server.get("/anna/old/page.html").headers["content-type"] == "text/html; charset=utf-8"
+    assert server.get("/anna/old/data.json").headers["content-type"] == (
+        "application/json; charset=utf-8"
+    )
+
+
+def test_what_a_community_server_ignored_in_rules_is_listed(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    folder = tmp_path / "css"
+    with_account("css", folder)
+    write(folder / "apps/a.txt", "a")
+    write(
+        folder / "apps/.acl",
+        CONTROL.replace("</>", "<./>").replace(
+            "acl:agentClass", "acl:origin <https://app.example>; acl:agentClass"
+        ),
+    )
+    command = ("import", "css", str(folder), "--root", str(server.root), "--as", "anna")
+    ended = run_command(*command)
+    assert ended.returncode == 1
+    assert "apps/.acl: A rule had an effect with every application" in ended.stderr
+
+
+HOSTILE = "\x1b[31mred\nError: forged\u202egpj.exe\x9b"
+
+
+@pytest.mark.parametrize("kind", ["css", "nss", "jss", "folder"])
+def test_names_reach_the_terminal_as_text(server: ServerProcess, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "files"
+    if kind != "folder":
+        with_account(kind, folder)
+    inner = folder / ("data" if kind == "nss" else "")
+    inner.mkdir(exist_ok=True)
+    (inner / HOSTILE).symlink_to("/etc/passwd")
+    options = ("--as", "anna")
+    if kind == "folder":
+        assert run_command("pod", "create", "anna", "--root", str(server.root)).returncode == 0
+        options = ("--into", "anna/")
+    command = ("import", kind, str(folder), "--root", str(server.root), *options)
+    for ended in (run_command(*command, "--dry-run"), run_command(*command, "--json")):
+        assert ended.returncode == 1
+        for line in (ended.stdout + ended.stderr).splitlines():
+            assert line.isprintable(), line
+        assert "\\u202egpj.exe" in ended.stdout + ended.stderr
+    assert any(each["path"].endswith(HOSTILE) for each in json.loads(ended.stdout)["left_out"])

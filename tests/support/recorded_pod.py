@@ -43,9 +43,10 @@ def record(url: str, people: Mapping[str, Asking], *, accept: str = "*/*") -> Re
     answers = {name: ask(url, accept) for name, ask in people.items()}
     owner = next(iter(answers.values()))
     assert owner.status == 200, (url, owner.status, owner.text)
+    content_type = owner.headers["content-type"]
     return Recorded(
         url,
-        owner.headers["content-type"].partition(";")[0],
+        TURTLE if content_type.partition(";")[0] == TURTLE else content_type,
         owner.body,
         {name: answer.status for name, answer in answers.items()},
         wac_modes(owner.headers.get("wac-allow", "")),

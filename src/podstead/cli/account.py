@@ -10,6 +10,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options
+from podstead.cli.output import confirm, echo
 from podstead.cli.tables import json_option, print_json, print_table, time_text
 from podstead.config.value_types import BASE_URL
 
@@ -61,9 +62,9 @@ def create_account(
     if as_json:
         print_json(_as_json(created))
     else:
-        click.echo(created.web_id)
+        echo(created.web_id)
     if existing_pod:
-        click.echo(
+        echo(
             "Tokens of the account are valid once the profile states this identity provider: "
             f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{issuer}>. "
             "The owner can add the statement on the page Security.",
@@ -196,7 +197,7 @@ def sign_in_link(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: 
     if as_json:
         print_json({"link": link})
     else:
-        click.echo(link)
+        echo(link)
 
 
 @account.command("reset-two-factor", short_help="Remove a lost second factor.")
@@ -232,15 +233,12 @@ def delete_account(name: str, *, yes: bool, as_json: bool, **options: Any) -> No
     """
     found = _administered(options, lambda administration: administration.find(name))
     if not yes:
-        click.confirm(
-            f"Permanently delete the account {name} and everything in its pod '{found.pod}'?",
-            abort=True,
-        )
+        confirm(f"Permanently delete the account {name} and everything in its pod '{found.pod}'?")
     _administered(options, lambda administration: administration.delete(name))
     if as_json:
         print_json({"pod": found.pod, "web_id": found.web_id, "deleted": True})
     else:
-        click.echo(f"Deleted the account {name} and its pod '{found.pod}'.")
+        echo(f"Deleted the account {name} and its pod '{found.pod}'.")
 
 
 @account.command(name="free-name", short_help="Release the name of a deleted pod.")
@@ -257,7 +255,7 @@ def free_name(pod: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN4
     if as_json:
         print_json({"name": pod, "released": True})
     else:
-        click.echo(f"A new pod can be named '{pod}'.")
+        echo(f"A new pod can be named '{pod}'.")
 
 
 @account.command(short_help="Create client credentials for a script.")
@@ -286,7 +284,7 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
         print_json(made)
     else:
         for key, value in made.items():
-            click.echo(f"{key:<6}  {value}")
+            echo(f"{key:<6}  {value}")
 
 
 @account.command(name="change-issuer", short_help="Change the URL of the provider.")
@@ -314,7 +312,7 @@ def change_issuer(url: str, *, as_json: bool, **options: Any) -> None:  # noqa: 
     if as_json:
         print_json({"former_issuer": before, "issuer": issuer})
     else:
-        click.echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
+        echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
 
 
 def _password() -> str:
@@ -357,7 +355,7 @@ def _change(
     if as_json:
         print_json(_as_json(changed))
     else:
-        click.echo(done)
+        echo(done)
 
 
 def _as_json(account: Account) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podstead.cli.options import root_options, settings_from
+from podstead.cli.output import CommandFailed, echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import bytes_text, json_option, print_json, print_json_line
 from podstead.core.counting import counted
@@ -129,7 +130,7 @@ def _run_series(series: BackupSeries, interval_s: int | None, *, as_json: bool) 
 
     def on_failure(error: Exception) -> None:
         progress.end()
-        click.echo(f"The backup failed: {error}", err=True)
+        echo(f"The backup failed: {error}", err=True)
 
     with ProgressLine(only_on_terminal=True) as progress:
         if interval_s is None:
@@ -148,7 +149,7 @@ def _reporting(act: Callable[[], T], what: str) -> T:
     try:
         return act()
     except OSError as error:
-        raise click.ClickException(f"{what}: {error}") from error
+        raise CommandFailed(f"{what}: {error}") from error
 
 
 def _rules(keep: str | None) -> Sequence[KeepRule]:
@@ -175,11 +176,11 @@ def _print(manifest: Manifest, done: str, *, as_json: bool) -> None:
         print_json(manifest)
     else:
         counts = manifest.counts
-        click.echo(
+        echo(
             f"{done}: {counted(counts.pods, 'pod')}, {counted(counts.resources, 'resource')}, "
             f"{counted(counts.repositories, 'git repository')}."
         )
-        click.echo(f"It contains every write that was acknowledged before {manifest.moment}.")
+        echo(f"It contains every write that was acknowledged before {manifest.moment}.")
     _print_faults(manifest)
     if manifest.faults:
         sys.exit(1)
@@ -203,7 +204,7 @@ def _print_result(result: SeriesResult, *, as_json: bool) -> None:
         print_json_line(fields)
     else:
         removed = f"; removed {', '.join(path.name for path in result.removed)}"
-        click.echo(
+        echo(
             f"{result.folder}: {counted(copied.files, 'file')} copied "
             f"({bytes_text(copied.bytes)}), {linked.files} shared "
             f"({bytes_text(linked.bytes)}) in {result.duration_s:.1f} s"
@@ -215,6 +216,6 @@ def _print_result(result: SeriesResult, *, as_json: bool) -> None:
 
 def _print_faults(manifest: Manifest) -> None:
     for fault in manifest.faults:
-        click.echo(f"Warning: {fault}.", err=True)
+        echo(f"Warning: {fault}.", err=True)
     if manifest.faults:
-        click.echo("Find out more with 'podstead check'.", err=True)
+        echo("Find out more with 'podstead check'.", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podstead.cli.output import echo, echo_lines
 from podstead.cli.tables import now_s
 from podstead.core.errors import PodsteadError
 
@@ -86,7 +87,7 @@ def new(  # noqa: PLR0917 - one for each option
             raise own.already_there(path)
     made = own.new_certificate(web_id, now_s=now_s(), days=days, key_bits=bits)
     own.write_files(made.made, certificate=certificate, key=key)
-    click.echo(f"Wrote the certificate to {certificate} and the key to {key}.", err=True)
+    echo(f"Wrote the certificate to {certificate} and the key to {key}.", err=True)
     if token is None:
         _print_statements(made)
         return
@@ -95,9 +96,10 @@ def new(  # noqa: PLR0917 - one for each option
     except PodsteadError:
         _print_statements(made)
         raise
-    click.echo(f"Added the key to {made.new_key.document}.", err=True)
+    echo(f"Added the key to {made.new_key.document}.", err=True)
 
 
 def _print_statements(made: own.OwnCertificate) -> None:
-    click.echo(f"Add these statements to {made.new_key.document}:\n", err=True)
-    click.echo(made.new_key.turtle(), nl=False)
+    echo(f"Add these statements to {made.new_key.document}:", err=True)
+    echo(err=True)
+    echo_lines(made.new_key.turtle())

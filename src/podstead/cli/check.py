@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podstead.cli.options import root_options, settings_from
+from podstead.cli.output import CommandFailed, echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import bytes_text, print_json_line
 from podstead.core.counting import counted
@@ -51,11 +52,11 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
         try:
             findings = asyncio.run(checking)
         except OSError as error:
-            raise click.ClickException(f"The data could not be checked: {error}") from error
+            raise CommandFailed(f"The data could not be checked: {error}") from error
     left = sum(not finding.is_repaired for finding in findings)
     if not as_json:
         repaired = f", {len(findings) - left} of them repaired" if repair and findings else ""
-        click.echo(f"{counted(len(findings), 'finding')}{repaired}.")
+        echo(f"{counted(len(findings), 'finding')}{repaired}.")
         _print_space(settings)
     sys.exit(1 if left else 0)
 
@@ -66,16 +67,16 @@ def _print_space(settings: Settings) -> None:
     try:
         space = asyncio.run(measure_space(settings))
     except (OSError, StorageError) as error:
-        click.echo(f"How much space is used is not known: {error}.", err=True)
+        echo(f"How much space is used is not known: {error}.", err=True)
         return
     pods = space.pods
     of_quotas = f" of {bytes_text(pods.quota_bytes)} in quotas" if pods.quota_bytes else ""
-    click.echo(f"{counted(pods.pods, 'pod')}: {bytes_text(pods.used_bytes)} used{of_quotas}.")
+    echo(f"{counted(pods.pods, 'pod')}: {bytes_text(pods.used_bytes)} used{of_quotas}.")
     if pods.nearly_full:
         full = counted(pods.nearly_full, "pod")
-        click.echo(f"{full} at nine tenths of the quota or more: see 'podstead pod list'.")
+        echo(f"{full} at nine tenths of the quota or more: see 'podstead pod list'.")
     floor = f"; below {bytes_text(space.floor_bytes)}, new content is refused"
-    click.echo(f"Disk: {bytes_text(space.free_bytes)} free{floor if space.floor_bytes else ''}.")
+    echo(f"Disk: {bytes_text(space.free_bytes)} free{floor if space.floor_bytes else ''}.")
 
 
 def _print(finding: Finding, *, as_json: bool) -> None:
@@ -90,4 +91,4 @@ def _print(finding: Finding, *, as_json: bool) -> None:
         print_json_line(fields)
         return
     done = "repaired" if finding.is_repaired else finding.remedy
-    click.echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")
+    echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")

@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from podstead import __version__
+from podstead.cli.output import CommandFailed
 from podstead.config import StartRefused
 from podstead.core.errors import BadRequest, PodsteadError, RootUnusable
 
@@ -37,7 +38,7 @@ _COMMANDS: Final = {
 """The module and the name of each command."""
 
 
-class _WrongUsage(click.ClickException):
+class _WrongUsage(CommandFailed):
     """What was given to the command cannot be used, so nothing was tried."""
 
     exit_code = 2
@@ -52,7 +53,7 @@ class Commands(click.Group):
         except (StartRefused, RootUnusable, BadRequest) as error:
             raise _WrongUsage(str(error)) from error
         except PodsteadError as error:
-            raise click.ClickException(str(error)) from error
+            raise CommandFailed(str(error)) from error
 
 
 class _AllCommands(Commands):

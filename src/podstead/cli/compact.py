@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podstead.cli.options import root_options, settings_from
+from podstead.cli.output import CommandFailed, echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import bytes_text, json_option, print_json, print_table
 from podstead.core.counting import counted
@@ -47,7 +48,7 @@ def compact_data(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - on
         try:
             result = asyncio.run(compact_root(settings, on_step=progress))
         except OSError as error:
-            raise click.ClickException(f"The data could not be compacted: {error}") from error
+            raise CommandFailed(f"The data could not be compacted: {error}") from error
     _print(result, as_json=as_json)
 
 
@@ -69,7 +70,7 @@ def _print(result: CompactResult, *, as_json: bool) -> None:
     print_table(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
     if result.busy:
         kept = counted(result.busy, "repository")
-        click.echo(f"Left as before, because in use or damaged: {kept}.")
+        echo(f"Left as before, because in use or damaged: {kept}.")
     message = _MESSAGES.get(result.database.value)
     if message is not None:
-        click.echo(message)
+        echo(message)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from podstead.cli.output import CommandFailed, echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import bytes_text, json_option, print_json
 from podstead.config import value_types
@@ -92,19 +93,19 @@ def copy_place(
         try:
             result = asyncio.run(copy_everything(*places, start_over=start_over, on_step=progress))
         except OSError as error:
-            raise click.ClickException(f"The copy failed: {error}") from error
+            raise CommandFailed(f"The copy failed: {error}") from error
     if as_json:
         fields = {name: getattr(result, name) for name in result.__dataclass_fields__}
         print_json(fields)
         return
-    click.echo(
+    echo(
         f"Copied and verified {counted(result.pods, 'pod')} with "
         f"{counted(result.resources, 'resource')} ({bytes_text(result.body_bytes)})."
     )
     if result.unfinished_uploads:
         uploads = counted(result.unfinished_uploads, "unfinished upload")
-        click.echo(f"{uploads} not copied: their clients start again.")
-    click.echo(f"Start the server there with --base-url {result.base_url}.")
+        echo(f"{uploads} not copied: their clients start again.")
+    echo(f"Start the server there with --base-url {result.base_url}.")
 
 
 def _place(words: Sequence[str], option: str) -> Place:

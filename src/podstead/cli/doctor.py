@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
+from podstead.cli.output import echo
 from podstead.cli.start import COMMON_SETTINGS
 from podstead.cli.tables import json_option, print_json
 
@@ -42,6 +43,6 @@ def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for 
 
 
 def _print(finding: Diagnosis) -> None:
-    click.echo(f"{finding.severity.value:<8} {finding.check}: {finding.detail}")
+    echo(f"{finding.severity.value:<8} {finding.check}: {finding.detail}")
     if finding.remedy:
-        click.echo(f"{'':<8} -> {finding.remedy}")
+        echo(f"{'':<8} -> {finding.remedy}")

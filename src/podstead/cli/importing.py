@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podstead.cli.options import root_options, settings_from
+from podstead.cli.output import echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import json_option, print_json
 from podstead.core.counting import counted
@@ -68,7 +69,7 @@ def _server_command(name: str, title: str, folder: str) -> click.Command:
         progress = ProgressLine()
 
         def count(pod: str, done: int, total: int) -> None:
-            progress(f"Importing the pod '{pod}'", done, total)
+            progress(f"{'Reading' if dry_run else 'Importing'} the pod '{pod}'", done, total)
 
         try:
             report = asyncio.run(
@@ -167,6 +168,8 @@ def _import_files(
     into, dry_run, as_json = (options.pop(name) for name in ("into", "dry_run", "as_json"))
     settings, progress = settings_from(options), ProgressLine()
 
+    step = "Reading the files for" if dry_run else "Importing into"
+
     async def run() -> FilesReport:
         async with opened as source:
             return await import_files(
@@ -175,7 +178,7 @@ def _import_files(
                 source_id=source_id,
                 into=into,
                 dry_run=dry_run,
-                counting=lambda done: progress(f"Importing into {into}", done, done),
+                counting=lambda done: progress(f"{step} {into}", done, done),
             )
 
     try:
@@ -186,7 +189,7 @@ def _import_files(
         print_json(report)
     else:
         done = "Would import" if report.dry_run else "Imported"
-        click.echo(
+        echo(
             f"{done} into {report.url}  {counted(report.documents, 'document')}, "
             f"{counted(report.containers, 'container')}, {counted(report.size_bytes, 'byte')}; "
             f"already there: {report.already_there:,}"
@@ -222,16 +225,17 @@ def _print(report: MoveReport, *, as_json: bool) -> None:
         done = "Would import" if report.dry_run else "Imported"
         for pod in report.pods:
             if pod.already_there:
-                click.echo(f"{pod.url}  was imported before")
+                added = "; its account is here now" if pod.account_added else ""
+                echo(f"{pod.url}  was imported before{added}")
                 continue
             account = "with its account" if pod.account else "without an account"
-            click.echo(
+            echo(
                 f"{done} {pod.url}  {counted(pod.documents, 'document')}, "
                 f"{counted(pod.containers, 'container')}, {counted(pod.size_bytes, 'byte')}, "
                 f"{account}"
             )
         for note in report.notes:
-            click.echo(f"Note: {note}")
+            echo(f"Note: {note}")
         _print_left_out(report.left_out)
     if report.left_out:
         sys.exit(_INCOMPLETE)
@@ -239,8 +243,8 @@ def _print(report: MoveReport, *, as_json: bool) -> None:
 
 def _print_left_out(left_out: Sequence[LeftOut]) -> None:
     if left_out:
-        click.echo(f"{len(left_out)} left out or changed:", err=True)
+        echo(f"{len(left_out)} left out or changed:", err=True)
     for left in left_out[:_SHOWN]:
-        click.echo(f"  {left.path}: {left.reason}", err=True)
+        echo(f"  {left.path}: {left.reason}", err=True)
     if len(left_out) > _SHOWN:
-        click.echo("  … and more: --json lists all of them", err=True)
+        echo("  … and more: --json lists all of them", err=True)

@@ -9,6 +9,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options
+from podstead.cli.output import echo
 from podstead.cli.tables import json_option, print_json, print_table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -58,8 +59,8 @@ def create_invitation(uses: int, days: int, *, as_json: bool, **options: Any) ->
     if as_json:
         print_json(_as_json(made))
         return
-    click.echo(made.link or made.code)
-    click.echo(f"The code of the invitation {made.invitation_id} is {made.code}", err=True)
+    echo(made.link or made.code)
+    echo(f"The code of the invitation {made.invitation_id} is {made.code}", err=True)
 
 
 @invite.command("list", short_help="List invitations with the uses left.")
@@ -86,7 +87,7 @@ def revoke_invitation(invitation_id: str, *, as_json: bool, **options: Any) -> N
     if as_json:
         print_json({"id": invitation_id, "revoked": True})
     else:
-        click.echo(f"Revoked the invitation {invitation_id}.")
+        echo(f"Revoked the invitation {invitation_id}.")
 
 
 def _as_json(each: ListedInvitation) -> dict[str, object]:

@@ -8,6 +8,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options, settings_from
+from podstead.cli.output import echo
 from podstead.cli.tables import json_option, now_s, print_json, print_table, time_text
 
 
@@ -80,6 +81,6 @@ def rotate(*, compromised: bool, as_json: bool, **options: Any) -> None:  # noqa
     if as_json:
         print_json({"signs_from": time_text(signs_from_s)})
     elif signs_from_s <= now_s():
-        click.echo("The new keys are in use.")
+        echo("The new keys are in use.")
     else:
-        click.echo(f"The new keys will be in use from {time_text(signs_from_s)}.")
+        echo(f"The new keys will be in use from {time_text(signs_from_s)}.")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from podstead.cli.options import root_options, settings_from
+from podstead.cli.output import echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import json_option, print_json
 from podstead.config import value_types
@@ -68,8 +69,8 @@ def move_base(
         return
     moved = report.moved
     for path in moved.unreadable:
-        click.echo(f"Names could not be rewritten: {path}", err=True)
-    click.echo(
+        echo(f"Names could not be rewritten: {path}", err=True)
+    echo(
         f"{'Would move' if dry_run else 'Moved'} {counted(report.pods, 'pod')} and "
         f"{counted(report.accounts, 'account')} from {report.old} to {report.new}. Rewritten: "
         f"{counted(moved.access_rules, 'ACL')}, {counted(moved.profiles, 'profile')}, "
@@ -77,4 +78,4 @@ def move_base(
         f"{counted(report.revoked_tokens, 'token')}."
     )
     if not dry_run:
-        click.echo(f"Start the server with --base-url {report.new}.")
+        echo(f"Start the server with --base-url {report.new}.")

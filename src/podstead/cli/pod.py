@@ -13,6 +13,7 @@ import msgspec
 
 from podstead.cli.administration import administered
 from podstead.cli.options import options_named, root_options, settings_from
+from podstead.cli.output import confirm, echo
 from podstead.cli.progress import ProgressLine
 from podstead.cli.tables import json_option, print_json, print_table, time_text
 
@@ -42,7 +43,7 @@ def pod() -> None:
 @root_options
 def list_pods(*, without_account: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
-    has an account."""
+    has an account, or its import is unfinished: run that again, or delete the pod."""
     listed = _administered(options, lambda administration: administration.list())
     pods = [each for each in listed if not (without_account and each.has_account)]
     if as_json:
@@ -58,6 +59,7 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
         "owner": record.owner,
         "created": time_text(record.created_ms // 1000),
         "has_account": listed.has_account,
+        "unfinished_import": listed.is_unfinished,
         "used_bytes": listed.used_bytes,
         "quota_bytes": record.quota_bytes,
     }
@@ -77,9 +79,9 @@ def create(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     if as_json:
         print_json(created)
         return
-    click.echo(f"Created the pod {created.url} of {created.web_id}.", err=True)
+    echo(f"Created the pod {created.url} of {created.web_id}.", err=True)
     if created.token is not None:
-        click.echo(created.token)
+        echo(created.token)
 
 
 @pod.command("size", short_help="Count what is in a pod.")
@@ -102,8 +104,8 @@ def size(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 -
     ]
     quota = f"{counted.quota_bytes:,}" if counted.quota_bytes else "none"
     for what, number in rows:
-        click.echo(f"{what:<17} {number:,}")
-    click.echo(f"{'quota':<17} {quota}")
+        echo(f"{what:<17} {number:,}")
+    echo(f"{'quota':<17} {quota}")
 
 
 @pod.command("rename", short_help="Give a pod another name.")
@@ -123,7 +125,7 @@ def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any
     from podstead.app.operator.pod_administration import rename_pod
 
     if not yes:
-        click.confirm(f"Rename the pod '{name}' and change the WebID of its owner?", abort=True)
+        confirm(f"Rename the pod '{name}' and change the WebID of its owner?")
     line = ProgressLine()
 
     def show(done: int, total: int) -> None:
@@ -137,10 +139,10 @@ def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any
         print_json(renamed)
         return
     for path in renamed.unreadable:
-        click.echo(f"Names could not be rewritten: {path}", err=True)
+        echo(f"Names could not be rewritten: {path}", err=True)
     for acl in renamed.named_elsewhere:
-        click.echo(f"Names the former WebID: {acl}", err=True)
-    click.echo(
+        echo(f"Names the former WebID: {acl}", err=True)
+    echo(
         f"Renamed the pod to {renamed.url}, with {renamed.resources:,} resources; URLs were "
         f"rewritten in {renamed.rewritten:,} of them. The WebID is {renamed.web_id}."
     )
@@ -169,7 +171,7 @@ def delete_pod(
     if not with_account:
         name = _administered(options, lambda administration: administration.find(name)).name
     if not yes:
-        click.confirm(f"Permanently delete the pod '{name}' and everything in it?", abort=True)
+        confirm(f"Permanently delete the pod '{name}' and everything in it?")
     if with_account:
         from podstead.app.operator.account_administration import open_account_administration
 
@@ -179,7 +181,7 @@ def delete_pod(
     if as_json:
         print_json({"name": name, "deleted": True})
     else:
-        click.echo(f"Deleted the pod '{name}'.")
+        echo(f"Deleted the pod '{name}'.")
 
 
 @pod.command("quota", short_help="Set the quota of a pod.")
@@ -195,7 +197,7 @@ def set_quota(name: str, size: str, *, as_json: bool, **options: Any) -> None:  
     if as_json:
         print_json({"name": name, "quota_bytes": quota_bytes})
     else:
-        click.echo(f"Set the quota of the pod '{name}' to {size}.")
+        echo(f"Set the quota of the pod '{name}' to {size}.")
 
 
 @pod.command("export", short_help="Write a pod to an archive.")
@@ -226,14 +228,14 @@ def export(name: str, file: Path, *, as_json: bool, **options: Any) -> None:  # 
     if as_json:
         print_json(exported)
         return
-    click.echo(
+    echo(
         f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents and "
         f"{exported.repositories:,} git repositories to {file}."
     )
     for url in exported.left_out:
-        click.echo(f"Not contained, because git is not installed: {url}", err=True)
+        echo(f"Not contained, because git is not installed: {url}", err=True)
     for path in exported.changed:
-        click.echo(f"Changed during the export: {path}", err=True)
+        echo(f"Changed during the export: {path}", err=True)
 
 
 @pod.command("import", short_help="Create a pod from an archive.")
@@ -283,14 +285,16 @@ def import_archive(
 
 def _print_report(url: str, report: ImportReport, *, dry_run: bool) -> None:
     for each in report.not_taken:
-        click.echo(f"Not imported: {each.path}: {each.reason}", err=True)
+        echo(f"Not imported: {each.path}: {each.reason}", err=True)
     for each in report.closed:
-        click.echo(f"Nobody has access to what this protects: {each.path}: {each.reason}", err=True)
+        echo(f"Nobody has access to what this protects: {each.path}: {each.reason}", err=True)
     for each in report.not_renamed:
-        click.echo(f"Imported with its old URLs: {each.path}: {each.reason}", err=True)
+        echo(f"Imported with its old URLs: {each.path}: {each.reason}", err=True)
+    for path in report.controlled_by_all:
+        echo(f"Everyone may change the access rules: {path}", err=True)
     done = "Would import" if dry_run else "Imported"
     there = f"; {report.already_there:,} were there" if report.already_there else ""
-    click.echo(
+    echo(
         f"{done} {report.documents:,} documents, {report.containers:,} containers, "
         f"{report.descriptions:,} descriptions, {report.rules:,} ACLs, {report.size_bytes:,} "
         f"bytes, and {report.repositories:,} git repositories into {url}{there}. URLs were "
@@ -323,7 +327,7 @@ def _print_table(pods: Sequence[ListedPod]) -> None:
             each.record.name,
             each.record.owner,
             time_text(each.record.created_ms // 1000),
-            "yes" if each.has_account else "no",
+            "import unfinished" if each.is_unfinished else "yes" if each.has_account else "no",
         )
         for each in pods
     ]

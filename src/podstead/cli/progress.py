@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final
 
+from podstead.core.printable import printable
+
 _PERIOD_S: Final = 0.2
 _CLEAR: Final = "\r\x1b[K"
 _LARGE: Final = 10_000
@@ -37,6 +39,7 @@ class ProgressLine(AbstractContextManager["ProgressLine"]):
         """Show that so much of a step is done; without a total, only that it has begun."""
         if not self._is_shown:
             return
+        step = printable(step)
         is_new, self._step = step != self._step, step
         if not self._is_terminal:
             if is_new:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from podstead.cli.options import settings_from
+from podstead.cli.output import echo
 
 _PATH = click.Path(path_type=Path)
 _SYSTEM_CONFIG = Path("/etc/podstead.toml")
@@ -69,10 +70,10 @@ def install(
         None if backups is None else backups.absolute(),
     )
     for path in service_units.write_units(plan, into=into):
-        click.echo(f"Wrote {path}.", err=True)
-    click.echo("Next:", err=True)
+        echo(f"Wrote {path}.", err=True)
+    echo("Next:", err=True)
     for step in service_units.next_steps(plan):
-        click.echo(f"  {step}")
+        echo(f"  {step}")
 
 
 @service.command(short_help="Remove the units.")
@@ -87,9 +88,9 @@ def uninstall(*, is_system: bool | None, into: Path | None) -> None:
 
     removed = service_units.remove_units(is_system=_is_system(is_system), into=into)
     for path in removed:
-        click.echo(f"Removed {path}.", err=True)
+        echo(f"Removed {path}.", err=True)
     if not removed:
-        click.echo("Nothing was installed.", err=True)
+        echo("Nothing was installed.", err=True)
 
 
 def _is_system(chosen: bool | None) -> bool:  # noqa: FBT001 - an option with three states

@@ -12,6 +12,7 @@ from podstead import __version__
 from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.loading import without_collection
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
+from podstead.cli.output import CommandFailed, echo, echo_lines
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError
@@ -69,9 +70,9 @@ def end(ending: ExitReason) -> None:
     """End the command as the server ended. Raises ClickException unless the server was stopped in
     the regular way."""
     if ending is ExitReason.FAILED:
-        raise click.ClickException("The server stopped because a worker failed.")
+        raise CommandFailed("The server stopped because a worker failed.")
     if ending is ExitReason.FORCED:
-        raise click.ClickException("The server stopped immediately and aborted requests.")
+        raise CommandFailed("The server stopped immediately and aborted requests.")
 
 
 def announce(settings: Settings) -> None:
@@ -79,7 +80,7 @@ def announce(settings: Settings) -> None:
     ``quiet`` is on."""
     if settings.quiet:
         return
-    click.echo(summary(settings, pid=os.getpid()))
+    echo_lines(summary(settings, pid=os.getpid()))
     if settings.idp:
         _print_first_link(settings)
 
@@ -94,13 +95,14 @@ def _print_first_link(settings: Settings) -> None:
     try:
         link = asyncio.run(create())
     except PodsteadError as error:
-        click.echo(f"The link for the operator's account could not be created: {error}", err=True)
+        echo(f"The link for the operator's account could not be created: {error}", err=True)
         return
     if link is not None:
-        click.echo(
+        echo(
             "No account is an operator's yet. This link creates one; it works once, within 24 "
-            f"hours:\n  {link}"
+            "hours:"
         )
+        echo(f"  {link}")
 
 
 def summary(settings: Settings, *, pid: int) -> str:

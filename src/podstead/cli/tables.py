@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import click
 import msgspec
+
+from podstead.cli.output import echo
+from podstead.core.printable import printable
 
 _KIB: Final = 1024
 
@@ -18,22 +22,30 @@ what the objects have in common."""
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose columns are as wide as their widest cells."""
-    lines = [head, *rows]
+    lines = [head, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())
 
 
 def print_json(value: object) -> None:
     """Print a value as JSON, for programs."""
     text = msgspec.json.encode(value, enc_hook=str)
-    click.echo(msgspec.json.format(text, indent=2).decode())
+    for line in msgspec.json.format(text, indent=2).decode().split("\n"):
+        echo(_escaped(line))
 
 
 def print_json_line(value: object) -> None:
     """Print a value as one line of JSON, at once."""
-    click.echo(msgspec.json.encode(value, enc_hook=str).decode())
+    echo(_escaped(msgspec.json.encode(value, enc_hook=str).decode()))
+
+
+def _escaped(text: str) -> str:
+    """JSON with what cannot be printed as JSON has it."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def now_s() -> int:

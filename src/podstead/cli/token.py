@@ -9,6 +9,7 @@ import click
 
 from podstead.cli.administration import administered
 from podstead.cli.options import options_named, root_options
+from podstead.cli.output import echo
 from podstead.cli.tables import json_option, now_s, print_json, print_table, time_text
 from podstead.core.counting import counted
 from podstead.storage.records import TokenRecord
@@ -40,7 +41,7 @@ def create_token(pod: str, *, as_json: bool, **options: Any) -> None:  # noqa: A
     if as_json:
         print_json({"token": issued.token, **_as_json(issued.record, now_s())})
     else:
-        click.echo(issued.token)
+        echo(issued.token)
 
 
 @token.command("list", short_help="List tokens with their ids and states.")
@@ -77,7 +78,7 @@ def revoke(token_id: str | None, pod: str | None, *, as_json: bool, **options: A
     if as_json:
         print_json(result)
     else:
-        click.echo(done)
+        echo(done)
 
 
 def _administered(options: dict[str, Any], act: Callable[[TokenAdministration], Awaitable[T]]) -> T:

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
+from podstead.cli.output import CommandFailed, echo
+from podstead.core.printable import printable
+
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.watch.changes import ReceivedChange
     from podstead.watch.watching import WatchStarted
@@ -118,9 +121,9 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
     except BrokenPipeError:
         return
     except NoSuchAddress as error:
-        raise click.UsageError(_printable(str(error))) from error
+        raise click.UsageError(printable(str(error))) from error
     except WatchError as error:
-        raise click.ClickException(_printable(str(error))) from error
+        raise CommandFailed(str(error)) from error
 
 
 def _begun(begun: WatchStarted) -> str:
@@ -132,13 +135,13 @@ def _begun(begun: WatchStarted) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(_printable(text), err=True)
+    echo(text, err=True)
 
 
 def _write(line: str) -> None:
     """Write a line immediately. Raises BrokenPipeError if the reader has exited."""
     try:
-        click.echo(line)
+        echo(line)
     except BrokenPipeError:
         # Stop watching the pipe, and discard what could not be written; otherwise Python would try
         # to write it again when it exits.
@@ -157,7 +160,7 @@ def _as_text(change: ReceivedChange, watched_url: str) -> str:
         at_s = change.published_ms / 1000
     local = datetime.fromtimestamp(at_s).astimezone()
     resource = _relative(change.resource, watched_url)
-    return f"{local:%Y-%m-%d %H:%M:%S}  {_printable(change.activity):<6}  {_printable(resource)}"
+    return f"{local:%Y-%m-%d %H:%M:%S}  {printable(change.activity):<6}  {printable(resource)}"
 
 
 def _relative(resource: str, watched_url: str) -> str:
@@ -167,11 +170,6 @@ def _relative(resource: str, watched_url: str) -> str:
         return name or "./"
     below = resource.removeprefix(f"{container}/")
     return below if below != resource and not name else resource
-
-
-def _printable(text: str) -> str:
-    """The text without characters that would move the cursor or change colours in a terminal."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 def _is_pipe(stream: TextIO) -> bool:

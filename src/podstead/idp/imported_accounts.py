@@ -7,7 +7,7 @@ by its hash only, which is replaced at the first sign-in (:mod:`podstead.idp.sig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,7 +18,7 @@ from podstead.idp.passwords import is_usable_bcrypt
 from podstead.idp.records import CREDENTIALS, EMAILS, Account, ClientCredential
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import secret_key
+from podstead.storage.registry import RecordKind, secret_key
 
 _ID_BYTES: Final = 16
 _MAX_ID_CHARACTERS: Final = 200
@@ -35,10 +35,11 @@ class PlannedAccount(msgspec.Struct, frozen=True):
 
 
 class ImportedAccounts:
-    """Plans accounts."""
+    """Plans accounts. With ``planned``, names of accounts that were planned before are taken."""
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: RecordStore, planned: set[tuple[str, str]] | None = None) -> None:
         self._records = records
+        self._planned = planned
 
     async def plan(
         self,
@@ -65,7 +66,7 @@ class ImportedAccounts:
             if len(credential_id) > _MAX_ID_CHARACTERS or not credential_id.isprintable():
                 left_out.append("Client credentials have an id that cannot be used")
                 continue
-            if await self._records.read(CREDENTIALS, credential_id) is not None:
+            if await self._is_taken(CREDENTIALS, credential_id):
                 left_out.append(f"The client credentials {credential_id} exist already")
                 continue
             credential = ClientCredential(
@@ -88,10 +89,17 @@ class ImportedAccounts:
         except BadRequest as error:
             left_out.append(f"{error}: the account has no e-mail address")
             return None
-        if await self._records.read(EMAILS, name_key(address)) is not None:
+        if await self._is_taken(EMAILS, name_key(address)):
             left_out.append("Another account has its e-mail address: it has none")
             return None
         return address
+
+    async def _is_taken(self, kind: RecordKind[Any], key: str) -> bool:
+        if self._planned is not None:
+            if (kind.kind, key) in self._planned:
+                return True
+            self._planned.add((kind.kind, key))
+        return await self._records.read(kind, key) is not None
 
 
 def _usable(password_hash: str | None, pod: str, left_out: list[str]) -> str | None:

@@ -9,7 +9,6 @@ and client credentials.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -20,11 +19,18 @@ import msgspec
 
 from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
-from podstead.core.media_types import TURTLE, parse_media_type
-from podstead.core.vocab import PIM_STORAGE_CLASS, RDF_TYPE
+from podstead.core.media_types import RDF_TYPES, TURTLE, MediaType, parse_media_type
+from podstead.core.vocab import PIM_STORAGE_CLASS, RDF_TYPE, RDFS
 from podstead.other_servers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.other_servers.folders import EntryKind, Folder, FolderEntry, Parts, readable_path
-from podstead.other_servers.owners import owner_in_acl
+from podstead.other_servers.folders import (
+    EntryKind,
+    Folder,
+    FolderEntry,
+    Parts,
+    json_of,
+    readable_path,
+)
+from podstead.other_servers.owners import ignored_origins, owner_in_acl
 from podstead.other_servers.values import (
     FoundAccount,
     FoundPod,
@@ -36,7 +42,7 @@ from podstead.other_servers.values import (
 from podstead.other_servers.walking import SUFFIXES, resources_of, segment_of
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.rdf.terms import Iri, Literal, Subject
 
 _INTERNAL: Final = ".internal"
 _BASE_URL: Final = (_INTERNAL, "setup", "current-base-url$.json")
@@ -48,6 +54,8 @@ _POLICY_SUFFIX: Final = ".acr"
 _FORMAT: Final = "http://www.w3.org/ns/ma-ont#format"
 _OF_THE_SERVER: Final = "urn:npm:solid:community-server:meta:"
 _PARAMETER: Final = Iri(f"{_OF_THE_SERVER}contentTypeParameter")
+_LABEL: Final = Iri(f"{RDFS}label")
+_VALUE: Final = Iri(f"{_OF_THE_SERVER}value")
 
 # What stays encoded in file names: separators, and what Windows does not allow.
 _KEPT: Final = re.compile(r"%(?:25)*(?:2F|5C)|%(?:3C|3E|3A|22|7C|3F|2A)", re.IGNORECASE)
@@ -108,6 +116,14 @@ class CommunityServerData:
                     "owner has access",
                 )
                 yield _closed(found)
+            elif found.path.endswith(ACL_SUFFIX):
+                document = self._parsed(found.parts, found.url)
+                url = found.url.removesuffix(ACL_SUFFIX)
+                for reason in (
+                    () if document is None else ignored_origins(document.graph, subject_url=url)
+                ):
+                    yield LeftOut(readable_path(found.parts), reason)
+                yield found
             else:
                 if found.content_type == OCTET_STREAM and not self._says_nothing(found):
                     yield LeftOut(
@@ -141,11 +157,15 @@ class CommunityServerData:
 
     def document_type(self, entry: FolderEntry, url: str) -> str:
         extension = extension_of(entry.name)
-        if extension != _UNKNOWN:
-            return _TYPES.get(extension) or type_by_extension(extension) or OCTET_STREAM
-        name = self.without_extension(entry.name)
-        described = self._parsed((*entry.parts[:-1], f"{name}{DESCRIPTION_SUFFIX}"), url)
-        return OCTET_STREAM if described is None else _stated_type(described.graph, url)
+        media_type = _TYPES.get(extension) or type_by_extension(extension) or OCTET_STREAM
+        description = (
+            *entry.parts[:-1],
+            f"{self.without_extension(entry.name)}{DESCRIPTION_SUFFIX}",
+        )
+        if media_type in RDF_TYPES or not self._folder.has_file(description):
+            return media_type
+        described = self._parsed(description, url)
+        return media_type if described is None else _stated_type(described.graph, url, media_type)
 
     def auxiliary_type(self, _: FolderEntry) -> str:
         return TURTLE
@@ -183,8 +203,8 @@ class CommunityServerData:
     def _record(self, parts: Parts) -> Any:  # noqa: ANN401 - any JSON
         """The payload of one of the server's own records, ``None`` if it cannot be read."""
         try:
-            return json.loads(self._folder.read(parts))["payload"]
-        except (RequestRefused, ValueError, KeyError, TypeError):
+            return json_of(self._folder.read(parts))["payload"]
+        except (RequestRefused, KeyError, TypeError):
             return None
 
     def _read_accounts(self) -> tuple[list[FoundAccount], list[FoundPod]]:
@@ -332,13 +352,24 @@ def _label(credential_id: str) -> str:
     return credential_id[:-37] if _WITH_ID.search(credential_id) else credential_id
 
 
-def _stated_type(graph: Graph, url: str) -> str:
-    """The media type that a description states."""
-    stated = [o.value for o in graph.objects(Iri(url), Iri(_FORMAT)) if isinstance(o, Literal)]
+def _stated_type(graph: Graph, url: str, by_name: str) -> str:
+    """The media type with its parameters, as a description states them."""
+    stated = [*_texts(graph, Iri(url), Iri(_FORMAT)), by_name][0]
+    parameters = [
+        (name, value)
+        for each in graph.objects(Iri(url), _PARAMETER)
+        if not isinstance(each, Literal)
+        for name in _texts(graph, each, _LABEL)
+        for value in _texts(graph, each, _VALUE)
+    ]
     try:
-        return str(parse_media_type(stated[0])) if stated else OCTET_STREAM
+        return str(parse_media_type(str(MediaType(stated, tuple(parameters)))))
     except BadRequest:
-        return OCTET_STREAM
+        return by_name
+
+
+def _texts(graph: Graph, subject: Subject, predicate: Iri) -> list[str]:
+    return [o.value for o in graph.objects(subject, predicate) if isinstance(o, Literal)]
 
 
 def _without_statements_of_the_server(graph: Graph, url: str) -> Graph:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -163,6 +164,20 @@ def _entry(parts: Parts, status: os.stat_result) -> FolderEntry:
     else:
         kind = EntryKind.OTHER
     return FolderEntry(parts, kind, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def json_of(content: bytes) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON in a file. Raises Unreadable, also for what is nested too deeply."""
+    try:
+        return json.loads(content.decode(), parse_constant=_not_json)
+    except RecursionError as error:
+        raise Unreadable("It is nested too deeply") from error
+    except ValueError as error:
+        raise Unreadable("It is not JSON") from error
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(constant)
 
 
 def readable_path(parts: Parts) -> str:

@@ -21,8 +21,16 @@ from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX
 from podstead.core.media_types import HTML, JSON_LD, RDF_TYPES
 from podstead.other_servers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.other_servers.folders import EntryKind, Folder, FolderEntry, Unreadable, readable_path
-from podstead.other_servers.owners import owner_in_acl, rdf_type_of
+from podstead.other_servers.folders import (
+    EntryKind,
+    Folder,
+    FolderEntry,
+    Unreadable,
+    json_of,
+    readable_path,
+)
+from podstead.other_servers.javascript_documents import as_one_document, rules_there
+from podstead.other_servers.owners import owner_by, rdf_type_of
 from podstead.other_servers.values import (
     FoundAccount,
     FoundPod,
@@ -30,7 +38,7 @@ from podstead.other_servers.values import (
     LeftOut,
     NotThisServer,
 )
-from podstead.other_servers.walking import SUFFIXES, resources_of, segment_of
+from podstead.other_servers.walking import SUFFIXES, Found, resources_of, segment_of
 from podstead.rdf.html_islands import data_islands
 
 _ACCOUNTS: Final = (".idp", "accounts")
@@ -40,6 +48,8 @@ _PROFILE: Final = "profile/card#me"
 _WITHOUT_EMAIL: Final = "@jss"
 _SERVED_DOT_NAMES: Final = frozenset({".acl", ".meta", ".well-known"})
 _LOOKED_AT_BYTES: Final = 512
+_MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
+"""The largest JSON that the server reads."""
 _KEYWORD: Final = re.compile(rb"\s*[\[{][^}]*\"@(?:context|id|graph|type)\"")
 
 
@@ -92,8 +102,14 @@ class JavaScriptServerData:
         """Everything in a pod, containers before their members."""
         profile = (pod.owner or "").partition("#")[0]
         for found in resources_of(self._folder, pod, self, but=frozenset()):
-            if isinstance(found, FoundResource) and found.url == profile:
-                yield self._as_profile(found)
+            if isinstance(found, LeftOut) or found.parts is None:
+                yield found
+            elif found.url == profile and found.content_type == HTML:
+                yield from self._as_profile(found)
+            elif found.path.endswith(ACL_SUFFIX):
+                yield from self._as_rules(found)
+            elif found.content_type == JSON_LD:
+                yield from self._as_document(found)
             else:
                 yield found
 
@@ -105,20 +121,45 @@ class JavaScriptServerData:
         async for piece in self._folder.pieces(resource.parts or ()):
             yield piece
 
-    def _as_profile(self, found: FoundResource) -> FoundResource:
+    def _as_profile(self, found: FoundResource) -> Found:
         """A profile that is an HTML page as the JSON-LD in it, which is what the server gave to
         applications; the page itself only draws it."""
-        if found.content_type != HTML:
-            return found
         try:
             page = self._folder.read(found.parts or ()).decode()
-            islands = [json.loads(text) for text in data_islands(page).texts]
-        except (Unreadable, ValueError):
-            return found
+            islands = [json_of(text.encode()) for text in data_islands(page).texts]
+            said = json.dumps(islands[0] if len(islands) == 1 else islands, ensure_ascii=False)
+        except (Unreadable, ValueError, RecursionError):
+            yield found
+            return
         if not islands:
-            return found
-        content = json.dumps(islands[0] if len(islands) == 1 else islands, ensure_ascii=False)
-        return msgspec.structs.replace(found, content_type=JSON_LD, content=content.encode())
+            yield found
+            return
+        as_data = msgspec.structs.replace(found, content_type=JSON_LD)
+        yield from self._as_document(as_data, said.encode())
+
+    def _as_rules(self, found: FoundResource) -> Found:
+        """An ACL that grants what the server granted, and what it says beside that."""
+        try:
+            read = rules_there(self._folder.read(found.parts or ()), acl_url=found.url)
+        except RequestRefused:
+            yield found  # to be refused by the importer, which says why
+            return
+        yield from (LeftOut(readable_path(found.parts or ()), each) for each in read.differences)
+        yield msgspec.structs.replace(found, content_type=read.content_type, content=read.content)
+
+    def _as_document(self, found: FoundResource, there: bytes | None = None) -> Found:
+        """JSON-LD as the server reads it."""
+        try:
+            if there is None:
+                there = self._folder.read(found.parts or (), max_bytes=_MAX_DOCUMENT_BYTES)
+            read = as_one_document(there)
+        except Unreadable:
+            yield found
+            return
+        if read.lost:
+            reason = f"Nothing says what {', '.join(read.lost)} means: it is not taken"
+            yield LeftOut(readable_path(found.parts or ()), reason)
+        yield msgspec.structs.replace(found, content=read.content)
 
     # --- names and types ----------------------------------------------------------------------
 
@@ -174,9 +215,9 @@ class JavaScriptServerData:
             if entry.name.startswith(_INDEX):
                 continue
             try:
-                content = self._folder.read(entry.parts)
-                accounts.append(msgspec.json.decode(content, type=_StoredAccount))
-            except (RequestRefused, msgspec.DecodeError):
+                stored = json_of(self._folder.read(entry.parts))
+                accounts.append(msgspec.convert(stored, _StoredAccount))
+            except (RequestRefused, msgspec.ValidationError):
                 reason = "The account cannot be read"
                 self.left_out.append(LeftOut(readable_path(entry.parts), reason))
         return accounts
@@ -188,7 +229,8 @@ class JavaScriptServerData:
         if account is not None:
             return account.webId
         try:
-            return owner_in_acl(self._folder.read((*parts, ACL_SUFFIX)), container_url=url)
+            content = self._folder.read((*parts, ACL_SUFFIX))
+            return owner_by(rules_there(content, acl_url=url + ACL_SUFFIX).rules)
         except RequestRefused:
             return None
 

@@ -9,7 +9,6 @@ with a slash: those are names below the host, not below the folder.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -20,10 +19,18 @@ import msgspec
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ACL_SUFFIX, DESCRIPTION_SUFFIX
-from podstead.core.media_types import TURTLE
+from podstead.core.media_types import RDF_TYPES, TURTLE
+from podstead.core.vocab import ACL, ACL_ACCESS_TO, ACL_AUTHORIZATION, ACL_DEFAULT, RDF_TYPE
 from podstead.other_servers.extensions import OCTET_STREAM, extension_of, type_by_extension
-from podstead.other_servers.folders import EntryKind, Folder, FolderEntry, Parts, readable_path
-from podstead.other_servers.owners import owner_in_acl
+from podstead.other_servers.folders import (
+    EntryKind,
+    Folder,
+    FolderEntry,
+    Parts,
+    json_of,
+    readable_path,
+)
+from podstead.other_servers.owners import ignored_origins, owner_in_acl
 from podstead.other_servers.values import (
     FoundAccount,
     FoundPod,
@@ -31,7 +38,10 @@ from podstead.other_servers.values import (
     LeftOut,
     NotThisServer,
 )
-from podstead.other_servers.walking import SUFFIXES, resources_of, segment_of
+from podstead.other_servers.walking import SUFFIXES, Found, resources_of, segment_of
+from podstead.rdf.codecs import parse, serialize
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri
 
 _DATA: Final = ("data",)
 _CONFIGURATION: Final = ("config.json",)
@@ -43,6 +53,10 @@ _INACTIVE: Final = "inactive"
 """The extension of a file that the server puts into every pod."""
 _KEPT: Final = re.compile(r"%(?:25)*2F", re.IGNORECASE)
 _EXTENSION: Final = re.compile(r"\$\.[^$]*\Z")
+_TEXT: Final = re.compile(r"text/|application/(?:javascript|json)")
+"""The media types to which the server adds that the text is UTF-8."""
+_ABOUT: Final = (Iri(ACL_ACCESS_TO), Iri(ACL_DEFAULT))
+_FORMER_DEFAULT: Final = Iri(f"{ACL}defaultForNew")
 
 
 class NodeServerData:
@@ -73,11 +87,39 @@ class NodeServerData:
                     readable_path(found.parts or ()),
                     f"The media type of its extension is not known; it is {OCTET_STREAM} now",
                 )
-            yield found
+            if isinstance(found, FoundResource) and found.path.endswith(ACL_SUFFIX):
+                yield from self._as_rules(found)
+            else:
+                yield found
 
-    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource that is not a container."""
-        return self._folder.pieces(resource.parts or ())
+        if resource.content is not None:
+            yield resource.content
+            return
+        async for piece in self._folder.pieces(resource.parts or ()):
+            yield piece
+
+    def _as_rules(self, found: FoundResource) -> Found:
+        """An ACL that grants what the server granted: it needs no ``acl:Authorization``, knows the
+        former name of ``acl:default``, and serves what is public to every application."""
+        try:
+            there = parse(self._folder.read(found.parts or ()), TURTLE, base_iri=found.url)
+        except RequestRefused:
+            yield found  # to be refused by the importer, which says why
+            return
+        graph = Graph((s, _ABOUT[1] if p == _FORMER_DEFAULT else p, o) for s, p, o in there.graph)
+        rules = {subject for about in _ABOUT for subject in graph.subjects(about)}
+        graph |= Graph((rule, Iri(RDF_TYPE), Iri(ACL_AUTHORIZATION)) for rule in rules)
+        place, subject_url = readable_path(found.parts or ()), found.url.removesuffix(ACL_SUFFIX)
+        yield from (
+            LeftOut(place, each)
+            for each in ignored_origins(graph, subject_url=subject_url, only_public=True)
+        )
+        if graph != there.graph:
+            content = serialize(there.with_graph(graph), TURTLE, base_iri=found.url)
+            found = msgspec.structs.replace(found, content=content)
+        yield found
 
     # --- names and types ----------------------------------------------------------------------
 
@@ -90,7 +132,9 @@ class NodeServerData:
         return _EXTENSION.sub("", name) or name
 
     def document_type(self, entry: FolderEntry, _: str) -> str:
-        return type_by_extension(extension_of(entry.name)) or OCTET_STREAM
+        media_type = type_by_extension(extension_of(entry.name)) or OCTET_STREAM
+        is_text = _TEXT.match(media_type) is not None and media_type not in RDF_TYPES
+        return f"{media_type}; charset=utf-8" if is_text else media_type
 
     def auxiliary_type(self, _: FolderEntry) -> str:
         return TURTLE
@@ -119,10 +163,9 @@ class NodeServerData:
     def _configured(self) -> str | None:
         """The base URL in the server's configuration."""
         try:
-            return msgspec.json.decode(
-                self._folder.read(_CONFIGURATION), type=_Configuration
-            ).serverUri
-        except (RequestRefused, msgspec.DecodeError):
+            configuration = json_of(self._folder.read(_CONFIGURATION))
+            return msgspec.convert(configuration, _Configuration).serverUri
+        except (RequestRefused, msgspec.ValidationError):
             return None
 
     def _read_users(self) -> list[_StoredUser]:
@@ -131,11 +174,11 @@ class NodeServerData:
             return users
         for entry in self._folder.entries(_USERS):
             try:
-                record = json.loads(self._folder.read(entry.parts))
+                record = json_of(self._folder.read(entry.parts))
                 # An alias of another record has only a link to it.
                 if "link" not in record:
                     users.append(msgspec.convert(record, _StoredUser))
-            except (RequestRefused, ValueError, TypeError):
+            except (RequestRefused, msgspec.ValidationError, TypeError):
                 reason = "The login cannot be read"
                 self.left_out.append(LeftOut(readable_path(entry.parts), reason))
         return users
@@ -158,9 +201,9 @@ class NodeServerData:
             name = entry.name.removesuffix(f".{host}")
             yield FoundPod(name, url, self._owner(entry.parts, url, users), entry.parts)
         for entry in self._folder.entries(_DATA):
-            if entry not in hosts:
-                reason = "It belongs to the server's own site, not to a pod"
-                self.left_out.append(LeftOut(readable_path(entry.parts), reason))
+            # Beside the pods is the server's own site.
+            if entry not in hosts and entry.name != host:
+                self.left_out.append(LeftOut(readable_path(entry.parts), "It is in no pod"))
 
     def _owner(self, parts: Parts, url: str, users: Sequence[_StoredUser]) -> str | None:
         user = next((user for user in users if user.has_pod(url)), None)

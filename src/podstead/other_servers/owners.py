@@ -1,14 +1,16 @@
-"""Whose pod is it, and what kind of RDF is in a file, if no record says so?"""
+"""Whose pod is it, what kind of RDF is in a file, and which rules grant less here than there?"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.rdf.codecs import parse
-from podstead.wac.acl import read_acl
+from podstead.rdf.graph import Graph
+from podstead.wac.acl import Authorization, read_acl
 from podstead.wac.modes import Mode
 
 # How a Turtle document begins whose first subject is a blank node.
@@ -29,7 +31,11 @@ def owner_in_acl(content: bytes, *, container_url: str) -> str | None:
         document = parse(content, rdf_type_of(content), base_iri=f"{container_url}.acl")
     except RequestRefused:
         return None
-    rules = read_acl(document.graph, subject_url=container_url).authorizations
+    return owner_by(read_acl(document.graph, subject_url=container_url).authorizations)
+
+
+def owner_by(rules: Iterable[Authorization]) -> str | None:
+    """The only WebID that rules about a container give Control, if there is one."""
     named = {
         agent
         for rule in rules
@@ -38,3 +44,12 @@ def owner_in_acl(content: bytes, *, container_url: str) -> str | None:
         if agent.startswith(("http://", "https://"))
     }
     return min(named) if len(named) == 1 else None
+
+
+def ignored_origins(graph: Graph, *, subject_url: str, only_public: bool = False) -> Iterator[str]:
+    """What an ACL restricts to some applications here, and granted through all of them on a server
+    that ignores ``acl:origin`` or, with ``only_public``, ignores it in rules for everyone."""
+    for rule in read_acl(graph, subject_url=subject_url).authorizations:
+        if rule.origins and rule.names_agents and (rule.public or not only_public):
+            named = ", ".join(sorted(rule.origins)) or "none that can be read"
+            yield f"A rule had an effect with every application; here only with those of {named}"

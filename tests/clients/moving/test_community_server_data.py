@@ -63,6 +63,9 @@ DOCUMENTS = {
     "notes/picture.png": ("image/png", PNG),
     "notes/strange": ("application/x-not-registered", b"\x00\xff\x01"),
     "notes/empty.txt": ("text/plain", b""),
+    "notes/utf-8.txt": ("text/plain; charset=utf-8", "Café".encode()),
+    "notes/latin-1": ("text/plain; charset=iso-8859-1", "Café".encode("latin-1")),
+    "notes/parameters": ("application/x-foo; charset=utf-8; q=1", b"foo"),
     "shared/with-bob.ttl": ("text/turtle", NOTE.encode()),
     "open/for-all.txt": ("text/plain", b"hello"),
 }

@@ -9,7 +9,7 @@ is listed, and nothing is ever replaced.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -24,6 +24,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.audit import AuditEvent
 from podstead.idp.imported_accounts import ImportedAccounts
+from podstead.idp.names import name_key
+from podstead.idp.records import USERNAMES
 from podstead.other_servers.community import CommunityServerData
 from podstead.other_servers.javascript_server import JavaScriptServerData
 from podstead.other_servers.node_server import NodeServerData
@@ -45,6 +47,7 @@ from podstead.resources.importing.values import (
     ImportTarget,
 )
 from podstead.resources.renaming import NameMapping
+from podstead.storage.records import Committed, Present, Write
 from podstead.storage.registry import RecordKind
 
 
@@ -67,6 +70,8 @@ class MovedPod(msgspec.Struct):
     owner: str
     account: bool = False
     already_there: bool = False
+    account_added: bool = False
+    """Whether the pod was there, and its account came now."""
     documents: int = 0
     containers: int = 0
     size_bytes: int = 0
@@ -101,6 +106,8 @@ class MoveIn:
     names: Mapping[str, str]
     dry_run: bool = False
     counting: Counting = lambda *_: None
+    planned: set[tuple[str, str]] = field(default_factory=set)
+    """In a dry run, the names that accounts before would have."""
 
     async def run(self) -> MoveReport:
         """Import everything. Raises QuotaExceeded, Overloaded, StorageError."""
@@ -207,17 +214,18 @@ class MoveIn:
             return
         url, own_web_id = f"{self.pods.settings.base_url}{target.root}", self._own_web_id(name)
         moved = MovedPod(name, url, pod.url, owner if can_own else own_web_id)
-        completed = await self.pods.records.read(COMPLETED_IMPORTS, target.root)
-        if completed is not None and completed.value.source_id == source_id:
-            moved.already_there = moved.account = True
-            report.pods.append(moved)
-            return
         target = msgspec.structs.replace(
             target,
             names=mapping,
             adjust=self._adjustment(pod, moved.url),
             dry_run=self.dry_run,
         )
+        completed = await self.pods.records.read(COMPLETED_IMPORTS, target.root)
+        if completed is not None and completed.value.source_id == source_id:
+            await self._complete(
+                target, pod, found=found, own_urls=own_urls, moved=moved, report=report
+            )
+            return
         if not can_own:
             reason = f"{_of_somebody_else('owner', owner)}: the pod belongs to {own_web_id}"
             report.left_out.append(LeftOut(place, reason))
@@ -237,8 +245,49 @@ class MoveIn:
         moved.size_bytes = done.size_bytes
         report.pods.append(moved)
         report.left_out += [*source.left_out, *_left_out_of(done)]
+        report.notes += [
+            f"The access rules of {path} give everyone Control: anybody can change them. Remove "
+            "that unless it is meant."
+            for path in done.controlled_by_all
+        ]
         if moved.account and not self.dry_run:
             await self._note_account(name)
+
+    async def _complete(
+        self,
+        target: ImportTarget,
+        pod: FoundPod,
+        *,
+        found: FoundAccount | None,
+        own_urls: Sequence[str],
+        moved: MovedPod,
+        report: MoveReport,
+    ) -> None:
+        """Note that a pod was here, and add its account if that could not be read before."""
+        records = self.pods.records
+        moved.already_there = True
+        report.pods.append(moved)
+        if await records.read(USERNAMES, name_key(moved.name)) is not None:
+            moved.account = True
+            return
+        target = await self._with_account(
+            target, pod, found=found, own_urls=own_urls, moved=moved, report=report
+        )
+        moved.account_added = moved.account
+        if not moved.account or self.dry_run:
+            return
+        write = Write(
+            version=records.new_version(),
+            at_ms=records.now_ms(),
+            preconditions=(Present(target.root), *target.last_preconditions),
+            records=tuple(target.last_records),
+        )
+        if not isinstance(await records.store.commit(write), Committed):
+            moved.account = moved.account_added = False
+            reason = "The account, or another one with its name, was changed meanwhile"
+            report.left_out.append(LeftOut(f"account of {moved.name}", reason))
+            return
+        await self._note_account(moved.name)
 
     def _count(self, name: str, total: int, done: ImportReport) -> None:
         self.counting(name, min(done.resources, total), total)
@@ -258,7 +307,10 @@ class MoveIn:
         completed = CompletedImport(target.source_id, records.now_s())
         last = [COMPLETED_IMPORTS.put(target.root, completed, owner=target.root)]
         if found is None or target.new_pod is None:
-            report.notes.append(f"The pod '{moved.name}' has no account.")
+            report.notes.append(
+                f"The pod '{moved.name}' has no account. 'podstead account create {moved.name} "
+                "--existing-pod' creates one."
+            )
             return msgspec.structs.replace(target, last_records=tuple(last))
         renamed = target.names.renamed
         stated = _web_ids(found, pod)
@@ -268,7 +320,7 @@ class MoveIn:
             report.left_out.append(
                 LeftOut(f"account of {moved.name}", f"{reason}: it is not taken")
             )
-        made = await ImportedAccounts(records).plan(
+        made = await ImportedAccounts(records, self.planned if self.dry_run else None).plan(
             pod=target.new_pod.name,
             web_id=renamed(web_id) if web_id else self._own_web_id(moved.name),
             email=found.email if pod.url == found.pods[0] else None,

@@ -26,6 +26,7 @@ from podstead.idp.names import name_key
 from podstead.idp.records import USERNAMES
 from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
+from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.pod_renaming import Renaming
 from podstead.storage.all_pods import each_pod
 from podstead.storage.record_store import RecordStore
@@ -37,11 +38,13 @@ _RESOURCES_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ListedPod:
-    """A pod, what it is charged for, and whether it has an account."""
+    """A pod, what it is charged for, whether it has an account, and whether an import into it was
+    interrupted."""
 
     record: PodRecord
     used_bytes: int
     has_account: bool
+    is_unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,12 @@ class PodAdministration:
         """All pods, by name. Raises StorageError."""
         store = self.records.store
         return [
-            ListedPod(pod, await store.used_bytes(pod.name), await self._has_account(pod))
+            ListedPod(
+                pod,
+                await store.used_bytes(pod.name),
+                await self._has_account(pod),
+                await self.records.read(UNFINISHED_IMPORTS, pod.root) is not None,
+            )
             async for pod in each_pod(store)
         ]
 

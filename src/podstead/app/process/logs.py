@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podstead.config import Settings
+from podstead.core.printable import printable
 from podstead.core.request_mark import current_mark
 
 SERVER_LOGGER = "_granian"
@@ -21,7 +22,6 @@ SERVER_LOGGER = "_granian"
 
 _STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _AMBIGUOUS = re.compile(r"[\s\"]")
 
 
@@ -130,7 +130,7 @@ def _quoted(value: object) -> str:
 
 def _one_line(text: str) -> str:
     """The text with control characters escaped, so that no input can forge a line."""
-    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+    return printable(text)
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

@@ -31,8 +31,9 @@ from podstead.resources.renaming import renamed_document
 from podstead.resources.target_state import check_new_path_length
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Body, InlineBody, ResourceKind
-from podstead.wac.acl import check_storable
+from podstead.wac.acl import check_storable, read_acl
 from podstead.wac.effective import MAX_DEPTH
+from podstead.wac.modes import Mode
 
 NO_RULES = InlineBody(b"")
 """An ACL that grants nothing to anybody."""
@@ -85,14 +86,16 @@ class Preparation:
         path = resource.path
         try:
             content, dataset = await self._rdf(resource, path, must_be_read=True)
-            check_storable(
-                dataset.default,
-                subject_url=self._documents.url_of(subject_of(path)),
-                of_storage_root=subject_of(path) == self._target.root,
-            )
+            subject = subject_of(path)
+            subject_url = self._documents.url_of(subject)
+            is_root = subject == self._target.root
+            check_storable(dataset.default, subject_url=subject_url, of_storage_root=is_root)
         except RequestRefused as refused:
             self._report.closed.append(NotTaken(path, str(refused)))
             return closed_rules(path)
+        rules = read_acl(dataset.default, subject_url=subject_url).authorizations
+        if any(Mode.CONTROL in rule.modes and rule.public for rule in rules):
+            self._report.controlled_by_all.append(subject)
         body = InlineBody(content) if self._target.dry_run else await self._staged(content)
         return Prepared(
             path, ResourceKind.ACL, resource.content_type, body, len(content), dataset,

@@ -78,7 +78,8 @@ class ImportReport(msgspec.Struct):
     ``charged_bytes`` is what the quota is charged for it, and ``renamed`` the number of documents
     in which names were rewritten. The ``closed`` are ACLs that could not be read: nobody has access
     to what they protect. The ``not_renamed`` are documents that were stored as they are because
-    they cannot be read as RDF.
+    they cannot be read as RDF. The ``controlled_by_all`` are
+    containers and documents whose access rules everyone may change.
     """
 
     documents: int = 0
@@ -93,6 +94,7 @@ class ImportReport(msgspec.Struct):
     not_taken: list[NotTaken] = msgspec.field(default_factory=list)
     closed: list[NotTaken] = msgspec.field(default_factory=list)
     not_renamed: list[NotTaken] = msgspec.field(default_factory=list)
+    controlled_by_all: list[ResourcePath] = msgspec.field(default_factory=list)
 
     @property
     def resources(self) -> int:

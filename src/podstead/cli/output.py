@@ -1,0 +1,34 @@
+"""How is a line printed? Without anything that a terminal would act on.
+
+Everything that commands print comes through here, because any of it can contain names that
+strangers chose.
+"""
+
+from __future__ import annotations
+
+import click
+
+from podstead.core.printable import printable
+
+
+class CommandFailed(click.ClickException):
+    """A command ends with a message and exit code 1."""
+
+    def format_message(self) -> str:
+        return printable(self.message)
+
+
+def echo(line: str = "", *, err: bool = False) -> None:
+    """Print one line, to standard error if ``err``. Line breaks in it are escaped, too."""
+    click.echo(printable(line), err=err)
+
+
+def echo_lines(text: str) -> None:
+    """Print text of ours that has several lines."""
+    for line in text.rstrip("\n").split("\n"):
+        echo(line)
+
+
+def confirm(question: str) -> None:
+    """Ask the operator. Raises Abort unless the answer is yes."""
+    click.confirm(printable(question), abort=True)

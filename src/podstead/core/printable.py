@@ -1,0 +1,20 @@
+"""Text that is safe to print.
+
+Names come from strangers. A terminal acts on control characters, shows others in the wrong order
+(U+202E), and takes what follows a line break for a line of ours.
+"""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    r"""The text with every character that does not show as itself as an escape: ``\x1b``,
+    ``\n``, ``\u202e``."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    # Halves of surrogate pairs stand for the bytes of names that are not UTF-8.
+    return character.encode("unicode_escape").decode("ascii")
