@@ -284,6 +284,7 @@ def build_application(
             owners=owners,
             emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
             kept_answers=kept_answers,
+            notices=provider.request_notices() if provider and settings.mail else None,
             clock=clock,
             randomness=randomness,
         ),

@@ -38,6 +38,7 @@ from podstead.idp.last_sign_ins import LastSignIns
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
+from podstead.idp.request_notices import MailedRequests
 from podstead.idp.sessions import Sessions
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
@@ -60,6 +61,7 @@ from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
 from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.pod_pages.addresses import REQUESTS
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
@@ -253,6 +255,11 @@ class Provider:
     def note_refused_invitation(self) -> None:
         """Log that somebody sent a wrong code."""
         self.audit.note(AuditEvent.INVITATION_REFUSED)
+
+    def request_notices(self) -> MailedRequests:
+        """What tells owners by mail that somebody asks them for access."""
+        records, accounts = self.accounts.records, self.accounts.accounts
+        return MailedRequests(records, accounts, link=self._settings.base_url + REQUESTS)
 
     def people(self) -> PeopleByAccount:
         """The people who are signed in to their accounts, for pages at the provider's origin."""

@@ -183,9 +183,10 @@ class MailSender:
             return await self._verification_text(job, account)
         if not await self._may_send(job, f"notice:{account.account_id}", NOTICES_PER_DAY, _DAY_S):
             return None
-        composed = (
-            compose.new_browser if subject is MailSubject.NEW_BROWSER else compose.security_notice
-        )
+        composed = {
+            MailSubject.NEW_BROWSER: compose.new_browser,
+            MailSubject.ACCESS_REQUEST: compose.access_request,
+        }.get(subject, compose.security_notice)
         language = job.language or account.language
         return job.to, composed(self._site, language, name=account.pod, facts=job.facts)
 

@@ -23,6 +23,7 @@ from podstead.web.pod_pages.account.storage_page import StoragePage
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.sharing.request_pages import RequestsPage
 from podstead.web.routes import Route
 
 
@@ -47,6 +48,7 @@ def build_account_pages(
     shared: SharedLists,
     usage: PodUsage,
     sessions: PodSessions,
+    requests: RequestsPage,
 ) -> tuple[Route, ...]:
     """The routes of these pages."""
     activity = PodActivity(store=parts.store, gate=parts.gate)
@@ -57,6 +59,7 @@ def build_account_pages(
                 activity=activity,
                 usage=usage,
                 shared=shared,
+                requests=requests.waiting,
                 renderer=renderer,
                 base_url=settings.base_url,
                 issuer=settings.issuer if settings.idp else None,

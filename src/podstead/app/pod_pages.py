@@ -222,8 +222,10 @@ def build_pod_pages(
             shared=shared_lists(sharing, base_url),
             usage=files.usage,
             sessions=PodSessions(records, cookies),
+            requests=pages.sharing.requests,
         ),
     )
+    guard.announce(pages.sharing.requests.count)
     renderer.link_to(route.path for route in routes)
     first = FirstPage(
         renderer,

@@ -8,12 +8,13 @@ from podstead.app.resources import Owners
 from podstead.core.clock import Clock, Randomness
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.access_requests import AccessRequests
+from podstead.resources.sharing.access_requests import AccessRequests, RequestNotices
 from podstead.resources.sharing.contacts import Contacts
 from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
+from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.wac.gate import Gate
@@ -37,6 +38,7 @@ class SharingParts:
     owners: Owners
     emails: EmailOwners
     kept_answers: KeptAnswers
+    notices: RequestNotices | None
     clock: Clock
     randomness: Randomness
 
@@ -68,6 +70,7 @@ def build_sharing_pages(
         owners=parts.owners,
         clock=parts.clock,
         kept_answers=parts.kept_answers,
+        notices=parts.notices,
     )
     people = PeopleDirectory(
         base_url=base_url,
@@ -95,7 +98,12 @@ def build_sharing_pages(
             lists=shared_lists(parts, base_url), requests=requests, names=names, renderer=renderer
         ),
         requests=RequestsPage(
-            requests=requests, sharing=sharing, names=names, guard=guard, renderer=renderer
+            requests=requests,
+            waiting=WaitingRequests(requests, parts.store),
+            sharing=sharing,
+            names=names,
+            guard=guard,
+            renderer=renderer,
         ),
     )
 

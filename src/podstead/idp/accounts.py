@@ -267,6 +267,17 @@ class Accounts:
         self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
         return account
 
+    async def set_mails_requests(self, account_id: str, *, wanted: bool) -> None:
+        """Change whether the person gets a message when somebody asks for access. Raises NotFound,
+        Overloaded, StorageError."""
+
+        async def compute() -> Changes[None]:
+            kept = await self._existing(account_id)
+            changed = msgspec.structs.replace(kept.value, mails_requests=wanted)
+            return Changes(None, [ACCOUNTS.replace(kept, changed)], [kept.unchanged])
+
+        await self._records.transact(compute)
+
     async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
         """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
         ``joined`` records are part of the write. Raises NotFound, Overloaded, StorageError."""

@@ -47,6 +47,8 @@ class MailSubject(Enum):
     """How people sign in to the account has changed."""
     NEW_BROWSER = "new-browser"
     """A browser signed in to the account that had not done so before."""
+    ACCESS_REQUEST = "access-request"
+    """Somebody asks the owner of a pod for access."""
 
 
 class MailJob(msgspec.Struct, frozen=True):

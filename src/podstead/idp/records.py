@@ -40,6 +40,8 @@ class Account(msgspec.Struct, frozen=True):
     """When the person accepted the terms of the server; 0 if there were none."""
     terms_hash: str = ""
     """The SHA-256 of the terms that the person accepted."""
+    mails_requests: bool = False
+    """Whether the person wants a message when somebody asks for access."""
 
 
 class AccountName(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ run, and examines a bounded number of rows: the caller continues from where it s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Protocol
 
@@ -38,6 +38,8 @@ class ChangeKind(Enum):
     CREATED = "created"
     CHANGED = "changed"
     DELETED = "deleted"
+    MOVED = "moved"
+    """It has another name or is in another folder now, with everything in it."""
     ACCESS = "access"
     """The access rules were created, changed or deleted."""
 
@@ -81,6 +83,8 @@ class PastChange:
     at_ms: int
     exists: bool = False
     """Whether there is a resource at the path now."""
+    origin: ResourcePath | None = None
+    """Where it was before it was moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +136,14 @@ class PodActivity:
         last = max(oldest, position - self._max_rows)
         found: list[PastChange] = []
         seen: dict[ResourcePath, tuple[bool, bool, bool]] = {}
+        begun: list[LoggedChange] = []
         while position > last:
             first = max(last, position - STEP_ROWS)
-            rows = await self._store.changes_before(
+            read = await self._store.changes_before(
                 position, first=first, below=wanted.below, limit=STEP_ROWS
             )
+            # The rows of one write say together what it did, and may go on in the next step.
+            rows, begun = _whole_writes([*begun, *read], goes_on=first > last)
             for change in changes_of(rows):
                 if wanted.since_ms is not None and change.at_ms < wanted.since_ms:
                     return PastChanges(found, None)
@@ -172,29 +179,55 @@ class PodActivity:
         The rules of a deleted resource are gone with it, so only Control of its place shows that it
         was there.
         """
-        known = seen.get(change.path)
+        exists, may_read, may_control = await self._known(agent, change.path, seen)
+        if not may_control and not (may_read and exists and change.kind is not ChangeKind.ACCESS):
+            return None
+        if change.origin is not None:
+            *_rest, controls_origin = await self._known(agent, change.origin, seen)
+            if not controls_origin:
+                return replace(change, kind=ChangeKind.CREATED, origin=None, exists=exists)
+        return replace(change, exists=exists)
+
+    async def _known(
+        self,
+        agent: Identity | None,
+        path: ResourcePath,
+        seen: dict[ResourcePath, tuple[bool, bool, bool]],
+    ) -> tuple[bool, bool, bool]:
+        """Whether there is a resource at a path, and the agent may read and control it."""
+        known = seen.get(path)
         if known is None:
-            snapshot = await self._store.read_metadata(paths_to_read(change.path))
-            grant = await self._gate.grant(agent, None, change.path, snapshot)
-            known = seen[change.path] = (
-                snapshot[change.path] is not None,
+            snapshot = await self._store.read_metadata(paths_to_read(path))
+            grant = await self._gate.grant(agent, None, path, snapshot)
+            known = seen[path] = (
+                snapshot[path] is not None,
                 grant.allows(Mode.READ),
                 grant.allows(Mode.CONTROL),
             )
-        exists, may_read, may_control = known
-        if not may_control and not (may_read and exists and change.kind is not ChangeKind.ACCESS):
-            return None
-        return PastChange(
-            change.sequence, change.path, change.kind, change.agent, change.at_ms, exists=exists
-        )
+        return known
+
+
+def _whole_writes(
+    rows: list[LoggedChange], *, goes_on: bool
+) -> tuple[list[LoggedChange], list[LoggedChange]]:
+    """Rows of the log, the newest first, without those of the last write if it ``goes_on`` in the
+    next rows; and these."""
+    if not goes_on or not rows:
+        return rows, []
+    version = rows[-1].version
+    first = next(index for index, row in enumerate(rows) if row.version == version)
+    return rows[:first], rows[first:]
 
 
 def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
     """What rows of the log mean to people, in the same order.
 
     Rules that are created or deleted together with their resource are no change of their own, and
-    neither is a description beside its document.
+    neither is a description beside its document. What is moved is one change, with everything in
+    it, at the place of its oldest row.
     """
+    moves = _moves(rows)
+    ends = {row.version: row.sequence for row in rows if row.version in moves}
     own: set[tuple[Version, ResourcePath]] = {
         (row.version, row.change.path)
         for row in rows
@@ -203,6 +236,14 @@ def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
     }
     changes = []
     for row in rows:
+        if row.version in moves:
+            if row.sequence == ends[row.version]:
+                origin, path = moves[row.version]
+                moved = PastChange(
+                    row.sequence, path, ChangeKind.MOVED, row.change.agent, row.at_ms, origin=origin
+                )
+                changes.append(moved)
+            continue
         kind = _KINDS.get(row.change.activity)
         auxiliary = auxiliary_kind(row.change.path)
         path = row.change.path if auxiliary is None else subject_of(row.change.path)
@@ -212,3 +253,20 @@ def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
             kind = ChangeKind.ACCESS if auxiliary is Auxiliary.ACL else ChangeKind.CHANGED
         changes.append(PastChange(row.sequence, path, kind, row.change.agent, row.at_ms))
     return changes
+
+
+def _moves(rows: Sequence[LoggedChange]) -> Mapping[Version, tuple[ResourcePath, ResourcePath]]:
+    """From where to where each write has moved something: only that deletes at one place and
+    writes at another."""
+    deleted: dict[Version, ResourcePath] = {}
+    written: dict[Version, ResourcePath] = {}
+    for row in rows:
+        path = row.change.path
+        if auxiliary_kind(path) is None and row.change.activity in _KINDS:
+            places = deleted if row.change.activity is ChangeType.DELETE else written
+            places[row.version] = min(path, places.get(row.version, path), key=len)
+    return {
+        version: (origin, written[version])
+        for version, origin in deleted.items()
+        if version in written
+    }

@@ -17,11 +17,12 @@ from podstead.idp.records import Account
 from podstead.outbound.mail import MailDelayed, MailRefused
 from podstead.storage.registry import secret_key
 from podstead.web.mail import compose
-from tests.support.application import Server, Start, password_of
+from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
 from tests.support.console import promote
 from tests.support.mail import SENDER, PostOffice, Received
+from tests.support.pod_pages import csrf_token_of
 
 NEW_PASSWORD = "quite different words"
 FORGOT = "/.pages/forgot"
@@ -488,3 +489,36 @@ async def test_operators_see_that_mail_is_not_sent(
     section = page.text.partition('id="mail"')[2].partition("</section>")[0]
     assert "failing" in section
     assert re.findall(r"<dd>([0-9]+)</dd>", section) == ["1", "1"]
+
+
+# --- requests for access --------------------------------------------------------------------------
+
+
+async def test_owners_who_want_it_are_told_of_requests_for_access(
+    server: Server, confirmed: Browser, office: PostOffice
+) -> None:
+    """Nobody is unless they have said so; the message contains nothing that the other has typed."""
+    bob = await sign_in(server, "bob")
+
+    async def ask_for(name: str) -> None:
+        path = f"/.pages/ask/alice/private/{name}"
+        page = await bob.send(await bob.get(path), path, role="view", message="buy this")
+        assert "Your request was sent to the owner." in page.text
+
+    await ask_for("one")
+    assert await office.deliver() == []
+    security = "/.pages/security?view=account"
+    page = await confirmed.get(security)
+    page = await confirmed.send(page, "/idp/account/mail", requests="yes")
+    assert "What you are told by mail has been changed." in page.text
+    page = await confirmed.get(security)
+    assert 'value="yes" checked' in page.text
+    await ask_for("two")
+    [message] = await office.deliver()
+    assert message.recipient == "alice@example.org"
+    assert "/bob/#me asks for access to /alice/private/two in your pod alice" in message.text
+    assert f"{BASE}/.pages/requests" in message.text
+    assert "buy this" not in message.text
+    await confirmed.post("/idp/account/mail", {"csrf_token": csrf_token_of(page)})
+    await ask_for("three")
+    assert await office.deliver() == []

@@ -113,3 +113,26 @@ async def test_names_are_text_on_the_page(server: Server, alice: Browser) -> Non
     page = await alice.get(ACTIVITY)
     assert "&lt;script&gt;alert(1)" in page.text
     assert "<script>alert" not in page.text
+
+
+@pytest.mark.parametrize("folder", [False, True])
+async def test_what_is_renamed_or_moved_is_one_event(
+    server: Server, alice: Browser, *, folder: bool
+) -> None:
+    name = "before/" if folder else "before.txt"
+    await server.alice.put(f"/alice/private/{name}{'in.txt' if folder else ''}", "x", "text/plain")
+    assert (await server.put_acl(f"/alice/private/{name}")).status == 201
+    after = name.replace("before", "after")
+    headers = {"Destination": f"/alice/private/{after}"}
+    moved = await server.alice.request("MOVE", f"/alice/private/{name}", headers=headers)
+    assert moved.status == 201
+    page = await alice.get("/.pages/activity")
+    assert page.text.count('<span class="tag">Moved or renamed</span>') == 1
+    assert f"was {name.strip('/')}" in page.text
+    assert '<span class="tag">Deleted</span>' not in page.text
+    assert f'href="/.pages/files/alice/private/{after}"' in page.text
+    headers = {"Destination": f"/alice/public/{after}"}
+    await server.alice.request("MOVE", f"/alice/private/{after}", headers=headers)
+    page = await alice.get("/.pages/activity?kind=moved")
+    assert f"was private/{after.strip('/')}" in page.text
+    assert page.text.count('<span class="tag">Moved or renamed</span>') == 2

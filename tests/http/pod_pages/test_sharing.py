@@ -312,6 +312,34 @@ async def test_a_request_for_access_is_answered_on_the_sharing_page(
     assert "Nobody has asked for access" in words(told)
 
 
+async def test_a_request_is_announced_on_every_page_and_asked_on_the_first(
+    photos: Server, alice: Browser, bob: Browser
+) -> None:
+    waits = '<span class="visually-hidden">1 request for access</span>'
+    pages = ("/.pages/", "/.pages/files/alice/", "/.pages/profile")
+    for path in pages:
+        assert waits not in (await alice.get(path)).text
+    ask = f"/.pages/ask{PHOTO}"
+    await bob.send(await bob.get(ask), ask, role="edit", message="Please")
+    for path in pages:
+        page = await alice.get(path)
+        assert waits in page.text
+        assert 'href="/.pages/requests"' in page.text
+        assert waits not in (await bob.get("/.pages/")).text
+    home = await alice.get("/.pages/")
+    assert "Somebody asks you for access" in words(home)
+    assert "Please" in words(home)
+    assert "bob" in words(home)
+    allow = next(form for form in home.forms if form.action == f"/.pages/share{PHOTO}")
+    assert "Can edit" in words(await alice.post(allow.action, allow.fields))
+    back = await alice.send(home, "/.pages/requests")
+    assert back.path == "/.pages/"
+    assert "The request was removed." in words(back)
+    for path in pages:
+        assert waits not in (await alice.get(path)).text
+    assert "Somebody asks you" not in words(await alice.get("/.pages/"))
+
+
 async def test_a_request_is_refused(photos: Server, alice: Browser, bob: Browser) -> None:
     ask = f"/.pages/ask{PHOTO}"
     await bob.send(await bob.get(ask), ask, role="view", message="")

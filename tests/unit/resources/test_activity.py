@@ -156,3 +156,28 @@ async def test_times_bound_what_is_read(world: LoggedWorld) -> None:
         world.log(f"/pod/{number}")
     wanted = ChangeFilter(below=POD, since_ms=3_000, until_ms=6_000)
     assert await names(world, OWNER, wanted) == ["/pod/5", "/pod/4", "/pod/3"]
+
+
+async def test_what_is_moved_is_one_change_with_everything_in_it(world: LoggedWorld) -> None:
+    """However many rows it has: also if they are read in several steps."""
+    world.store("/pod/y/")
+    many = STEP_ROWS
+    world.log("/pod/before")
+    for name in ("", *(f"a{number}" for number in range(many))):
+        world.log(f"/pod/y/{name}", ChangeType.CREATE, version="move")
+    for name in (*(f"a{number}" for number in range(many)), ""):
+        world.log(f"/pod/x/{name}", ChangeType.DELETE, version="move")
+    world.log("/pod/x/.acl", ChangeType.DELETE, version="move")
+    world.log("/pod/after")
+    log = activity(world)
+    found = await log.page(identity(OWNER), ChangeFilter(POD), limit=50)
+    shown = [(each.path, each.kind, each.origin) for each in found.changes]
+    assert shown == [
+        ("/pod/after", ChangeKind.CHANGED, None),
+        ("/pod/y/", ChangeKind.MOVED, "/pod/x/"),
+        ("/pod/before", ChangeKind.CHANGED, None),
+    ]
+    first = await log.page(identity(OWNER), ChangeFilter(POD), limit=2)
+    assert [each.kind for each in first.changes] == [ChangeKind.CHANGED, ChangeKind.MOVED]
+    rest = await log.page(identity(OWNER), ChangeFilter(POD), before=first.before, limit=2)
+    assert [each.path for each in rest.changes] == ["/pod/before"]

@@ -9,7 +9,7 @@ one of the requests therefore never grants anything. The owner decides, by an ed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from podstead.core import vocab
 from podstead.core.clock import Clock
@@ -104,6 +104,13 @@ class AccessAnswer:
     key: str = ""
 
 
+class RequestNotices(Protocol):
+    """Tells owners who want to know it that somebody asks them for access."""
+
+    async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
+        """Tell the owner of a storage. A failure is logged: the request itself was sent."""
+
+
 class AccessRequests:
     """Sends requests for access, lists and removes them."""
 
@@ -119,8 +126,11 @@ class AccessRequests:
         owners: StorageOwners,
         clock: Clock,
         kept_answers: KeptAnswers | None = None,
+        notices: RequestNotices | None = None,
     ) -> None:
-        """``kept_answers`` takes the answers to people who have no inbox here."""
+        """``kept_answers`` takes the answers to people who have no inbox here; ``notices`` tells
+        owners of requests by mail."""
+        self._notices = notices
         self._kept_answers = kept_answers
         self._base_url = base_url
         self._resources = resources
@@ -148,7 +158,7 @@ class AccessRequests:
         if modes <= held.user:
             raise HasAccess
         await self._count(person, storage)
-        inbox = await self._inbox_of(person, storage)
+        inbox = await self.inbox_of(person, storage)
         offer = Offer(person.iri, self._base_url + resource, modes, message)
         operation = Operation(
             "POST",
@@ -160,11 +170,13 @@ class AccessRequests:
             await self._resources.handle(ResourceRequest(operation, person))
         except RequestRefused as error:
             raise NoInbox from error
+        if self._notices is not None:
+            await self._notices.asked(storage, by=person.iri, about=resource)
 
     async def pending(self, owner: Identity, storage: ResourcePath) -> tuple[AccessRequest, ...]:
         """The requests for access to resources of a storage in the owner's inbox, the same only
         once. Raises what reading the inbox raises."""
-        inbox = await self._inbox_of(owner, storage)
+        inbox = await self.inbox_of(owner, storage)
         found: dict[tuple[str, ResourcePath, Modes], AccessRequest] = {}
         for path in await self._notifications(owner, inbox):
             request = await self._read(owner, path, storage)
@@ -189,7 +201,7 @@ class AccessRequests:
     async def answers(self, person: Identity, storage: ResourcePath) -> tuple[AccessAnswer, ...]:
         """The answers to requests of a person in the inbox of their storage. Raises what reading
         the inbox raises."""
-        inbox = await self._inbox_of(person, storage)
+        inbox = await self.inbox_of(person, storage)
         found: list[AccessAnswer] = []
         for path in await self._notifications(person, inbox):
             graph = await self._graph(person, path)
@@ -242,7 +254,7 @@ class AccessRequests:
         storage = storage_root(request.resource)
         if storage is None:
             raise NotFound
-        inbox = await self._inbox_of(owner, storage)
+        inbox = await self.inbox_of(owner, storage)
         if not request.notification.startswith(inbox):
             raise NotFound
         for path in await self._notifications(owner, inbox):
@@ -286,7 +298,7 @@ class AccessRequests:
         try:
             operation = Operation(
                 "POST",
-                await self._inbox_of(owner, storage),
+                await self.inbox_of(owner, storage),
                 InMemoryBody(write_answer(answer, at_ms=self._clock.now_ms())),
                 content_type=JSON_LD,
             )
@@ -295,8 +307,9 @@ class AccessRequests:
             return False
         return True
 
-    async def _inbox_of(self, agent: Identity, storage: ResourcePath) -> ResourcePath:
-        """The inbox that the owner's profile names, if profile and inbox are in the storage."""
+    async def inbox_of(self, agent: Identity, storage: ResourcePath) -> ResourcePath:
+        """The inbox that the owner's profile names, if profile and inbox are in the storage. Raises
+        NoInbox."""
         owner = await self._owners.owner_of(storage)
         profile = None if owner is None else local_path(owner.partition("#")[0], self._base_url)
         if owner is None or profile is None:

@@ -169,6 +169,14 @@ class AccountPages:
         await self._verification.ask(account, browser_request.source.language)
         return self._changed(browser_request, "email-asked")
 
+    async def change_mail(self, browser_request: BrowserRequest) -> Response:
+        """Change which messages the person wants. Raises NotAuthenticated, WrongFormToken."""
+        sent = await browser_request.submission()
+        account_id = browser_request.owner().account.account_id
+        wanted = sent.text("requests") == "yes"
+        await self._accounts.set_mails_requests(account_id, wanted=wanted)
+        return self._changed(browser_request, "mail-changed")
+
     async def change_email(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
         sent = await browser_request.submission()
@@ -354,6 +362,7 @@ class AccountPages:
                 and account.email is not None
                 and not account.email_verified_s
             ),
+            "sends_mail": self._verification is not None,
             "flash_message": changed,
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],

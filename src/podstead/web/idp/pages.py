@@ -96,6 +96,7 @@ def page_routes(guard: SessionGuard, pages: Pages) -> tuple[Route, ...]:
         route(LOGOUT_PATH, POST=account.sign_out),
         route(ACCOUNT_PATH, GET=account.get),
         route(f"{ACCOUNT_PATH}/email", POST=account.change_email),
+        route(f"{ACCOUNT_PATH}/mail", POST=account.change_mail),
         route(f"{ACCOUNT_PATH}/email/confirm", POST=account.confirm_email),
         route(f"{ACCOUNT_PATH}/password", POST=account.change_password),
         route(f"{ACCOUNT_PATH}/delete", GET=account.confirm_deletion, POST=account.delete),

@@ -149,6 +149,31 @@ def new_browser(site: MailSite, language: str, *, name: str, facts: Mapping[str,
     )
 
 
+def access_request(
+    site: MailSite, language: str, *, name: str, facts: Mapping[str, str]
+) -> MailText:
+    """The message that somebody asks the owner of a pod for access."""
+    language = use_language(language)
+    return _composed(
+        site,
+        language,
+        _("Somebody asks you for access"),
+        [
+            _(
+                "%(who)s asks for access to %(what)s in your pod %(name)s.",
+                who=facts.get("by", "")[:_MAX_ABOUT_CHARACTERS],
+                what=facts.get("about", "")[:_MAX_ABOUT_CHARACTERS],
+                name=name,
+            )
+        ],
+        link=facts.get("link", site.base_url),
+        before_link=_("Allow or refuse it here:"),
+        after=[
+            _("You get this message because you want to. Change that on the page about security.")
+        ],
+    )
+
+
 def _circumstances(facts: Mapping[str, str]) -> Sequence[str]:
     lines = [_("Time: %(time)s UTC", time=moment_text(int(facts.get("at", "0"))))]
     if facts.get("browser"):

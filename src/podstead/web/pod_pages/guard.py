@@ -36,7 +36,7 @@ from podstead.web.pod_pages.addresses import (
 from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.pod_pages.notices import Notice, clear_notice, read_notice, set_notice
 from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import People
+from podstead.web.pod_pages.people import People, Person
 from podstead.web.pod_pages.problems import further_text, problem
 from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -56,6 +56,7 @@ _WITHOUT_TERMS: Final = (TERMS, SIGN_OUT, SIGN_IN, LINK, VERIFY, FORGOT, LANGUAG
 """Pages that people see who have not accepted the terms."""
 
 Handler = Callable[[PageRequest], Awaitable[Response]]
+WaitingFor = Callable[[Person], Awaitable[int]]
 
 
 class PageGuard:
@@ -69,6 +70,11 @@ class PageGuard:
         self._people = people
         self._cookies = cookies
         self._renderer = renderer
+        self._waiting: WaitingFor | None = None
+
+    def announce(self, waiting: WaitingFor) -> None:
+        """Let every page say how many requests for access wait for the person."""
+        self._waiting = waiting
 
     def route(self, path: str, **handlers: Handler) -> Route:
         """A path with the endpoint for each method; that for GET also answers HEAD."""
@@ -115,9 +121,16 @@ class PageGuard:
     async def _page_request(self, request: Request) -> PageRequest:
         texts = use_language_of(request, secure=self._cookies.secure)
         accept = request.fields.get(b"accept")
+        person = await self._people.person(request)
+        waiting = 0
+        # Scripts, pictures and streams of pages need not know.
+        is_shown = request.method == "GET" and prefers_html(accept)
+        if is_shown and self._waiting is not None and person is not None and person.pods:
+            waiting = await self._waiting(person)
         return PageRequest(
             request=request,
-            person=await self._people.person(request),
+            person=person,
+            waiting=waiting,
             texts=texts,
             notice=read_notice(self._cookies, request) if request.method == "GET" else None,
             wants_page=prefers_html(accept)

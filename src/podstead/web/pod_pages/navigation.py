@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.web.pod_pages.addresses import (
@@ -52,6 +52,8 @@ class NavigationEntry:
     icon: str
     title: str
     is_current: bool
+    waiting: int = 0
+    """How many requests for access wait behind the link."""
 
     @property
     def needs_pod(self) -> bool:
@@ -72,6 +74,14 @@ def entries(
         ]
 
     return on
+
+
+def with_waiting(shown: Sequence[NavigationEntry], waiting: int) -> Sequence[NavigationEntry]:
+    """The entries, of which the one for what is shared leads to the requests that wait."""
+    return [
+        replace(entry, address=REQUESTS, waiting=waiting) if entry.address == SHARED else entry
+        for entry in shown
+    ]
 
 
 def _is_at(path: str, address: str) -> bool:

@@ -44,6 +44,8 @@ class PageRequest:
     notice: Notice | None
     wants_page: bool
     """Whether the response is for a person; scripts get JSON."""
+    waiting: int = 0
+    """How many requests for access wait for the person, if a page is shown."""
     _checked: bool = field(default=False)
 
     @property

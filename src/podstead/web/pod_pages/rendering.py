@@ -14,7 +14,13 @@ from podstead.core.identifiers import ResourcePath
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages import addresses, formats
-from podstead.web.pod_pages.navigation import ENTRIES, NavigationEntry, NavigationRow, entries
+from podstead.web.pod_pages.navigation import (
+    ENTRIES,
+    NavigationEntry,
+    NavigationRow,
+    entries,
+    with_waiting,
+)
 from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
@@ -64,6 +70,8 @@ class PageRenderer:
         if person is None:
             return ()
         shown = self._entries(page.request.path)
+        if page.waiting:
+            shown = with_waiting(shown, page.waiting)
         return shown if person.pods else [entry for entry in shown if not entry.needs_pod]
 
     def page(

@@ -38,6 +38,8 @@ class ShownChange:
     """The page about the resource, if it exists."""
     is_container: bool
     kind: ChangeKind
+    origin: str
+    """The name that it had before it was renamed or moved, with the folder if that was another."""
     who: str
     agent: str
     """The agent as the filter names it."""
@@ -132,10 +134,17 @@ def shown_change(
         address=files_url(change.path) if change.exists else None,
         is_container=change.path.endswith("/"),
         kind=change.kind,
+        origin="" if change.origin is None else _former_name(change.origin, above, root),
         who=agent_text(change.agent, viewer=person.identity, base_url=base_url),
         agent=NOBODY if change.agent is None else change.agent,
         at_ms=change.at_ms,
     )
+
+
+def _former_name(origin: ResourcePath, folder: ResourcePath, root: ResourcePath) -> str:
+    if parent_container(origin) == folder:
+        return shown_name(origin)
+    return unquote(origin.removeprefix(root)).strip("/")
 
 
 def read_filter(typed: Typed, *, root: ResourcePath) -> ChangeFilter:

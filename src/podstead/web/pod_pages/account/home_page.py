@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from podstead.resources.activity import ChangeFilter, PodActivity
 from podstead.resources.sharing.shared import SharedLists
@@ -12,12 +13,21 @@ from podstead.web.pod_pages.account.activity_page import shown_change
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import percent_used
 from podstead.web.response import Response
 
 RECENT_CHANGES: Final = 6
 SHOWN_SHARED: Final = 5
+SHOWN_REQUESTS: Final = 3
+
+
+class ShownRequests(Protocol):
+    """Reads the requests for access that wait for a person."""
+
+    async def __call__(self, person: Person, *, limit: int) -> Sequence[object]:
+        """As the list of requests shows them. Raises ServerTrouble."""
 
 
 class HomePage:
@@ -29,6 +39,7 @@ class HomePage:
         activity: PodActivity,
         usage: PodUsage,
         shared: SharedLists,
+        requests: ShownRequests,
         renderer: PageRenderer,
         base_url: str,
         issuer: str | None,
@@ -37,6 +48,7 @@ class HomePage:
         self._activity = activity
         self._usage = usage
         self._shared = shared
+        self._requests = requests
         self._renderer = renderer
         self._base_url = base_url
         self._issuer = issuer
@@ -66,9 +78,12 @@ class HomePage:
             ]
         shared = await self._shared.shared_with(person.identity, own=person.pods)
         changes.sort(key=lambda each: -each.at_ms)
+        requests = await self._requests(person, limit=SHOWN_REQUESTS)
         return self._renderer.page(
             page,
             "account/home.html",
+            requests=requests,
+            more_requests=page.waiting > len(requests),
             pods=pods,
             changes=changes[:RECENT_CHANGES],
             shared=[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.core.errors import NotFound, RequestRefused
@@ -14,6 +15,7 @@ from podstead.resources.sharing.access_requests import (
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
+from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.web.pod_pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
 from podstead.web.pod_pages.files.names import shown_name
@@ -97,12 +99,14 @@ class RequestsPage:
         self,
         *,
         requests: AccessRequests,
+        waiting: WaitingRequests,
         sharing: SharingService,
         names: Names,
         guard: PageGuard,
         renderer: PageRenderer,
     ) -> None:
         self._requests = requests
+        self._waiting = waiting
         self._sharing = sharing
         self._names = names
         self._guard = guard
@@ -126,6 +130,17 @@ class RequestsPage:
             requests=[await self._shown(person, request) for request in found],
             answers=[shown_answer(answer, self._names) for answer in answers],
         )
+
+    async def count(self, person: Person) -> int:
+        """How many requests wait for a person. Raises ServerTrouble."""
+        return sum([len(await self._waiting.of(person.identity, pod)) for pod in person.pods])
+
+    async def waiting(self, person: Person, *, limit: int) -> Sequence[ShownRequest]:
+        """The newest of them. Raises ServerTrouble."""
+        found = [
+            each for pod in person.pods for each in await self._waiting.of(person.identity, pod)
+        ]
+        return [await self._shown(person, request) for request in found[:limit]]
 
     async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
         """A request, with the state of the rules that allowing it would change."""

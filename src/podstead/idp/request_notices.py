@@ -1,0 +1,45 @@
+"""Telling the owner of a pod by mail that somebody asks for access, if the owner wants that."""
+
+from __future__ import annotations
+
+import logging
+
+from podstead.core.errors import ServerTrouble
+from podstead.core.identifiers import ResourcePath
+from podstead.idp.accounts import Accounts
+from podstead.idp.mail_queue import MailQueue, MailSubject
+from podstead.storage.record_store import RecordStore
+
+logger = logging.getLogger("podstead.idp")
+
+
+class MailedRequests:
+    """Queues these messages."""
+
+    def __init__(self, records: RecordStore, accounts: Accounts, *, link: str) -> None:
+        """``link`` is the URL of the page with the requests."""
+        self._records = records
+        self._accounts = accounts
+        self._queue = MailQueue(records)
+        self._link = link
+
+    async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
+        """Queue a message to the owner of a storage. A failure is logged: the request itself was
+        sent."""
+        try:
+            kept = await self._accounts.find(storage.strip("/"))
+            account = None if kept is None else kept.value
+            if account is None or account.disabled or not account.mails_requests:
+                return
+            if account.email is None or not account.email_verified_s:
+                return
+            queued = await self._queue.joining(
+                MailSubject.ACCESS_REQUEST,
+                account=account,
+                to=account.email,
+                language=account.language,
+                facts={"by": by, "about": about, "link": self._link},
+            )
+            await self._records.try_commit(queued)
+        except ServerTrouble as error:
+            logger.warning("A message about a request for access could not be queued: %s", error)
