@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+import contextlib
 
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.accounts import Accounts
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.storage.record_store import RecordStore
-
-logger = logging.getLogger("podstead.idp")
 
 
 class MailedRequests:
@@ -24,9 +22,9 @@ class MailedRequests:
         self._link = link
 
     async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
-        """Queue a message to the owner of a storage. A failure is logged: the request itself was
-        sent."""
-        try:
+        """Queue a message to the owner of a storage. If that fails, the request was sent all the
+        same."""
+        with contextlib.suppress(ServerTrouble):
             kept = await self._accounts.find(storage.strip("/"))
             account = None if kept is None else kept.value
             if account is None or account.disabled or not account.mails_requests:
@@ -41,5 +39,3 @@ class MailedRequests:
                 facts={"by": by, "about": about, "link": self._link},
             )
             await self._records.try_commit(queued)
-        except ServerTrouble as error:
-            logger.warning("A message about a request for access could not be queued: %s", error)

@@ -108,7 +108,7 @@ class RequestNotices(Protocol):
     """Tells owners who want to know it that somebody asks them for access."""
 
     async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
-        """Tell the owner of a storage. A failure is logged: the request itself was sent."""
+        """Tell the owner of a storage. A failure is no failure of the request."""
 
 
 class AccessRequests:
