@@ -20,7 +20,6 @@ from podstead.storage.records import (
     Precondition,
     Present,
     ResourceKind,
-    StoredBody,
     Version,
     Write,
 )
@@ -56,8 +55,6 @@ class Model:
     pods: list[PodRecord] = field(default_factory=list)
     log: list[tuple[Change, Version]] = field(default_factory=list)
     deleted_acls: dict[Version, dict[str, Stored]] = field(default_factory=dict)
-    dropped_bytes: dict[str, int] = field(default_factory=dict)
-    """The blobs of each storage that wait for their removal."""
 
     def apply(self, write: Write, contents: dict[str, bytes]) -> Refusal | None:
         """Apply the write, or tell why not and change nothing."""
@@ -72,15 +69,15 @@ class Model:
             if 0 < write.default_quota_bytes < after and after > before:
                 return Refusal(over_quota=True)
         self.resources, self.pods, self.log = tried.resources, tried.pods, tried.log
-        self.deleted_acls, self.dropped_bytes = tried.deleted_acls, tried.dropped_bytes
+        self.deleted_acls = tried.deleted_acls
         return None
 
     def members(self, container: str) -> list[str]:
         return sorted(path for path in self.resources if self._lister(path) == container)
 
     def used_bytes(self, root: str) -> int:
-        """Every resource has a price of its own, and a blob is paid for until it is removed."""
-        return self.dropped_bytes.get(root, 0) + sum(
+        """Every resource has a price of its own."""
+        return sum(
             len(stored.content) + 512 + 8 * len(path)
             for path, stored in self.resources.items()
             if path.startswith(root)
@@ -110,7 +107,6 @@ class Model:
 
     def _change(self, write: Write, contents: dict[str, bytes]) -> bool:
         touched: dict[str, set[str]] = {}
-        taken = {put.body.path for put in write.puts if isinstance(put.body, StoredBody)}
         for put in write.puts:
             old = self.resources.get(put.path)
             if put.creates != (old is None):
@@ -120,7 +116,6 @@ class Model:
             modified_ms = write.at_ms + _END_MS * (is_auxiliary and old is None)
             new = Stored(put.kind, write.version, contents[put.path], write.at_ms, modified_ms)
             if old is not None:
-                self._drop(put.path, old)
                 new.created_ms = old.created_ms
                 new.members_version = old.members_version
                 new.members_modified_ms = old.members_modified_ms
@@ -133,8 +128,6 @@ class Model:
                 return False
             self._touch(touched, path, "deleted")
             gone = self.resources.pop(path)
-            if path not in taken:
-                self._drop(path, gone)
             if gone.kind is ResourceKind.ACL:
                 self.deleted_acls.setdefault(write.version, {})[path] = gone
         if not self._tell_containers(write, touched):
@@ -142,11 +135,6 @@ class Model:
         self.pods += [record for record in write.records if isinstance(record, PodRecord)]
         self.log += [(change, write.version) for change in write.changes]
         return True
-
-    def _drop(self, path: str, stored: Stored) -> None:
-        if len(stored.content) > self.inline_body_bytes:
-            root = f"/{path.split('/')[1]}/"
-            self.dropped_bytes[root] = self.dropped_bytes.get(root, 0) + len(stored.content)
 
     def _touch(self, touched: dict[str, set[str]], path: str, change: str) -> None:
         lister = self._lister(path)

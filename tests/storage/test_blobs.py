@@ -16,16 +16,21 @@ import apsw
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs import received_file
+from podstead.storage.blobs import dropped, local, received_file
 from podstead.storage.blobs.bodies import CHUNK_BYTES
+from podstead.storage.blobs.dropped import DroppedBodies
 from podstead.storage.blobs.s3.objects import PART_BYTES, READ_BYTES
+from podstead.storage.blobs.staging import BodyStaging
 from podstead.storage.layout import RootLayout
-from podstead.storage.records import Body, StagedBlob
+from podstead.storage.open_body import OpenBody
+from podstead.storage.records import BlobId, Body, PodRecord, PodRemoval, StagedBlob
 from podstead.storage.sqlite import SqliteStore, maintenance
 from tests.storage.engine_suite.engine import (
+    STORAGE,
     bytes_of,
     commit,
     content_of,
+    new_version,
     plant,
     put,
     read_present,
@@ -57,6 +62,15 @@ async def file_store(layout: RootLayout) -> AsyncIterator[SqliteStore]:
     """A store for what only files can suffer."""
     async with opened(layout, FilesInRoot(layout)) as store:
         yield store
+
+
+@asynccontextmanager
+async def opened_again(layout: RootLayout) -> AsyncIterator[SqliteStore]:
+    """Another worker on the same files."""
+    other = SqliteStore(layout.root, inline_body_bytes=INLINE_BODY_BYTES)
+    await other.open()
+    yield other
+    await other.close()
 
 
 @asynccontextmanager
@@ -237,6 +251,9 @@ async def test_a_file_that_is_damaged_while_it_is_open_is_trouble(
     assert body is not None
     (name,) = kept.names()
     kept.truncate(name, 10) if damage == "truncate" else kept.remove(name)
+    if damage == "unlink" and isinstance(kept, FilesInRoot):  # it can be read to its end
+        assert await bytes_of(body) == b"x" * (INLINE_BODY_BYTES + 1)
+        return
     with pytest.raises(StorageError):
         await bytes_of(body)
 
@@ -244,20 +261,164 @@ async def test_a_file_that_is_damaged_while_it_is_open_is_trouble(
 # --- What nobody refers to --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["replaced", "deleted"])
-async def test_a_dropped_blob_stays_for_ten_minutes(
-    store: SqliteStore, layout: RootLayout, kept: KeptBodies, how: str
-) -> None:
-    await commit(store, write(put("/alice/c/a", await stage(store)), at_ms=HOUR_MS))
+HOWS = pytest.mark.parametrize("how", ["replaced", "deleted", "pod removed"])
+
+
+async def drop(store: SqliteStore, how: str, *, at_ms: int) -> None:
+    """Replace or delete what is stored at ``/alice/c/a``."""
     if how == "replaced":
-        await commit(store, write(put("/alice/c/a", creates=False), at_ms=2 * HOUR_MS))
+        await commit(store, write(put("/alice/c/a", creates=False), at_ms=at_ms))
+    elif how == "deleted":
+        await commit(store, write(deletes=["/alice/c/a"], at_ms=at_ms))
     else:
-        await commit(store, write(deletes=["/alice/c/a"], at_ms=2 * HOUR_MS))
-    await store.sweep(now_ms=2 * HOUR_MS + 10 * MINUTE_MS)
-    assert len(kept.names()) == 1
-    await store.sweep(now_ms=2 * HOUR_MS + 10 * MINUTE_MS + 1)
-    assert kept.names() == []
+        await commit(store, write(records=[PodRecord("alice", STORAGE, "w", 1)]))
+        assert await store.remove_pod(PodRemoval("alice", new_version(), at_ms))
+
+
+async def until_removed(layout: RootLayout, count: int = 0) -> None:
+    """Wait until so many files are left, as the worker removes them in the background."""
+    async with asyncio.timeout(60):
+        while len(files_of(layout)) != count:  # noqa: ASYNC110 - the worker tells nobody
+            await asyncio.sleep(0.01)
+
+
+@HOWS
+async def test_a_dropped_blob_is_removed_at_once_and_its_record_by_a_sweep(
+    file_store: SqliteStore, layout: RootLayout, how: str
+) -> None:
+    await commit(file_store, write(put("/alice/c/a", await stage(file_store))))
+    await drop(file_store, how, at_ms=now_ms())
+    await until_removed(layout)
+    await file_store.sweep(now_ms=now_ms())
     assert rows_of(layout, "garbage") == 0
+
+
+@HOWS
+async def test_what_a_killed_process_has_dropped_is_removed_by_the_first_sweep_of_the_next(
+    file_store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    await commit(file_store, write(put("/alice/c/a", await stage(file_store))))
+
+    async def nothing(*_: object, **__: object) -> None:
+        """What a process does that was killed."""
+
+    monkeypatch.setattr(DroppedBodies, "add", lambda *_: None)
+    with monkeypatch.context() as killed:
+        killed.setattr(BodyStaging, "sweep_garbage", nothing)
+        await drop(file_store, how, at_ms=now_ms() + HOUR_MS)  # by a clock that was wrong
+    assert (len(files_of(layout)), rows_of(layout, "garbage")) == (1, 1)
+    async with opened_again(layout) as other:
+        await other.sweep(now_ms=now_ms())
+    assert (files_of(layout), rows_of(layout, "garbage")) == ([], 0)
+
+
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+async def test_a_dropped_object_stays_for_ten_minutes(layout: RootLayout, how: str) -> None:
+    kept = kept_bodies("s3", layout)
+    async with opened(layout, kept) as store:
+        await commit(store, write(put("/alice/c/a", await stage(store)), at_ms=HOUR_MS))
+        await drop(store, how, at_ms=2 * HOUR_MS)
+        await store.sweep(now_ms=2 * HOUR_MS + 10 * MINUTE_MS)
+        assert len(kept.names()) == 1
+        await store.sweep(now_ms=2 * HOUR_MS + 10 * MINUTE_MS + 1)
+        assert kept.names() == []
+        assert rows_of(layout, "garbage") == 0
+
+
+# --- What is being read -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("remover", ["the same worker", "another worker", "a sweep"])
+async def test_a_body_that_is_being_read_stays_and_is_removed_right_after(
+    file_store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch, remover: str
+) -> None:
+    monkeypatch.setattr(dropped, "RETRY_S", 0.01)
+    await commit(file_store, write(put("/alice/c/a", await stage(file_store, 3 * CHUNK_BYTES))))
+    body = await file_store.open_body(await read_present(file_store, "/alice/c/a"))
+    assert body is not None
+    async with opened_again(layout) as other:
+        await drop(other if remover == "another worker" else file_store, "deleted", at_ms=now_ms())
+        for _ in range(3):
+            await other.sweep(now_ms=now_ms() + HOUR_MS)
+        assert len(files_of(layout)) == 1
+        assert await bytes_of(body) == b"x" * 3 * CHUNK_BYTES
+        assert rows_of(layout, "garbage") == 1
+        del body
+        if remover == "a sweep":
+            await other.sweep(now_ms=now_ms())
+        await until_removed(layout)
+
+
+async def test_readers_of_a_document_that_is_replaced_all_the_time_get_whole_versions(
+    file_store: SqliteStore, layout: RootLayout
+) -> None:
+    """Each reads the version that it was told of, or learns that there is a newer one."""
+    path, versions = "/alice/c/a", 60
+    await commit(file_store, write(put(path, await versioned(file_store, 0))))
+    found: set[bytes] = set()
+    async with opened_again(layout) as other:
+
+        async def keep_reading(store: SqliteStore) -> None:
+            while versions - 1 not in {int(each[:8]) for each in found}:
+                body = await store.open_body(await read_present(store, path))
+                if body is not None:
+                    content = await bytes_of(body)
+                    assert content == content[:8] * (len(content) // 8)
+                    found.add(content[:8])
+                await asyncio.sleep(0)
+
+        async def keep_writing() -> None:
+            for number in range(1, versions):
+                body = await versioned(file_store, number)
+                await commit(file_store, write(put(path, body, creates=False), at_ms=now_ms()))
+
+        async with asyncio.timeout(60):
+            await asyncio.gather(
+                keep_writing(), *[keep_reading(each) for each in (file_store, other) * 4]
+            )
+    await until_removed(layout, 1)
+
+
+async def versioned(store: SqliteStore, number: int) -> Body:
+    return await store.stage_body(stream(b"%08d" % number * 20_000))
+
+
+async def test_a_body_that_goes_between_its_version_and_its_file_was_superseded(
+    file_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await commit(file_store, write(put("/alice/c/a", await stage(file_store))))
+    before = await read_present(file_store, "/alice/c/a")
+    assert file_store._opened is not None
+    blobs = file_store._opened.blobs
+    open_blob = blobs.open
+
+    async def replaced_meanwhile(blob: BlobId, size_bytes: int) -> OpenBody:
+        await drop(file_store, "replaced", at_ms=now_ms())
+        await file_store.sweep(now_ms=now_ms())
+        return await open_blob(blob, size_bytes)
+
+    monkeypatch.setattr(blobs, "open", replaced_meanwhile)
+    assert await file_store.open_body(before) is None
+
+
+async def test_only_so_many_files_are_opened_by_others(
+    file_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "MAX_OPEN_PATHS", 2)
+    bodies = []
+    for number in range(3):
+        name = f"/alice/c/{number}"
+        await commit(file_store, write(put(name, await stage(file_store))))
+        body = await file_store.open_body(await read_present(file_store, name))
+        assert body is not None
+        bodies.append(body)
+    assert [body.file_path is None for body in bodies] == [False, False, True]
+    assert await bytes_of(bodies[-1]) == b"x" * (INLINE_BODY_BYTES + 1)
+    last = await read_present(file_store, "/alice/c/2")
+    bodies.clear()
+    again = await file_store.open_body(last)
+    assert again is not None
+    assert again.file_path is not None
 
 
 async def test_a_blob_in_use_is_never_swept(store: SqliteStore) -> None:

@@ -89,7 +89,7 @@ def test_new_content_needs_a_floor_of_free_space(
     floor_bytes: int,
 ) -> None:
     """The reserve comes on top of it while it is not there."""
-    needed_bytes = floor_bytes + min(4 * MIB, total_bytes // 32)
+    needed_bytes = floor_bytes + min(20 * MIB, total_bytes // 32)
     given(monkeypatch, total_bytes=total_bytes, free_bytes=needed_bytes)
     DiskSpace(tmp_path, min_free_bytes=min_free_bytes).check()
     given(monkeypatch, total_bytes=total_bytes, free_bytes=needed_bytes - 1)
@@ -151,7 +151,7 @@ def test_a_reserve_is_held_given_up_and_made_again(
 ) -> None:
     reserve = layout.root / "reserve"
     status = reserve.stat()
-    assert status.st_blocks * 512 >= status.st_size == 4 * MIB
+    assert status.st_blocks * 512 >= status.st_size == 20 * MIB
     monkeypatch.setattr(disk_space, "READING_VALID_S", 0.0)
     space = DiskSpace(layout.root)
     assert space.release()
@@ -164,7 +164,7 @@ def test_a_reserve_is_held_given_up_and_made_again(
     assert reserve.stat().st_size == 0
     given(monkeypatch, total_bytes=1000 * GIB, free_bytes=100 * MIB)
     space.check()
-    assert reserve.stat().st_size == 4 * MIB
+    assert reserve.stat().st_size == 20 * MIB
 
 
 def test_a_server_that_stops_holds_what_is_left_for_its_start(
@@ -210,7 +210,7 @@ async def test_new_content_alone_does_not_take_the_reserve(
     vfs.is_full = True
     with pytest.raises(DiskFull):
         await store.commit(write(put("/alice/c/new", b"x" * 1000)))
-    assert vfs.reserve.stat().st_size == 4 * MIB
+    assert vfs.reserve.stat().st_size == 20 * MIB
     vfs.is_full = False
     await commit(store, write(put("/alice/c/new", b"kept")))
     assert await content_of(store, "/alice/c/new") == b"kept"
@@ -240,7 +240,7 @@ async def test_proofs_are_noted_in_the_room_that_the_reserve_gives_up(
         while True:
             key += 1
             assert passing.use_once(b"%064d" % key, until_ms=1000, now_ms=1)
-    assert (layout.root / "reserve").stat().st_size == 4 * MIB
+    assert (layout.root / "reserve").stat().st_size == 20 * MIB
     given(monkeypatch, total_bytes=GIB, free_bytes=0)
     with pytest.raises(DiskFull):
         passing.use_once(b"%064d" % key, until_ms=1000, now_ms=1)

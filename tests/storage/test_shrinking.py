@@ -152,6 +152,16 @@ async def test_many_deletions_give_the_file_back(layout: RootLayout, opened: Sql
     assert layout.database.stat().st_size < before // 4
 
 
+async def test_rules_that_are_written_and_deleted_all_the_time_leave_little(
+    layout: RootLayout, opened: SqliteStore
+) -> None:
+    before = checkpointed_bytes(layout)
+    for number in range(500):
+        await commit(opened, write(put("/alice/c/.acl", b"%060000d" % number)))
+        await commit(opened, write(deletes=["/alice/c/.acl"], at_ms=NOW_MS + number))
+    assert checkpointed_bytes(layout) < before + 4 * MIB
+
+
 def old_database(database: Path) -> None:
     """As earlier versions made it."""
     connection = apsw.Connection(str(database))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
 from podstead.core.errors import (
+    DiskFull,
     MethodNotAllowed,
     NotFound,
     Overloaded,
@@ -332,7 +333,10 @@ class ResourceService:
         # The modes that a patch needs depend on its content. Agents that lack what every patch
         # needs are refused before it is received.
         await self._authorize_patch(request, admitted, modes.UNREAD_PATCH)
-        self._capacity.check_disk()
+        try:
+            self._capacity.check_disk()
+        except DiskFull:
+            await self._capacity.make_room()
         patch = await self._patches.receive(request.operation)
         await self._admit_patch(request, admitted, patch)
 

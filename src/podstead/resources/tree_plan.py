@@ -29,6 +29,8 @@ from podstead.resources.planning import NewVersion
 from podstead.resources.relocation import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
+from podstead.storage.blobs.body_store import BodyMissing
+from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
@@ -152,7 +154,7 @@ class TreePlanner:
         copies: Mapping[ResourcePath, StagedBlob] = {}
         if not transfer.moves:
             large = [each for each in state.resources if each.kind is not ResourceKind.ACL]
-            copies = await self._store.stage_copies(large)
+            copies = await self._staged_copies(large)
             draft.staged += copies.values()
         left_behind = await self._rules_left_behind(request, transfer, state)
         for index, each in enumerate(state.resources):
@@ -179,6 +181,19 @@ class TreePlanner:
             ),
         ]
         await self._delete(draft, request, state, gone)
+
+    async def _staged_copies(
+        self, resources: Sequence[Metadata]
+    ) -> Mapping[ResourcePath, StagedBlob]:
+        try:
+            return await self._store.stage_copies(resources)
+        except BodyMissing as error:
+            current = await self._store.read_metadata([each.path for each in resources])
+            for each in resources:
+                found = current[each.path]
+                if found is None or found.version != each.version:
+                    raise Superseded from error
+            raise
 
     async def _delete(
         self,

@@ -111,7 +111,7 @@ class UploadService:
         await self._resources.check_put(
             request, extra_bytes=sum(each.value.size_bytes for each in in_storage)
         )
-        self._capacity.check_share(
+        await self._capacity.check_share(
             record.size_bytes + sum(each.value.size_bytes - each.value.offset_bytes for each in own)
         )
         await self._check_number(len(own))

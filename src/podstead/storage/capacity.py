@@ -33,9 +33,16 @@ class StorageCapacity:
         """Raise DiskFull if there is not enough space for new content."""
         self._space.check()
 
-    def check_share(self, new_bytes: int) -> None:
+    async def make_room(self) -> None:
+        """Give back what the engine can do without, and check again. Raises DiskFull."""
+        await self._space.make_room()
+
+    async def check_share(self, new_bytes: int) -> None:
         """Raise DiskFull if that is more than one agent may announce: half of the free space."""
-        self._space.check()
+        try:
+            self._space.check()
+        except DiskFull:
+            await self._space.make_room()
         if new_bytes > self._space.free_bytes() // 2:
             raise DiskFull
 
@@ -47,7 +54,10 @@ class StorageCapacity:
         ``extra_bytes`` is the charge of the write in addition to its body, less what it frees.
         Raises DiskFull, and QuotaExceeded if the announced length is too large.
         """
-        self._space.check()
+        try:
+            self._space.check()
+        except DiskFull:
+            await self._space.make_room()
         quota_bytes = await self.quotas.of(storage)
         if not quota_bytes or storage is None:
             return body

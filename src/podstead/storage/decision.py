@@ -51,7 +51,6 @@ from podstead.storage.state import (
     ChangeRow,
     CopiedBody,
     DeletedAclRow,
-    GarbageRow,
     ResourceRow,
     State,
     folded,
@@ -167,7 +166,7 @@ class _PendingWrite:
     __slots__ = (
         "bodies",
         "deleted",
-        "garbage",
+        "dropped",
         "grown_bytes",
         "memberships",
         "moved_blobs",
@@ -185,7 +184,7 @@ class _PendingWrite:
         self.bodies: dict[ResourcePath, bytes | CopiedBody | None] = {}
         self.grown_bytes: dict[ResourcePath, int] = {}
         self.nearly_full: QuotaLevel | None = None
-        self.garbage: list[ResourceRow] = []
+        self.dropped: list[BlobId] = []
         self.taken_blobs: list[BlobId] = []
         # The resources whose blobs other resources take over.
         self.moved_blobs: set[ResourcePath] = set()
@@ -298,10 +297,9 @@ class _PendingWrite:
             self._touch(old.container, added=-1, deleted_ms=_last_modified_ms(old))
 
     def _drop_body(self, old: ResourceRow) -> None:
-        if old.blob is None or old.path in self.moved_blobs:
-            self._grow(old.path, -old.size_bytes)
-        else:  # the file is charged for until it is removed, after responses that still send it
-            self.garbage.append(old)
+        self._grow(old.path, -old.size_bytes)
+        if old.blob is not None and old.path not in self.moved_blobs:
+            self.dropped.append(old.blob)
 
     def _grow(self, path: ResourcePath, by_bytes: int) -> None:
         root = storage_root(path)
@@ -404,15 +402,14 @@ class _PendingWrite:
         if self.taken_blobs:
             state.staged.difference_update(self.taken_blobs)
             state.taken_blobs.extend(self.taken_blobs)
-        for old in self.garbage:
-            if old.blob is not None:
-                storage = storage_root(old.path)
-                state.garbage.append(GarbageRow(old.blob, write.at_ms, storage, old.size_bytes))
+        for blob in self.dropped:
+            state.garbage.append((blob, write.at_ms))
         for record in write.records:
             self._apply_record(record)
         for change in write.changes:
             self._apply_change(change)
-        return Committed(state.sequence if write.changes else None, self.nearly_full)
+        sequence = state.sequence if write.changes else None
+        return Committed(sequence, self.nearly_full, tuple(self.dropped))
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
         """The deleted ACLs, for notifying agents that could read their subject (N-18)."""

@@ -11,12 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from podstead.core.errors import DiskFull
+from podstead.core.errors import DiskFull, Overloaded, StorageError
 
 DEFAULT_FLOOR_BYTES: Final = 64 * 1024 * 1024
 """The minimum free space on a large file system."""
@@ -24,9 +25,9 @@ DEFAULT_FLOOR_BYTES: Final = 64 * 1024 * 1024
 DEFAULT_FLOOR_SHARE: Final = 100
 """On a small file system, the minimum is its size divided by this."""
 
-MAX_RESERVE_BYTES: Final = 4 * 1024 * 1024
-"""Enough for opening the database, and for hundreds of small writes between two checkpoints, after
-which the log does not grow any further."""
+MAX_RESERVE_BYTES: Final = 20 * 1024 * 1024
+"""Enough for opening the database, and for the file of the database to take what is in its log,
+after which the log can be used again and need not grow."""
 
 RESERVE_SHARE: Final = 32
 """On a small file system, the reserve is its size divided by this."""
@@ -82,6 +83,9 @@ class DiskSpace:
         self._reserve = root / "reserve"
         self._min_free_bytes = min_free_bytes
         self._now_s = now_s
+        self.give_back: Callable[[], Awaitable[None]] | None = None
+        """Gives space back to the disk that the engine can do without. Raises StorageError,
+        Overloaded."""
         self._is_low = False
         self._read_again_s = 0.0
         self._new_bytes = 0
@@ -102,6 +106,14 @@ class DiskSpace:
             self._new_bytes = 0
         if self._is_low:
             raise DiskFull
+
+    async def make_room(self) -> None:
+        """Give back what the engine can do without, and check again. Raises DiskFull."""
+        if self.give_back is not None:
+            with suppress(StorageError, Overloaded):  # the disk is full still
+                await self.give_back()
+        self.forget_reading()
+        self.check()
 
     def _read(self) -> bool:
         try:
@@ -130,6 +142,13 @@ class DiskSpace:
         if self._min_free_bytes is not None:
             return self._min_free_bytes
         return min(DEFAULT_FLOOR_BYTES, space.total_bytes // DEFAULT_FLOOR_SHARE)
+
+    def reserve_bytes(self) -> int:
+        """The size of the reserve while no space is lacking."""
+        try:
+            return _reserve_bytes(read_disk_usage(self._root))
+        except OSError:
+            return 0
 
     def free_bytes(self) -> int:
         """The free space for this account; 0 if it cannot be determined."""

@@ -18,8 +18,8 @@ class OpenBody(Protocol):
 
     @property
     def file_path(self) -> str | None:
-        """A local file that contains exactly the body and exists for at least ten minutes longer
-        than its version; ``None`` if there is none."""
+        """A local file that contains exactly the body and exists for as long as this object does;
+        ``None`` if there is none."""
 
     def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""

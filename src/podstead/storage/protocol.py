@@ -193,8 +193,8 @@ class PodRegistry(Protocol):
         :meth:`read_pod`. Raises StorageError."""
 
     async def used_bytes(self, name: str) -> int:
-        """The bytes that a pod is charged for (``storage/quota.py``): its resources, its replaced
-        and deleted blobs until they are removed, and its charges; 0 if there is no such pod."""
+        """The bytes that a pod is charged for (``storage/quota.py``): its resources and its
+        charges; 0 if there is no such pod."""
 
     async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
         """Sums over all pods. ``default_quota_bytes`` is the quota of each pod that has none of its
@@ -398,6 +398,6 @@ class Store(
     async def sweep(self, *, now_ms: int) -> None:
         """Remove what is no longer needed, and return free pages to the file system.
 
-        That is: unreferenced blobs and drafts after their grace period, the rest of deleted pods,
-        full rate buckets, expired uses and entries, and old rows of the change log.
+        That is: unreferenced blobs that nobody reads, drafts after their grace period, the rest of
+        deleted pods, full rate buckets, expired uses and entries, and old rows of the change log.
         """

@@ -385,11 +385,13 @@ class QuotaLevel(Value):
 
 
 class Committed(Value):
-    """The write is durable; ``sequence`` is its last row of the change log, if it has any, and
-    ``nearly_full`` the level of a pod that it changed and whose quota is nearly used up."""
+    """The write is durable; ``sequence`` is its last row of the change log, if it has any,
+    ``nearly_full`` the level of a pod that it changed and whose quota is nearly used up, and
+    ``dropped`` the large bodies that nothing refers to any more."""
 
     sequence: int | None
     nearly_full: QuotaLevel | None = None
+    dropped: tuple[BlobId, ...] = ()
 
 
 class VersionConflict(Value):

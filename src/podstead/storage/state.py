@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.core.value import Value
@@ -62,6 +62,13 @@ class ResourceRow(Value):
     container: ResourcePath | None
 
 
+MAX_KEPT_ACL_BYTES: Final = 1024 * 1024
+"""How much of the content of deleted ACLs is kept for each storage: that of the newest ones."""
+
+MIN_KEPT_ACL_BYTES: Final = 1024
+"""What each of them counts for at least, so that there are not too many."""
+
+
 class ChangeRow(NamedTuple):
     """One row of the change log as stored by an engine."""
 
@@ -71,16 +78,6 @@ class ChangeRow(NamedTuple):
     agent: str | None
     version: Version
     at_ms: int
-
-
-class GarbageRow(NamedTuple):
-    """A blob that nothing refers to any more. ``root`` is the storage that is charged for it until
-    it is removed, if any."""
-
-    blob: BlobId
-    dropped_ms: int
-    root: ResourcePath | None
-    size_bytes: int
 
 
 class DeletedAclRow(NamedTuple):
@@ -93,6 +90,11 @@ class DeletedAclRow(NamedTuple):
     content_type: str
     content: bytes | None
     at_ms: int
+
+
+def storages_of(deleted_acls: Iterable[DeletedAclRow]) -> set[ResourcePath]:
+    """The root containers of the storages in which ACLs were deleted."""
+    return {root for each in deleted_acls if (root := storage_root(each.path)) is not None}
 
 
 class CopiedBody(NamedTuple):
@@ -180,7 +182,8 @@ class State:
     changed_entries: set[EntryId] = field(default_factory=set)
     bodies: dict[ResourcePath, bytes | CopiedBody | None] = field(default_factory=dict)
     taken_blobs: list[BlobId] = field(default_factory=list)
-    garbage: list[GarbageRow] = field(default_factory=list)
+    garbage: list[tuple[BlobId, int]] = field(default_factory=list)
+    """The blobs that nothing refers to any more, and since when."""
     changes: list[ChangeRow] = field(default_factory=list)
     deleted_acls: list[DeletedAclRow] = field(default_factory=list)
     pods: list[PodRecord] = field(default_factory=list)

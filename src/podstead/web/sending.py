@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol, runtime_checkable
 
 from podstead.core.errors import PodsteadError
+from podstead.storage.open_body import OpenBody
 from podstead.web.asgi import Receive, Scope, Send
 from podstead.web.response import Response
 
@@ -22,6 +23,9 @@ TAKE_TIMEOUT_S = 30.0
 """The default time for which a client may take nothing of a streamed body."""
 
 _FILE_EXTENSION = "http.response.pathsend"
+
+_OPENED_WITHIN_S = 1.0
+"""Half of the time that the HTTP server has for opening a file."""
 
 
 @runtime_checkable
@@ -59,13 +63,28 @@ async def send_response(
     elif body.content is not None:
         end = None if response.last is None else response.last + 1
         await send({"type": "http.response.body", "body": body.content[response.first : end]})
-    elif response.last is None and body.file_path and _FILE_EXTENSION in scope["extensions"]:
-        await send({"type": _FILE_EXTENSION, "path": body.file_path})
+    elif (
+        response.last is None
+        and _FILE_EXTENSION in scope["extensions"]
+        and (path := body.file_path) is not None
+    ):
+        await send({"type": _FILE_EXTENSION, "path": path})
+        _keep_until_opened(body)
     else:
         end = None if response.last is None else response.last + 1
         chunks = body.chunks(response.first, end)
         async with _closing(chunks):
             await _stream(chunks, receive, send, take_timeout_s)
+
+
+def _keep_until_opened(body: OpenBody) -> None:
+    """Refer to the body for a while, so that its file is not removed.
+
+    The HTTP server opens the file after it has returned, and does not say when. The time is divided
+    in two, so that there is some left for it after the process was stopped meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    loop.call_later(_OPENED_WITHIN_S, loop.call_later, _OPENED_WITHIN_S, id, body)
 
 
 @asynccontextmanager

@@ -102,6 +102,23 @@ class ListeningSuite:
         contents = [(await _deleted(store, each, _ACL))[path(_ACL)].content for each in deletions]
         assert contents == [b"first", b"second"]
 
+    async def test_of_each_storage_the_newest_deleted_rules_are_kept(self, engine: Engine) -> None:
+        """A mebibyte of them; who writes and deletes rules all the time fills nothing."""
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/bob/"), put("/bob/.acl", b"bob's")))
+        bobs = await commit(store, write(deletes=["/bob/.acl"]))
+        deletions = []
+        for number in range(40):
+            content = b"%060000d" % number
+            await commit(store, write(put(_ACL, content)))
+            deletions.append(await commit(store, write(deletes=[_ACL], at_ms=NOW_MS + number)))
+        kept = [(await _deleted(store, each, _ACL))[path(_ACL)].content for each in deletions]
+        newest = 1024 * 1024 // 60_000
+        assert kept[-newest:] == [b"%060000d" % number for number in range(40)][-newest:]
+        assert set(kept[:-newest]) == {b""}
+        assert (await _deleted(store, bobs, "/bob/.acl"))[path("/bob/.acl")].content == b"bob's"
+
     async def test_rules_replaced_are_not_deleted(self, engine: Engine) -> None:
         store = await engine.open_store()
         await plant(store)

@@ -52,7 +52,8 @@ def body_store_factory(settings: Settings, space: DiskSpace | None) -> BodyStore
         return None
     if isinstance(place, Path):
         folder_space = DiskSpace(place, min_free_bytes=settings.min_free_bytes)
-        return lambda _: LocalBlobs(place, folder_space)
+        is_shared = settings.database is not None
+        return lambda _: LocalBlobs(place, folder_space, is_shared=is_shared)
     location, root_space = place, space or DiskSpace(settings.root)
 
     def open_bodies(store: Store) -> BodyStore:

@@ -6,14 +6,19 @@ are in use is recorded in the engine's rows, not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
+from podstead.core.errors import StorageError
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import Store, UploadDrafts
 from podstead.storage.records import BlobId
+
+
+class BodyMissing(StorageError):
+    """There is no blob of that name. It was removed if nothing refers to it any more."""
 
 
 class BodyDraft(Protocol):
@@ -63,6 +68,11 @@ class BodyStore(Protocol):
     """Large bodies, and the drafts of resumable uploads. For one event loop."""
 
     @property
+    def removal_delay_s(self) -> float:
+        """How long a body must not be removed after it is no longer in use, so that :meth:`remove`
+        knows who is reading it."""
+
+    @property
     def uploads(self) -> StoredDrafts:
         """The drafts of resumable uploads."""
 
@@ -79,16 +89,23 @@ class BodyStore(Protocol):
         appended. Raises StorageError."""
 
     async def open(self, blob: BlobId, size_bytes: int) -> OpenBody:
-        """Open a blob. Raises StorageError, also if it is missing or damaged."""
+        """Open a blob, which can be read from then on whether it is removed or not.
+
+        Raises BodyMissing, and StorageError, also if it is damaged.
+        """
 
     def name_copy(self, blob: BlobId) -> BlobId:
         """A new name for a copy of a blob."""
 
     async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
-        """Give each first blob a copy with the name of the second, durably. Raises StorageError."""
+        """Give each first blob a copy with the name of the second, durably. Raises BodyMissing,
+        StorageError."""
 
-    async def remove(self, blobs: Iterable[BlobId]) -> None:
-        """Remove those of the blobs that exist. Raises StorageError."""
+    async def remove(self, blobs: Iterable[BlobId]) -> Sequence[BlobId]:
+        """Remove those of the blobs that nobody is reading, and return those that are gone.
+
+        Raises StorageError.
+        """
 
     async def remove_drafts(self, *, before_ms: int) -> None:
         """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""

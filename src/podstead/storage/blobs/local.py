@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from podstead.core.errors import StorageError
-from podstead.storage.blobs.bodies import FileBody
+from podstead.storage.blobs.bodies import FileBody, OpenFile
+from podstead.storage.blobs.body_store import BodyMissing
 from podstead.storage.blobs.disk import run_storing, run_to_end, sync_content, sync_directory
 from podstead.storage.blobs.drafts import BlobDraft
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path
@@ -44,16 +47,33 @@ _WITHOUT_LINKS = frozenset(
 """The errors of file systems without hard links, and of a file that has too many."""
 _NAME_BYTES = 16
 
+MAX_OPEN_PATHS: Final = 512
+"""How many files the HTTP server is told to open itself at the same time, because each takes two
+descriptors, one of them for some seconds."""
+
+_Result = TypeVar("_Result")
+
 
 class LocalBlobs:
     """The blobs below one directory, which must exist with ``drafts`` and ``uploads`` in it
-    (:class:`~podstead.storage.blobs.body_store.BodyStore`)."""
+    (:class:`~podstead.storage.blobs.body_store.BodyStore`).
 
-    def __init__(self, directory: Path, space: DiskSpace) -> None:
+    Whoever reads a blob holds a shared lock on its file (``flock``), and only who has the lock
+    alone removes it. So no reader meets a file that is being removed, on whatever node.
+    """
+
+    removal_delay_s: Final = 0.0
+    """Readers hold locks."""
+
+    def __init__(self, directory: Path, space: DiskSpace, *, is_shared: bool = False) -> None:
+        """``is_shared`` states that other machines may remove its files. Over a network, that would
+        end reading without a lock."""
         self._directory = directory
+        self._is_shared = is_shared
         self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
         self._verification = Verification(self._executor)
+        self._open: WeakValueDictionary[BlobId, OpenFile] = WeakValueDictionary()
         self.uploads = DraftDirectory(directory / UPLOADS, self._executor, space)
 
     def close(self) -> None:
@@ -83,32 +103,41 @@ class LocalBlobs:
         )
 
     async def open(self, blob: BlobId, size_bytes: int) -> FileBody:
-        """Open a blob. Raises StorageError, also if it is missing or damaged."""
+        """Open a blob. Raises BodyMissing, and StorageError, also if it is damaged."""
         path = self.path_of(blob)
         try:
-            status = path.stat()
+            file = self._open.get(blob) or _open_locked(path)
+            status = os.fstat(file.descriptor)
+        except (FileNotFoundError, BlockingIOError) as error:
+            raise BodyMissing("A large body is missing") from error
         except OSError as error:
-            raise StorageError("A large body is missing") from error
+            raise StorageError("A large body could not be opened") from error
         if not stat.S_ISREG(status.st_mode) or status.st_size != size_bytes:
             raise StorageError("A large body is damaged")
+        self._open[blob] = file
         await self._verification.check(blob, path, status)
-        return FileBody(path, size_bytes, self._executor)
+        is_shown = not self._is_shared and len(self._open) <= MAX_OPEN_PATHS
+        return FileBody(file, size_bytes, self._executor, path if is_shown else None)
 
     def name_copy(self, blob: BlobId) -> BlobId:
         """A new name for a copy of a blob."""
         return copy_of(blob, secrets.token_hex(_NAME_BYTES))
 
     async def copy(self, copies: Iterable[tuple[BlobId, BlobId]]) -> None:
-        """Give each first blob a copy with the name of the second, durably. Raises StorageError."""
+        """Give each first blob a copy with the name of the second, durably. Raises BodyMissing,
+        StorageError."""
         paths = [(self.path_of(blob), self.path_of(copy)) for blob, copy in copies]
         await run_storing(
             self._executor, partial(_copy_all, paths), failed="Large bodies could not be copied"
         )
 
-    async def remove(self, blobs: Iterable[BlobId]) -> None:
-        """Remove those of the blobs that exist. Raises StorageError."""
-        paths = [self.path_of(blob) for blob in blobs]
-        await self._run(partial(_unlink_all, paths))
+    async def remove(self, blobs: Iterable[BlobId]) -> Sequence[BlobId]:
+        """Remove those of the blobs that nobody is reading, and return those that are gone.
+
+        Raises StorageError.
+        """
+        paths = {blob: self.path_of(blob) for blob in blobs}
+        return await self._run(partial(_unlink_unread, paths))
 
     async def remove_drafts(self, *, before_ms: int) -> None:
         """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""
@@ -118,9 +147,9 @@ class LocalBlobs:
         """The path of a blob, whether it exists or not."""
         return blob_path(self._directory, blob)
 
-    async def _run(self, removal: Callable[[], None]) -> None:
+    async def _run(self, removal: Callable[[], _Result]) -> _Result:
         try:
-            await run_to_end(self._executor, removal)
+            return await run_to_end(self._executor, removal)
         except OSError as error:
             raise StorageError("Large bodies could not be removed") from error
 
@@ -183,14 +212,21 @@ def _copy_all(paths: Iterable[tuple[Path, Path]]) -> None:
     for original, copy in paths:
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            copy.hardlink_to(original)
-        except OSError as error:
-            if error.errno not in _WITHOUT_LINKS:
-                raise
-            _copy_content(original, copy)
+            _link_or_copy(original, copy)
+        except FileNotFoundError as error:
+            raise BodyMissing("A large body is missing") from error
         changed.update((copy.parent, copy.parent.parent, copy.parent.parent.parent))
     for directory in changed:
         sync_directory(directory)
+
+
+def _link_or_copy(original: Path, copy: Path) -> None:
+    try:
+        copy.hardlink_to(original)
+    except OSError as error:
+        if error.errno not in _WITHOUT_LINKS:
+            raise
+        _copy_content(original, copy)
 
 
 def _copy_content(original: Path, copy: Path) -> None:
@@ -203,9 +239,32 @@ def _copy_content(original: Path, copy: Path) -> None:
         os.close(descriptor)
 
 
-def _unlink_all(paths: Iterable[Path]) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
+def _open_locked(path: Path) -> OpenFile:
+    """Open a file so that nobody removes it. Raises OSError: BlockingIOError if it is just being
+    removed."""
+    file = OpenFile(path)
+    fcntl.flock(file.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return file
+
+
+def _unlink_unread(paths: Mapping[BlobId, Path]) -> list[BlobId]:
+    gone = []
+    for blob, path in paths.items():
+        with contextlib.suppress(BlockingIOError):  # somebody is reading it
+            with contextlib.suppress(FileNotFoundError):
+                _unlink_locked(path)
+            gone.append(blob)
+    return gone
+
+
+def _unlink_locked(path: Path) -> None:
+    # Some file systems of networks lock a file for one alone only if it is open for writing.
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def _unlink_older(directory: Path, before_ms: int) -> None:

@@ -13,12 +13,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final, Protocol
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
+from podstead.storage.blobs.dropped import DroppedBodies, RemovalTurn
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -28,21 +28,23 @@ from podstead.storage.records import (
     Metadata,
     StagedBlob,
 )
-from podstead.storage.removal_hold import removal_turn
 from podstead.storage.uploads import UPLOADS
 
 logger = logging.getLogger("podstead.storage")
 
-GARBAGE_GRACE_MS: Final = 10 * 60 * 1000
-"""How long a replaced blob is kept for responses that are still being sent."""
-
 STAGED_GRACE_MS: Final = 60 * 60 * 1000
 """How long a draft may stop growing, or a staged blob wait for its write."""
+
+GARBAGE_GRACE_MS: Final = 10 * 60 * 1000
+"""How old garbage of a store is, at least, that a sweep removes without knowing who reads it."""
 
 RENEWAL_S: Final = 5 * 60
 """How often the record of a blob that is being stored is renewed."""
 
 DEFAULT_INLINE_BODY_BYTES: Final = 64 * 1024
+
+_ALWAYS_MS: Final = 2**62
+"""A time that is after all others."""
 
 
 class BlobLedger(Protocol):
@@ -71,16 +73,20 @@ class BodyStaging:
     """Receives bodies for writes, and removes what no write needs any more."""
 
     def __init__(
-        self, blobs: BodyStore, ledger: BlobLedger, *, inline_body_bytes: int, removal_hold: Path
+        self,
+        blobs: BodyStore,
+        ledger: BlobLedger,
+        *,
+        inline_body_bytes: int,
+        removal_turn: RemovalTurn,
     ) -> None:
-        """Bodies of at most ``inline_body_bytes`` do not become blobs.
-
-        No garbage is removed while a backup holds ``removal_hold`` (``removal_hold.py``).
-        """
+        """Bodies of at most ``inline_body_bytes`` do not become blobs. Garbage is removed in a
+        ``removal_turn``, of which there is none while a backup is made."""
         self._blobs = blobs
         self._ledger = ledger
         self._inline_body_bytes = inline_body_bytes
-        self._removal_hold = removal_hold
+        self._removal_turn = removal_turn
+        self.dropped = DroppedBodies(blobs, removal_turn, delay_s=blobs.removal_delay_s)
 
     async def stage(
         self, content: bytes | AsyncIterator[bytes], content_type: str | None = None
@@ -165,22 +171,30 @@ class BodyStaging:
         await self._blobs.remove(await self._ledger.discard(blobs))
 
     async def sweep(self, *, now_ms: int) -> None:
-        """Remove staged blobs that were never committed, and garbage, after their grace periods.
+        """Remove staged blobs that were never committed, after their grace period, and garbage.
 
-        Garbage waits for the next sweep while a backup is being made: the backup may need it.
         Raises StorageError.
         """
         unclaimed_ms = now_ms - STAGED_GRACE_MS
         await self._blobs.remove_drafts(before_ms=unclaimed_ms)
         await self._ledger.discard_unclaimed(staged_before_ms=unclaimed_ms)
+        await self.sweep_garbage(now_ms=now_ms)
+
+    async def sweep_garbage(self, *, now_ms: int) -> None:
+        """Remove the blobs that nothing refers to, but none that is being read.
+
+        While a backup is made, all of them wait for the next sweep. Raises StorageError.
+        """
+        before_ms = now_ms - GARBAGE_GRACE_MS if self._blobs.removal_delay_s else _ALWAYS_MS
         # Files first, then rows: after a crash in between, rows refer to missing files, which is
         # harmless, whereas files without a row would never be removed.
-        while blobs := await self._ledger.find_garbage(dropped_before_ms=now_ms - GARBAGE_GRACE_MS):
-            async with removal_turn(self._removal_hold) as is_allowed:
-                if not is_allowed:
-                    return
-                await self._blobs.remove(blobs)
-            await self._ledger.forget(blobs)
+        while blobs := await self._ledger.find_garbage(dropped_before_ms=before_ms):
+            # Only now: a backup that begins after this has a moment at which they were garbage.
+            async with self._removal_turn() as is_allowed:
+                gone = await self._blobs.remove(blobs) if is_allowed else ()
+            if not gone:
+                return
+            await self._ledger.forget(gone)
 
     async def sweep_uploads(
         self, read_entry: Callable[[EntryId], Awaitable[Entry | None]], *, now_ms: int

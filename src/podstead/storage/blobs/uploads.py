@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from podstead.core.errors import Overloaded, StorageError
-from podstead.storage.blobs.bodies import CHUNK_BYTES, FileBody
+from podstead.storage.blobs.bodies import CHUNK_BYTES, FileBody, OpenFile
 from podstead.storage.blobs.disk import run_storing, sync_content, sync_directory, write_all
 from podstead.storage.blobs.paths import DRAFT_BODY
 from podstead.storage.disk_space import DiskSpace
@@ -73,7 +73,7 @@ class DraftDirectory:
 
     async def read(self, name: str, size_bytes: int) -> bytes:
         """All bytes of a small draft of that size. Raises StorageError."""
-        body = FileBody(self.body_of(name), size_bytes, self._executor)
+        body = _open(self.body_of(name), size_bytes, self._executor)
         return b"".join([chunk async for chunk in body.chunks()])
 
     async def remove(self, name: str) -> None:
@@ -127,8 +127,8 @@ class LockedDraft:
         self._waiting_bytes = 0
 
     def open(self, size_bytes: int) -> FileBody:
-        """The bytes of a draft of that size."""
-        return FileBody(self._body, size_bytes, self._executor)
+        """The bytes of a draft of that size. Raises StorageError."""
+        return _open(self._body, size_bytes, self._executor)
 
     async def truncate(self, size_bytes: int) -> None:
         """Remove what follows the first ``size_bytes``. Raises DraftGone if they are not there."""
@@ -194,6 +194,13 @@ class LockedDraft:
 
 async def _run(executor: Executor, call: Callable[[], Result]) -> Result:
     return await run_storing(executor, call, failed="An upload could not be stored")
+
+
+def _open(path: Path, size_bytes: int, executor: Executor) -> FileBody:
+    try:
+        return FileBody(OpenFile(path), size_bytes, executor)
+    except OSError as error:
+        raise StorageError("An upload could not be opened") from error
 
 
 def _create(directory: Path, name: str) -> None:

@@ -19,7 +19,16 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.postgresql import rows
 from podstead.storage.postgresql.rows import Row
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
-from podstead.storage.state import CopiedBody, Needs, ResourceRow, State, folded
+from podstead.storage.state import (
+    MAX_KEPT_ACL_BYTES,
+    MIN_KEPT_ACL_BYTES,
+    CopiedBody,
+    Needs,
+    ResourceRow,
+    State,
+    folded,
+    storages_of,
+)
 
 Connection = psycopg.AsyncConnection[Row]
 Cursor = psycopg.AsyncCursor[Row]
@@ -71,11 +80,18 @@ _PUT_DELETED_ACL: Final = (
     " VALUES (%s, %s, %s, %s, %s, coalesce(%s::bytea,"
     " (SELECT content FROM bodies WHERE root = %s AND path = %s)), %s)"
 )
+_FORGET_DELETED_ACLS: Final = (
+    "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"  # noqa: S608 - our numbers
+    " (SELECT root, write_version, path FROM (SELECT root, write_version, path,"
+    f" sum(greatest(octet_length(content), {MIN_KEPT_ACL_BYTES}))"
+    " OVER (ORDER BY at_ms DESC, write_version, path) AS kept_bytes"
+    " FROM deleted_acls WHERE content IS NOT NULL AND root = %s) each_acl"
+    f" WHERE kept_bytes > {MAX_KEPT_ACL_BYTES})"
+)
 _SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
 _DELETE_STAGED: Final = "DELETE FROM staged WHERE blob = ANY(%s)"
 _PUT_GARBAGE: Final = (
-    "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
-    " SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::bigint[])"
+    "INSERT INTO garbage (blob, dropped_ms) SELECT * FROM unnest(%s::text[], %s::bigint[])"
 )
 _SELECT_STORAGES: Final = (
     # The names of pods are ASCII, so lower() folds them.
@@ -189,6 +205,8 @@ async def flush(connection: Connection, state: State) -> Cursor | None:
         root = rows.root_of(deleted.path)
         values = (root, *first, root, deleted.path, at_ms)
         await connection.execute(_PUT_DELETED_ACL, values)
+    for storage in storages_of(state.deleted_acls):
+        await connection.execute(_FORGET_DELETED_ACLS, (storage,))
     await _flush_bodies(connection, state)
     if state.taken_blobs:
         await connection.execute(_DELETE_STAGED, (state.taken_blobs,))

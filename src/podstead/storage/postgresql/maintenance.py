@@ -63,19 +63,27 @@ async def discard_unclaimed_blobs(connection: Connection, *, staged_before_ms: i
 
 
 async def find_garbage(connection: Connection, *, dropped_before_ms: int) -> list[BlobId]:
-    """A batch of blobs that have been garbage since before that time, and none while a backup is
-    made. Raises psycopg.Error."""
-    # A backup that begins after this has a moment at which they were garbage already.
+    """A batch of blobs that have been garbage since before that time. Raises psycopg.Error."""
     cursor = await connection.execute(
-        "SELECT blob FROM garbage WHERE dropped_ms < %s"
-        " AND (SELECT pg_try_advisory_xact_lock(%s)) ORDER BY dropped_ms LIMIT %s",
-        (dropped_before_ms, REMOVAL_LOCK, BATCH_ROWS),
+        "SELECT blob FROM garbage WHERE dropped_ms < %s ORDER BY dropped_ms LIMIT %s",
+        (dropped_before_ms, BATCH_ROWS),
     )
     return [blob for (blob,) in await cursor.fetchall()]
 
 
+async def allows_removals(connection: Connection) -> bool:
+    """Whether no backup is being made on any node, so that what is garbage by now may be removed.
+
+    Raises psycopg.Error.
+    """
+    cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (REMOVAL_LOCK,))
+    row = await cursor.fetchone()
+    return row is not None and bool(row[0])
+
+
 async def delete_garbage_rows(connection: Connection, blobs: Sequence[BlobId]) -> None:
-    """Delete the rows of blobs that were removed, and end their charges. Raises psycopg.Error."""
+    """Delete the rows of blobs that were removed, and end the charges for those that earlier
+    versions dropped. Raises psycopg.Error."""
     # The sums are taken from the rows that this very statement deletes, so that two nodes that have
     # removed the same blobs end each charge once.
     await connection.execute(

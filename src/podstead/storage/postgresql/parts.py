@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,7 @@ from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.reading_ahead import KeptRegistries
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.writer import Writer
+from podstead.storage.removal_hold import removal_turn
 
 READ_CONNECTIONS: Final = 4
 """The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
@@ -49,7 +51,8 @@ class OpenParts:
 
     async def close(self) -> None:
         """Finish what is waiting, and close all connections."""
-        # First, because waiting writes still need their blobs and notifications.
+        # First, because it uses the writer, and waiting writes need their blobs and notifications.
+        await self.staging.dropped.close()
         await self.writer.close()
         await self.listening.close()
         await self.reader.close()
@@ -82,6 +85,12 @@ async def open_parts(
     writer = Writer(writes, others=reads, max_waiting=max_waiting, on_changes=listening.wake)
     blobs = new_bodies()
     reader = Reader(reads)
+
+    @asynccontextmanager
+    async def turn() -> AsyncIterator[bool]:
+        async with removal_turn(removal_hold) as is_allowed:
+            yield is_allowed and await writer.run(maintenance.allows_removals)
+
     return OpenParts(
         reads,
         writes,
@@ -94,7 +103,7 @@ async def open_parts(
             blobs,
             Ledger(writer.run, maintenance),
             inline_body_bytes=inline_body_bytes,
-            removal_hold=removal_hold,
+            removal_turn=turn,
         ),
         listening,
     )

@@ -145,8 +145,7 @@ async def _drop(connection: Connection, pending: _PendingRemoval, paths: Sequenc
         return
     key = (pending.root, list(paths))
     await connection.execute(
-        "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
-        " SELECT blob, %s, root, size_bytes FROM resources"
+        "INSERT INTO garbage (blob, dropped_ms) SELECT blob, %s FROM resources"
         " WHERE root = %s AND path = ANY(%s) AND blob IS NOT NULL",
         (pending.at_ms, *key),
     )

@@ -20,7 +20,7 @@ import psycopg
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.blobs.body_store import BodyStoreFactory
+from podstead.storage.blobs.body_store import BodyMissing, BodyStoreFactory
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import (
     DEFAULT_INLINE_BODY_BYTES,
@@ -42,6 +42,7 @@ from podstead.storage.protocol import ChangeSignal, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
+    Committed,
     DeletedAcl,
     Entry,
     EntryId,
@@ -106,7 +107,9 @@ class PostgresStore:
         self._change_log_ms = change_log_days * _MS_PER_DAY
         self._max_waiting = max_waiting
         self._space = space or DiskSpace(layout.root)
-        self._new_bodies = bodies or (lambda _: LocalBlobs(layout.blobs, self._space))
+        self._new_bodies = bodies or (
+            lambda _: LocalBlobs(layout.blobs, self._space, is_shared=True)
+        )
         self._opened: OpenParts | None = None
 
     # --- life cycle ---------------------------------------------------------------------------
@@ -204,9 +207,13 @@ class PostgresStore:
         current = await opened.reader.read_content(metadata.path, metadata.version)
         if current is None:
             return None
-        # The file of a blob that is replaced after this stays for its grace time.
         if metadata.blob is not None:
-            return await opened.blobs.open(metadata.blob, metadata.size_bytes)
+            try:
+                return await opened.blobs.open(metadata.blob, metadata.size_bytes)
+            except BodyMissing:
+                if await opened.reader.read_content(metadata.path, metadata.version) is None:
+                    return None  # it was replaced and removed in between
+                raise
         content, sha256 = current
         if content is None or sha256 is None or len(content) != metadata.size_bytes:
             raise StorageError("A body is missing or damaged")
@@ -265,7 +272,10 @@ class PostgresStore:
         if ahead is not None:
             seen = ahead.seen(opened.reader, opened.registries.quota_of)
             ahead.end()
-        return await opened.writer.commit(write, seen)
+        outcome = await opened.writer.commit(write, seen)
+        if isinstance(outcome, Committed) and outcome.dropped:
+            opened.staging.dropped.add(outcome.dropped)
+        return outcome
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         return await self._use().reader.changes_after(sequence, limit)
@@ -327,6 +337,7 @@ class PostgresStore:
         # reported to the caller.
         try:
             await finish_removals(opened.writer, opened.listening)
+            await opened.staging.sweep_garbage(now_ms=removal.at_ms)
         except (StorageError, Overloaded):
             logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True

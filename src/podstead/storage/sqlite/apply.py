@@ -15,7 +15,16 @@ from msgspec.structs import astuple
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
 from podstead.storage.sqlite.statements import Row, insert_rows, run_in
-from podstead.storage.state import CopiedBody, Needs, ResourceRow, State, folded
+from podstead.storage.state import (
+    MAX_KEPT_ACL_BYTES,
+    MIN_KEPT_ACL_BYTES,
+    CopiedBody,
+    Needs,
+    ResourceRow,
+    State,
+    folded,
+    storages_of,
+)
 
 _COLUMNS = ", ".join(ResourceRow.__struct_fields__)
 
@@ -43,9 +52,15 @@ _INSERT_DELETED_ACL = (
     " VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT content FROM bodies WHERE path = ?2)), ?6)"
 )
 
+_FORGET_DELETED_ACLS = (
+    "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"  # noqa: S608 - our numbers
+    f" sum(max(length(content), {MIN_KEPT_ACL_BYTES})) OVER (ORDER BY at_ms DESC, rowid DESC)"
+    " AS kept_bytes FROM deleted_acls WHERE content IS NOT NULL AND path >= ? AND path < ?)"
+    f" WHERE kept_bytes > {MAX_KEPT_ACL_BYTES})"
+)
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"
-_INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
+_INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms)"
 
 _SELECT_STORAGES = (
     # The names of pods are ASCII, so lower() folds them. A pod is created with its root container,
@@ -115,6 +130,9 @@ def flush(connection: apsw.Connection, state: State) -> None:
     _flush_resources(connection, state)
     for deleted in state.deleted_acls:  # before the bodies, which the statement copies
         connection.execute(_INSERT_DELETED_ACL, deleted)
+    for root in storages_of(state.deleted_acls):
+        # "0" is the character after the slash: the range contains all paths below the root.
+        connection.execute(_FORGET_DELETED_ACLS, (root, f"{root[:-1]}0"))
     _flush_bodies(connection, state)
     run_in(connection, _DELETE_STAGED, state.taken_blobs)
     insert_rows(connection, _INSERT_GARBAGE, state.garbage)

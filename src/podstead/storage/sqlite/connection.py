@@ -22,7 +22,9 @@ WRITE_BUSY_S = 10.0
 
 _RETRY_DELAY_S = (0.0001, 0.001)
 _CACHE_KIB = 16 * 1024
+_PAGE_BYTES = 4096
 _CHECKPOINT_PAGES = 4000
+_MIN_CHECKPOINT_PAGES = 100
 _LOG_LIMIT_BYTES = 64 * 1024 * 1024
 _STATEMENTS = 300
 
@@ -35,7 +37,6 @@ _WRITER_SETTINGS = f"""
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
-    PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES};
     PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES};
 """
 
@@ -74,13 +75,23 @@ def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 def open_writer(
-    database: Path, busy_handler: BusyHandler, *, vfs: str | None = None, create: bool = False
+    database: Path,
+    busy_handler: BusyHandler,
+    *,
+    vfs: str | None = None,
+    create: bool = False,
+    max_log_bytes: int = _CHECKPOINT_PAGES * _PAGE_BYTES,
 ) -> apsw.Connection:
-    """Open a database for writing, and create it if missing and ``create``. Raises apsw.Error."""
+    """Open a database for writing, and create it if missing and ``create``.
+
+    When the log has ``max_log_bytes``, at the latest, it is checkpointed. Raises apsw.Error.
+    """
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = _connect(database, flags, vfs)
     connection.set_busy_handler(busy_handler)
     connection.execute(_WRITER_SETTINGS)
+    pages = min(max(max_log_bytes // _PAGE_BYTES, _MIN_CHECKPOINT_PAGES), _CHECKPOINT_PAGES)
+    connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
     return connection
 
 

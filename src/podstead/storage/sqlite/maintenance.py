@@ -70,7 +70,8 @@ def find_garbage(connection: apsw.Connection, *, dropped_before_ms: int) -> list
 
 
 def delete_garbage_rows(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
-    """Delete the rows of blobs that were removed, and end their charges. Raises apsw.Error."""
+    """Delete the rows of blobs that were removed, and end the charges for those that earlier
+    versions dropped. Raises apsw.Error."""
     charged = run_in(connection, "SELECT root, size_bytes FROM garbage WHERE blob IN", blobs)
     run_in(connection, "DELETE FROM garbage WHERE blob IN", blobs)
     for root, size_bytes in charged:

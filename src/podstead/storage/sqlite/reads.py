@@ -253,6 +253,13 @@ class ReadConnection:
         except _READ_ERRORS as error:
             raise _read_error() from error
 
+    def free_pages(self) -> int:
+        """How many pages of the database are free. Raises StorageError."""
+        try:
+            return int(self._query("PRAGMA freelist_count", ()).get)
+        except _READ_ERRORS as error:
+            raise _read_error() from error
+
     def _refresh(self) -> None:
         """Update the cached rows to the state after the newest commit of any other connection."""
         data_version = self._data_version.current()

@@ -131,9 +131,9 @@ def _drop_bodies(
     connection: apsw.Connection, pending: _PendingRemoval, which: str, values: tuple[str, str]
 ) -> None:
     connection.execute(
-        "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"  # noqa: S608 - words of ours
-        f" SELECT blob, ?, ?, size_bytes FROM resources WHERE {which} AND blob IS NOT NULL",
-        (pending.at_ms, pending.root, *values),
+        "INSERT INTO garbage (blob, dropped_ms)"  # noqa: S608 - words of ours
+        f" SELECT blob, ? FROM resources WHERE {which} AND blob IS NOT NULL",
+        (pending.at_ms, *values),
     )
     connection.execute(
         f"DELETE FROM bodies WHERE path IN (SELECT path FROM resources WHERE {which})",  # noqa: S608

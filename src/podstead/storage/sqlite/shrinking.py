@@ -20,6 +20,9 @@ logger = logging.getLogger("podstead.storage")
 BATCH_PAGES: Final = 500
 """The maximum number of pages that one transaction releases."""
 
+SMALL_BATCH_PAGES: Final = 64
+"""The same on a full disk, where there is little space for the log."""
+
 MIN_FREE_PAGES: Final = 256
 """The free pages to keep for the next writes."""
 
@@ -47,7 +50,12 @@ def is_shrinkable(connection: apsw.Connection) -> bool:
     return mode == _INCREMENTAL
 
 
-def release_pages(connection: apsw.Connection, *, keep_pages: int = MIN_FREE_PAGES) -> bool:
+def release_pages(
+    connection: apsw.Connection,
+    *,
+    keep_pages: int = MIN_FREE_PAGES,
+    batch_pages: int = BATCH_PAGES,
+) -> bool:
     """Release a batch of free pages, in a transaction; whether there may be more.
 
     Raises apsw.Error.
@@ -58,7 +66,7 @@ def release_pages(connection: apsw.Connection, *, keep_pages: int = MIN_FREE_PAG
     if free <= keep_pages:
         return False
     connection.execute(
-        f"PRAGMA incremental_vacuum({min(free - keep_pages, BATCH_PAGES)})"
+        f"PRAGMA incremental_vacuum({min(free - keep_pages, batch_pages)})"
     ).fetchall()
     return True
 

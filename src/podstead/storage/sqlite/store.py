@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from podstead.core.errors import Overloaded, StorageError
+from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.blobs.body_store import BodyStore, BodyStoreFactory
+from podstead.storage.blobs.body_store import BodyMissing, BodyStore, BodyStoreFactory
 from podstead.storage.blobs.ledger import Ledger
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES, BodyStaging
@@ -31,6 +31,7 @@ from podstead.storage.protocol import ChangeSignal, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
+    Committed,
     DeletedAcl,
     Entry,
     EntryId,
@@ -46,7 +47,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.removal_hold import hold_removals
+from podstead.storage.removal_hold import hold_removals, removal_turn
 from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
@@ -55,7 +56,7 @@ from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, continue_removal
 from podstead.storage.sqlite.row_changes import new_change_queue
-from podstead.storage.sqlite.shrinking import checkpoint, release_pages
+from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.sqlite.writer import Writer
@@ -108,6 +109,8 @@ class SqliteStore:
         self._vfs = vfs
         self._new_bodies = bodies or (lambda _: LocalBlobs(self._layout.blobs, self._space))
         self._opened: _Opened | None = None
+        self._giving_back = asyncio.Lock()
+        self._space.give_back = self._give_back
 
     # --- life cycle ---------------------------------------------------------------------------
 
@@ -148,7 +151,7 @@ class SqliteStore:
                 blobs,
                 Ledger(group_commit.run, maintenance),
                 inline_body_bytes=self._inline_body_bytes,
-                removal_hold=self._layout.removal_hold,
+                removal_turn=partial(removal_turn, self._layout.removal_hold),
             ),
             change_notifier,
         )
@@ -157,6 +160,7 @@ class SqliteStore:
         if self._opened is None:
             return
         opened, self._opened = self._opened, None
+        await opened.staging.dropped.close()
         opened.reader.close()
         opened.ephemeral.close()
         try:
@@ -207,9 +211,13 @@ class SqliteStore:
         current = opened.reader.read_content(metadata.path, metadata.version)
         if current is None:
             return None
-        # The file of a blob that is replaced after this stays for GARBAGE_GRACE_MS.
         if metadata.blob is not None:
-            return await opened.blobs.open(metadata.blob, metadata.size_bytes)
+            try:
+                return await opened.blobs.open(metadata.blob, metadata.size_bytes)
+            except BodyMissing:
+                if opened.reader.read_content(metadata.path, metadata.version) is None:
+                    return None  # it was replaced and removed in between
+                raise
         content, sha256 = current
         if content is None or len(content) != metadata.size_bytes:
             raise StorageError("A body is missing or damaged")
@@ -240,7 +248,10 @@ class SqliteStore:
     async def stage_copies(
         self, resources: Sequence[Metadata]
     ) -> Mapping[ResourcePath, StagedBlob]:
-        self._space.check()
+        try:
+            self._space.check()
+        except DiskFull:
+            await self._space.make_room()
         return await self._use().staging.stage_copies(resources)
 
     async def stage_body(
@@ -263,7 +274,11 @@ class SqliteStore:
     async def commit(self, write: Write) -> CommitOutcome:
         if write.puts and write.stores_content:
             self._space.check(sum(map(self._new_bytes, write.puts)))
-        return await self._use().writer.commit(write)
+        opened = self._use()
+        outcome = await opened.writer.commit(write)
+        if isinstance(outcome, Committed) and outcome.dropped:
+            opened.staging.dropped.add(outcome.dropped)
+        return outcome
 
     def _new_bytes(self, put: Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.
@@ -324,6 +339,7 @@ class SqliteStore:
         # reported to the caller.
         try:
             await _finish_removals(opened)
+            await opened.staging.sweep_garbage(now_ms=removal.at_ms)
         except (StorageError, Overloaded):
             logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True
@@ -397,6 +413,17 @@ class SqliteStore:
         while await opened.writer.run(partial(maintenance.delete_expired_entries, now_ms=now_ms)):
             pass
 
+    async def _give_back(self) -> None:
+        """Remove bodies that are waiting for it, and give all free pages of the database back to
+        the disk. Raises StorageError, Overloaded."""
+        opened = self._use()
+        async with self._giving_back:
+            await opened.staging.dropped.remove_now()
+            release = partial(release_pages, keep_pages=0, batch_pages=SMALL_BATCH_PAGES)
+            while opened.reader.free_pages() and await opened.writer.run(release):
+                # Each time, so that the log can be used again and need not grow.
+                await _checkpoint(self._layout.database)
+
     async def sweep_own_files(self, *, now_ms: int) -> None:  # noqa: ARG002
         self._use()  # there is one node, and sweep() removes its files as well
 
@@ -445,10 +472,14 @@ async def _shrink(opened: _Opened, database: Path) -> None:
     while await opened.writer.run(release_pages):
         released = True
     if released:
-        try:
-            await asyncio.to_thread(checkpoint, database)
-        except apsw.Error as error:
-            raise StorageError("The database could not be made smaller") from error
+        await _checkpoint(database)
+
+
+async def _checkpoint(database: Path) -> None:
+    try:
+        await asyncio.to_thread(checkpoint, database)
+    except apsw.Error as error:
+        raise StorageError("The database could not be made smaller") from error
 
 
 async def _sweep_ephemeral(ephemeral: EphemeralStore, now_ms: int) -> None:

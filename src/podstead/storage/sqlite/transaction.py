@@ -59,7 +59,10 @@ class WriteConnection:
         self._usable = True
 
     def _open(self) -> apsw.Connection:
-        return open_writer(self._database, self._busy_handler, vfs=self._vfs)
+        log_bytes = self._space.reserve_bytes() // 5 * 4
+        return open_writer(
+            self._database, self._busy_handler, vfs=self._vfs, max_log_bytes=log_bytes
+        )
 
     def close(self) -> None:
         """Close, rolling back what is not committed. Raises apsw.Error."""

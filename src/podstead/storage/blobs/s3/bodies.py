@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Final, Self
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.media_types import is_passive
+from podstead.storage.blobs.body_store import BodyMissing
 from podstead.storage.blobs.disk import wait_for_end
 from podstead.storage.blobs.paths import BODIES
 from podstead.storage.blobs.received_file import ReceivedFile
@@ -48,6 +49,8 @@ _SIGNED_ALIKE: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
 class S3Bodies:
     """The blobs of one prefix in a bucket
     (:class:`~podstead.storage.blobs.body_store.BodyStore`)."""
+
+    removal_delay_s: Final = 600.0
 
     def __init__(
         self, objects: Objects, records: RecordStore, *, directory: Path, space: DiskSpace
@@ -101,8 +104,10 @@ class S3Bodies:
         except* StorageError as errors:
             raise errors.exceptions[0] from None
 
-    async def remove(self, blobs: Iterable[BlobId]) -> None:
-        await self._objects.remove([key for blob in blobs for key in object_names_of(blob)])
+    async def remove(self, blobs: Iterable[BlobId]) -> Sequence[BlobId]:
+        removed = list(blobs)
+        await self._objects.remove([key for blob in removed for key in object_names_of(blob)])
+        return removed
 
     async def remove_drafts(self, *, before_ms: int) -> None:
         """There are none: the system removes the files when the process ends."""
@@ -148,7 +153,7 @@ async def find_object(objects: Objects, blob: BlobId) -> tuple[str, int] | None:
 async def _present(objects: Objects, blob: BlobId) -> tuple[str, int]:
     found = await find_object(objects, blob)
     if found is None:
-        raise StorageError("A large body is missing")
+        raise BodyMissing("A large body is missing")
     return found
 
 
