@@ -5,6 +5,7 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 
 import pytest
+from rdflib import FOAF, Literal, URIRef
 
 from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, ClientFailed, ClientProcess
@@ -290,6 +291,17 @@ def test_a_document_is_put_back_from_the_store(rdflib_js: ClientProcess, home: H
     url = home.put("card", ADDRESS)
     rdflib_js.run("putBack", home.agent, url=url, name="Al")
     assert home.triples("card") == turtle(ADDRESS + '<#me> foaf:nick "Al".', url)
+
+
+def test_a_profile_is_put_back_although_the_pod_has_changed(
+    rdflib_js: ClientProcess, home: Home
+) -> None:
+    """As SolidOS writes a profile that is a container, with all that it has read of it."""
+    for name in ("gone.txt", "note.txt"):
+        home.put(name, "text", "text/plain")
+    rdflib_js.run("putBackLater", home.agent, url=home.url, gone="gone.txt", name="Al")
+    assert (URIRef(f"{home.url}#me"), FOAF.nick, Literal("Al")) in home.triples()
+    assert home.members() == {"note.txt", "later.txt"}
 
 
 def test_an_empty_document_is_made_only_once(rdflib_js: ClientProcess, home: Home) -> None:

@@ -124,9 +124,15 @@ def test_c_12_put_without_content_changes_nothing(alice: Agent, container: str) 
 
 # --- what only the server states ---
 
-MANAGED = {
+CONTAINMENT = {
     "a member that is not there": f"<> <{LDP}contains> <missing.txt>.",
+    "one of two that is not there": f"<> <{LDP}contains> <x.txt>, <missing.txt>.",
     "something elsewhere": f"<> <{LDP}contains> <http://example.org/>.",
+    "its own rules": f"<> <{LDP}contains> <.acl>.",
+    "a literal": f"<> <{LDP}contains> 'x.txt'.",
+    "a member of a member": f"<x.txt> <{LDP}contains> <x.txt>.",
+}
+METADATA = {
     "a size": f"<x.txt> <{STAT}size> 4711 .",
     "a time": f'<x.txt> <{DCTERMS}modified> "2001-01-01T00:00:00Z"^^<{DATE_TIME}>.',
     "a time in seconds": f"<x.txt> <{STAT}mtime> 1 .",
@@ -134,18 +140,54 @@ MANAGED = {
     "a class of members": f"<x.txt> a <{LDP}Container>.",
     "its own time": f'<> <{DCTERMS}modified> "2001-01-01T00:00:00Z"^^<{DATE_TIME}>.',
     "its own class": f"<> a <{PIM}Storage>.",
+    "a size of what is gone": f"<gone.txt> <{STAT}size> 4711 .",
 }
+MANAGED = CONTAINMENT | METADATA
 
 
-@pytest.mark.parametrize("statement", MANAGED.values(), ids=MANAGED)
+@pytest.mark.parametrize("statement", CONTAINMENT.values(), ids=CONTAINMENT)
 @pytest.mark.parametrize("name", ["", ".meta"])
-def test_c_13_put_changes_nothing_that_the_server_states(
-    alice: Agent, container: str, statement: str, name: str
-) -> None:
+def test_c_13_put_makes_no_member(alice: Agent, container: str, statement: str, name: str) -> None:
     before = described(alice, container)
     body = f"@base <{alice.url(container)}>. <> <{TITLE}> 'new'. {statement}"
     assert alice.put(container + name, body).status == 409
     assert alice.read(container).body == before
+
+
+@pytest.mark.parametrize("statement", METADATA.values(), ids=METADATA)
+@pytest.mark.parametrize("name", ["", ".meta"])
+def test_c_13_put_changes_nothing_that_the_server_states(
+    alice: Agent, container: str, statement: str, name: str
+) -> None:
+    described(alice, container)
+    body = f"@base <{alice.url(container)}>. <> <{TITLE}> 'new'. {statement}"
+    assert alice.put(container + name, body).status == 204
+    listing = alice.read(container)
+    assert titles(listing.triples) == {"new"}
+    assert not triples(statement, TURTLE, alice.url(container)) & listing.triples
+    assert len(alice.read(f"{container}.meta").triples) == 1
+
+
+@pytest.mark.parametrize("content_type", [TURTLE, JSON_LD, N_TRIPLES])
+@pytest.mark.parametrize("name", ["", ".meta"])
+def test_c_13_what_was_read_a_moment_ago_is_sent_back_although_members_have_changed(
+    alice: Agent, container: str, content_type: str, name: str
+) -> None:
+    """As applications do that write a profile back whole."""
+    described(alice, container)
+    for each in ("gone.txt", "gone/below.txt", "moved/below.txt"):
+        alice.create(container + each, "x", TEXT)
+    read = written(alice.read(container).triples, content_type)
+    assert alice.put(f"{container}x.txt", "longer", TEXT).status == 204
+    for each in ("gone.txt", "gone/below.txt", "gone/"):
+        assert alice.delete(container + each).status in {200, 204}
+    alice.create(f"{container}later.txt", "x", TEXT)
+    members = alice.read(container).members
+    assert alice.put(container + name, read, content_type).status == 204
+    again = alice.read(container)
+    assert again.members == members
+    assert titles(again.triples) == {"mine"}
+    assert len(alice.read(f"{container}.meta").triples) == 1
 
 
 @pytest.mark.parametrize("statement", MANAGED.values(), ids=MANAGED)
@@ -176,13 +218,23 @@ def test_c_13_patch_takes_nothing_away_that_the_server_states(
     assert alice.read(container).body == before
 
 
-@pytest.mark.parametrize("statement", MANAGED.values(), ids=MANAGED)
-def test_c_13_post_makes_no_container_that_states_what_only_the_server_does(
+@pytest.mark.parametrize("statement", CONTAINMENT.values(), ids=CONTAINMENT)
+def test_c_13_post_makes_no_container_with_members(
     alice: Agent, container: str, statement: str
 ) -> None:
     headers = {"Link": TYPE_LINK.format(LDP, "BasicContainer"), "Slug": "new"}
     assert alice.post(container, statement, TURTLE, headers).status == 409
     assert alice.read(container).members == []
+
+
+@pytest.mark.parametrize("statement", METADATA.values(), ids=METADATA)
+def test_c_13_post_makes_no_container_that_states_what_only_the_server_does(
+    alice: Agent, container: str, statement: str
+) -> None:
+    headers = {"Link": TYPE_LINK.format(LDP, "BasicContainer"), "Slug": "new"}
+    made = alice.post(container, statement, TURTLE, headers)
+    assert made.status == 201
+    assert not triples(statement, TURTLE, made.location) & alice.read(made.location).triples
 
 
 @pytest.mark.parametrize("content_type", [TURTLE, JSON_LD, N_TRIPLES])

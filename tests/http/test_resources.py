@@ -216,7 +216,7 @@ async def test_put_on_existing_container_replaces_its_triples_and_keeps_members(
     assert await members(server, "/alice/private/c/") == {f"{BASE}/alice/private/c/a.txt"}
 
 
-async def test_statements_that_only_the_server_makes_are_409_unless_they_are_true(
+async def test_statements_that_only_the_server_makes_are_409_if_they_were_never_true(
     server: Server,
 ) -> None:
     """C-13, C-25."""
@@ -228,6 +228,24 @@ async def test_statements_that_only_the_server_makes_are_409_unless_they_are_tru
     again = await server.alice.put(container, current.body, TURTLE)
     assert again.status == 204
     assert await members(server, container) == {f"{BASE}{container}a.txt"}
+
+
+async def test_a_member_that_is_long_gone_is_not_said_to_be_there(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-13: and what is examined of the log is bounded."""
+    container = "/alice/private/c/"
+    for name in ("a.txt", "b.txt"):
+        await server.alice.put(f"{container}{name}", "x", "text/plain")
+    before = await server.alice.get(container, accept=TURTLE)
+    await server.alice.delete(f"{container}a.txt")
+    monkeypatch.setattr("podstead.resources.content_validation._STEP_ROWS", 1)
+    assert (await server.alice.put(container, before.body, TURTLE)).status == 204
+    monkeypatch.setattr("podstead.resources.content_validation._RECENT_ROWS", 8)
+    for _ in range(8):
+        await server.bob.put("/bob/private/a.txt", "x", "text/plain")
+    assert (await server.alice.put(container, before.body, TURTLE)).status == 409
+    assert await members(server, container) == {f"{BASE}{container}b.txt"}
 
 
 async def test_empty_turtle_is_a_document(server: Server) -> None:

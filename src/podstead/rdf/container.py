@@ -2,8 +2,8 @@
 
 The server manages containment, types, times and sizes; clients manage everything else in the
 description of a container. A client that reads a container, changes a triple of its own and sends
-everything back repeats the server's statements. That is accepted if they are still true; different
-values for server-managed statements are refused (C-13).
+everything back repeats the server's statements, of which some may no longer be true. They are
+ignored, except that containment of what was never there is refused (C-13).
 """
 
 from __future__ import annotations
@@ -35,6 +35,17 @@ CONTAINER_TYPES: Final = (vocab.LDP_CONTAINER, vocab.LDP_BASIC_CONTAINER, vocab.
 
 # A direct member has one more segment, and neither a query nor a fragment.
 _MEMBER_NAME: Final = re.compile(r"[^/?#]+/?\Z")
+
+
+class NotContained(Conflict):
+    """A description states that a container contains what it does not."""
+
+    def __init__(self, url: str | None = None) -> None:
+        what = "something that is" if url is None else f"<{url}>, which is"
+        super().__init__(
+            f"The content states that a container contains {what} not in it. Only the server makes "
+            "such statements: create the member instead, or leave them out"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +129,17 @@ def own_triples(graph: Graph, *, container_url: str) -> Graph:
     return graph - server_managed(graph, container_url=container_url)
 
 
-def mentioned_members(managed: Graph, *, container_url: str) -> frozenset[str]:
-    """The names of the direct members that occur in server-managed triples."""
-    terms = {term for s, p, o in managed for term in ((s, o) if p == _CONTAINS else (s,))}
-    return frozenset(
-        term.value.removeprefix(container_url) for term in terms if _is_member(term, container_url)
-    )
-
-
-def check_server_managed(managed: Graph, current: Graph) -> None:
-    """Refuse server-managed statements that differ from the current ones (C-13, C-25).
-
-    ``current`` is what the server states about the container and the mentioned members. Omitted
-    statements are not an attempt to change them. Raises Conflict, which names the first difference.
-    """
-    for subject, predicate, object_ in managed - current:
-        # True for every container, although listings do not state it.
-        if not (predicate == _TYPE and object_ == _RDF_SOURCE):
-            raise Conflict(
-                f"The sent value of <{predicate.value}> of <{subject.value}> contradicts the one "
-                "that the server maintains"
-            )
+def claimed_members(managed: Graph, *, container_url: str) -> frozenset[str]:
+    """The names of the members that the server-managed triples in a description state (C-13).
+    Raises Conflict for containment of, or in, anything that can be no direct member."""
+    names = set()
+    for subject, predicate, object_ in managed:
+        if predicate != _CONTAINS:
+            continue
+        if subject != Iri(container_url) or not _is_member(object_, container_url):
+            raise NotContained
+        names.add(object_.value.removeprefix(container_url))
+    return frozenset(names)
 
 
 def _is_managed(predicate: Iri, object_: Object) -> bool:

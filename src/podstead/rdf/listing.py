@@ -17,11 +17,11 @@ from podstead.rdf.codecs import Document, UnsupportedRdfType, serialize
 from podstead.rdf.container import (
     CONTAINER_TYPES,
     ListedMember,
-    check_server_managed,
+    NotContained,
+    claimed_members,
     container_statements,
     date_time,
     member_statements,
-    mentioned_members,
     own_triples,
     server_managed,
 )
@@ -35,10 +35,10 @@ __all__ = [
     "LISTING_TYPES",
     "ListedMember",
     "Listing",
-    "check_server_managed",
+    "NotContained",
+    "claimed_members",
     "container_statements",
     "member_statements",
-    "mentioned_members",
     "own_triples",
     "server_managed",
 ]

@@ -8,7 +8,8 @@ right to write, whatever the media type (:mod:`podstead.resources.identity_chang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -27,10 +28,10 @@ from podstead.rdf.codecs import Document, repair_missing_final_dot
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.listing import (
-    check_server_managed,
+    NotContained,
+    claimed_members,
     container_statements,
     member_statements,
-    mentioned_members,
     server_managed,
 )
 from podstead.resources.documents import (
@@ -53,6 +54,10 @@ from podstead.wac.acl import check_storable
 
 _MAX_MEMBERS_IN_MEMORY = 20_000
 _TRIPLES_OF_A_MEMBER = 6
+_RECENT_ROWS = 10_000
+"""In the last rows of the change log, a member that is gone is looked for."""
+_STEP_ROWS = 2_000
+"""How many of them are examined in one step; other requests wait for it."""
 
 
 class ContentValidator:
@@ -83,9 +88,10 @@ class ContentValidator:
         """The content to store at the target, as this version.
 
         ``posted`` allows a missing final dot in Turtle (R-12). Raises MalformedRdf, BadRequest for
-        an unknown context where the content must be parsed, Conflict for statements that only the
-        server makes, AccessDenied or NotAuthenticated for a change of statements of identity that
-        the agent may not make, and Superseded if the current content changed while it was compared.
+        an unknown context where the content must be parsed, Conflict for the containment of what is
+        not in a container, AccessDenied or NotAuthenticated for a change of statements of identity
+        that the agent may not make, and Superseded if the current content changed while it was
+        compared.
         """
         sent = received.body
         document, after = None, EMPTY_DATASET
@@ -208,7 +214,10 @@ class ContentValidator:
     async def _fit_container(
         self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
-        """Keep only the container's own triples; check and drop those of the server (C-12, C-13).
+        """Keep only the container's own triples, and drop those of the server (C-12, C-13).
+
+        Clients send back all that they have read, and meanwhile times, sizes and members may have
+        changed. Only a member that neither is nor recently was there is refused.
 
         Content sent to the description is stored at the container's path, so it is serialized
         again with relative IRIs for that path (R-7).
@@ -217,7 +226,7 @@ class ContentValidator:
         url = self._documents.url_of(path)
         managed = server_managed(document.graph, container_url=url)
         if managed:
-            check_server_managed(managed, await self._server_statements(state, managed, url))
+            await self._check_members(path, claimed_members(managed, container_url=url))
             document = document.with_graph(document.graph - managed)
         elif state.target == path:
             return content, document.dataset
@@ -225,15 +234,27 @@ class ContentValidator:
         written = await self._documents.write(document, media_type, path=path)
         return Content(media_type, InlineBody(written)), document.dataset
 
-    async def _server_statements(
-        self, state: TargetState, managed: Graph, container_url: str
-    ) -> Graph:
-        """What the server currently states about a container and the mentioned members."""
-        path = state.stored_path
-        names = mentioned_members(managed, container_url=container_url)
-        snapshot = await self._store.read_metadata(ResourcePath(path + name) for name in names)
-        members = [metadata for metadata in snapshot.values() if metadata]
-        return _stated(state, container_url, members)
+    async def _check_members(self, container: ResourcePath, names: Collection[str]) -> None:
+        """Raises NotContained unless all these members of a container are there or were recently,
+        StorageError."""
+        paths = {ResourcePath(container + name) for name in names}
+        snapshot = await self._store.read_metadata(paths)
+        missing = {path for path in paths if not _is_there(snapshot.get(path))}
+        for path in sorted(missing):
+            if auxiliary_kind(path) is not None:
+                raise NotContained(self._documents.url_of(path))
+        end = await self._store.newest_sequence() + 1 if missing else 0
+        last = max(0, end - _RECENT_ROWS)
+        while missing and end > last:
+            first = max(last, end - _STEP_ROWS)
+            rows = await self._store.changes_before(
+                end, first=first, below=container, limit=_STEP_ROWS
+            )
+            missing -= {row.change.path for row in rows}
+            end = first
+            await asyncio.sleep(0)  # requests come first
+        for path in sorted(missing):
+            raise NotContained(self._documents.url_of(path))
 
     async def all_server_statements(self, state: TargetState) -> Graph:
         """Everything that the server states about the container at the target.
@@ -264,6 +285,10 @@ def _stated(state: TargetState, container_url: str, members: Sequence[Metadata])
         is_storage=state.is_storage_root,
         modified_ms=0 if existing is None else last_modified_ms(existing),
     ) | member_statements(container_url, [listed_member(member) for member in members])
+
+
+def _is_there(metadata: Metadata | None) -> bool:
+    return metadata is not None and metadata.kind.is_member
 
 
 def _must_be_understood(state: TargetState) -> bool:

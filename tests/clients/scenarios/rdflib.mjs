@@ -181,6 +181,16 @@ export async function putBack({ url, name, fetch }) {
   await fetcher.putBack(url, { contentType: "text/turtle" });
 }
 
+export async function putBackLater({ url, gone, name, fetch }) {
+  const { store, fetcher } = open(fetch);
+  await fetcher.load(url);
+  store.add(sym(`${url}#me`), FOAF("nick"), literal(name), sym(url));
+  await fetch(url + gone, { method: "DELETE" });
+  const headers = { "Content-Type": "text/plain" };
+  await fetch(`${url}later.txt`, { method: "PUT", headers, body: "text" });
+  await fetcher.putBack(url, { contentType: "text/turtle" });
+}
+
 export async function createIfNotExists({ url, fetch }) {
   const { fetcher } = open(fetch);
   const response = await fetcher.createIfNotExists(sym(url));
