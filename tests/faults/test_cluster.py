@@ -7,13 +7,17 @@ while watchers are connected to nodes. A fault begins, lasts for a while, and en
 from __future__ import annotations
 
 import contextlib
+import http.client
 import itertools
 import os
 import signal
+import socket
+import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -26,6 +30,8 @@ from tests.support.cluster_clients import (
     watching,
     writing,
 )
+from tests.support.server import ServerProcess
+from tests.support.waiting import wait_until
 from tests.support.workers import processes_of
 
 pytestmark = pytest.mark.needs("haproxy")
@@ -168,6 +174,9 @@ def test_nothing_acknowledged_is_lost(cluster: Cluster, fault: Fault) -> None:
         writers.check()
         steady.check(writers)
         resuming.check(writers)
+    # What is wrong outside of a node is one line in its log.
+    for node in cluster.nodes:
+        assert "Traceback" not in node.errors
 
 
 def test_nodes_are_replaced_one_after_the_other_and_no_request_fails(cluster: Cluster) -> None:
@@ -199,3 +208,42 @@ def test_a_date_never_stands_for_what_another_node_has_replaced(cluster: Cluster
                 assert (read.status, read.text) == (200, "new")
                 unless = fields | {"If-Unmodified-Since": date}
                 assert node.request("PUT", target, "lost", unless).status == 412
+
+
+def test_trouble_is_a_line_in_the_log_and_no_traceback(cluster: Cluster) -> None:
+    """Trouble of the database, of S3 and of clients; the node has a watcher meanwhile."""
+    writers = Writers(cluster, f"pod{next(_names)}")
+    node, large = cluster.nodes[-1], f"/{writers.pod}/private/large"
+    fields = cluster.fields(large)
+    assert node.request("PUT", large, b"x" * 24 * 1024 * 1024, fields).status == 201
+    with watching(SteadyWatcher(cluster, node, writers.counter)):
+        _leave_within_bodies(node, large, fields)
+        with contextlib.closing(node.connect()) as connection:
+            connection.request("GET", large, headers=fields)
+            reading = connection.getresponse()
+            assert reading.read1(1)
+            with cluster.to_bodies.stopped():
+                with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+                    reading.read()
+                answers = [node.request("GET", large, headers=fields)]
+        with killed_database(cluster):
+            for method, target in itertools.product(("GET", "PUT"), ("note", "large")):
+                path = f"/{writers.pod}/private/{target}"
+                answers.append(node.request(method, path, None if method == "GET" else "", fields))
+            answers.append(node.request("POST", "/.pods", '{"name": "other"}', fields))
+            wait_until(lambda: "change log could not be read" in node.errors, "trouble of the feed")
+    assert {answer.status for answer in answers} == {503}
+    assert "Responded to a request with 503: " in node.errors
+    assert "Traceback" not in node.errors
+
+
+def _leave_within_bodies(node: ServerProcess, target: str, fields: Mapping[str, str]) -> None:
+    """As clients do whose network is gone."""
+    sent = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    for method, more in ("PUT", "Content-Length: 1000000\r\n\r\nabc"), ("GET", "\r\n"):
+        with node.open_socket() as connection:
+            head = f"{method} {target} HTTP/1.1\r\nHost: {urlsplit(node.base_url).netloc}\r\n{sent}"
+            connection.sendall((head + more).encode())
+            if method == "GET":
+                assert connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

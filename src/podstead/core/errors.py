@@ -271,3 +271,34 @@ class RemoteUnavailable(OutboundError):
 
 class OwnDocument(OutboundError):
     """The URL leads to this server but does not start with its base URL (A-190)."""
+
+
+_PASSING = (
+    StoreUnavailable,
+    DiskFull,
+    Overloaded,
+    RemoteUnavailable,
+    ConnectionError,
+    TimeoutError,
+)
+
+
+def is_passing_trouble(error: BaseException) -> bool:
+    """Whether this is trouble outside of the program, as of the database, the disk, the network or
+    a client. It needs no traceback, which would say nothing about its cause."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_passing_trouble, error.exceptions))
+    return isinstance(error, _PASSING)
+
+
+def cause_of(error: BaseException) -> str:
+    """What is at the bottom of an error, in one line."""
+    first: BaseException | None = error
+    while first is not None:
+        error = first
+        first = first.exceptions[0] if isinstance(first, BaseExceptionGroup) else first.__cause__
+    text = " ".join(str(error).split())
+    if isinstance(error, PodsteadError):
+        return text
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name

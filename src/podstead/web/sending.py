@@ -35,6 +35,10 @@ class Closable(Protocol):
     async def aclose(self) -> None: ...
 
 
+class BodyCut(Exception):
+    """Has the HTTP server end the connection within a body. Why has been logged."""
+
+
 async def send_response(
     response: Response,
     scope: Scope,
@@ -120,7 +124,7 @@ async def _stream(
     except PodsteadError:
         # The status has been sent. From the missing end the client sees that the body is cut.
         logger.exception("A body could not be sent to its end")
-        raise
+        raise BodyCut from None
     finally:
         client.forget()
     await send({"type": "http.response.body", "body": b""})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from typing import Any
 
 import pytest
 
 from podstead.app.process.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
 from podstead.config import Settings
+from podstead.core.errors import DiskFull, Overloaded, StoreUnavailable
 
 
 def record(message: str = "Served %s", *arguments: object, **extra: object) -> logging.LogRecord:
@@ -20,13 +20,11 @@ def record(message: str = "Served %s", *arguments: object, **extra: object) -> l
     return made
 
 
-def failed(message: str) -> logging.LogRecord:
-    try:
-        raise ValueError("a fault")
-    except ValueError:
-        made = record(message)
-        made.exc_info = sys.exc_info()
-        return made
+def failed(message: str, error: Exception | None = None) -> logging.LogRecord:
+    made = record(message)
+    raised = error or ValueError("a fault")
+    made.exc_info = (type(raised), raised, None)
+    return made
 
 
 def test_a_text_line_has_time_level_logger_message_and_facts() -> None:
@@ -57,6 +55,33 @@ def test_a_fact_that_json_does_not_know_is_written_as_text() -> None:
 def test_a_traceback_is_kept() -> None:
     assert "ValueError: a fault" in TextFormatter().format(failed("It failed"))
     assert "ValueError: a fault" in json.loads(JsonFormatter().format(failed("x")))["exception"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "cause"),
+    [
+        (ConnectionResetError("gone\nfor good"), "ConnectionResetError: gone for good"),
+        (TimeoutError(), "TimeoutError"),
+        (Overloaded("Too many"), "Too many"),
+        (ExceptionGroup("both", [TimeoutError("late"), DiskFull()]), "TimeoutError: late"),
+    ],
+)
+def test_trouble_outside_of_the_program_is_one_line_with_its_cause(
+    trouble: Exception, cause: str
+) -> None:
+    unavailable = StoreUnavailable()
+    unavailable.__cause__ = trouble
+    for error in (trouble, unavailable):
+        line = TextFormatter().format(failed("It failed", error))
+        assert line.endswith(f"It failed: {cause}")
+        assert "\n" not in line
+        entry = json.loads(JsonFormatter().format(failed("It failed", error)))
+        assert (entry["cause"], "exception" in entry) == (cause, False)
+
+
+def test_a_body_that_was_cut_is_not_reported_again() -> None:
+    assert not ServerNews().filter(record("Application callable raised\nTraceback …\nBodyCut"))
+    assert ServerNews().filter(record("Application callable raised\nTraceback …\nKeyError"))
 
 
 def test_a_text_line_cannot_be_forged_by_a_line_break() -> None:

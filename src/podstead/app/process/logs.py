@@ -14,8 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podstead.config import Settings
+from podstead.core.errors import cause_of, is_passing_trouble
 from podstead.core.printable import printable
 from podstead.core.request_mark import current_mark
+from podstead.web.sending import BodyCut
 
 SERVER_LOGGER = "_granian"
 """The logger of the HTTP server, whose own messages matter only for debugging."""
@@ -41,13 +43,14 @@ def logging_config(settings: Settings) -> dict[str, Any]:
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": "lines",
-                "filters": ["ids"],
+                # Those of a logger are not asked about what its children log.
+                "filters": ["news", "ids"],
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             "podstead": {"level": level.upper()},
-            SERVER_LOGGER: {"level": server_level(settings).upper(), "filters": ["news"]},
+            SERVER_LOGGER: {"level": server_level(settings).upper()},
         },
     }
 
@@ -65,12 +68,14 @@ def configure_logging(settings: Settings) -> None:
 
 
 class ServerNews(logging.Filter):
-    """Drops granian's messages about workers that did not stop in time. It logs them for any worker
-    whose end another of its threads notices first; ``serve.py`` logs one if it is true."""
+    """Drops granian's messages about workers that did not stop in time, and about bodies that were
+    cut. It logs the former for any worker whose end another of its threads notices first;
+    ``serve.py`` logs one if it is true. The application has logged why a body was cut."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log the message."""
-        return "refused to gracefully stop" not in record.getMessage()
+        message = record.getMessage()
+        return "refused to gracefully stop" not in message and BodyCut.__name__ not in message
 
 
 class RequestIdFilter(logging.Filter):
@@ -88,11 +93,12 @@ class TextFormatter(logging.Formatter):
     """``2026-11-21T05:30:00.123Z warning podstead.app: The message (key=value)``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, followed by the traceback if there is one."""
+        """One line, followed by the traceback unless the error is passing trouble."""
+        cause = _cause(record)
         facts = " ".join(f"{key}={_quoted(value)}" for key, value in _extra(record).items())
         line = _one_line(
             f"{_timestamp(record)} {record.levelname.lower()} {record.name}: "
-            f"{record.getMessage()}{f' ({facts})' if facts else ''}"
+            f"{record.getMessage()}{f': {cause}' if cause else ''}{f' ({facts})' if facts else ''}"
         )
         traceback = _traceback(self, record)
         return line if traceback is None else f"{line}\n{traceback}"
@@ -102,7 +108,8 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per line: ``time``, ``level``, ``logger``, ``message`` and further facts."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object; ``exception`` contains the traceback, if any."""
+        """The object; ``exception`` contains the traceback, if any, and ``cause`` what stands for
+        one."""
         entry = {
             "time": _timestamp(record),
             "level": record.levelname.lower(),
@@ -110,6 +117,9 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             **_extra(record),
         }
+        cause = _cause(record)
+        if cause:
+            entry["cause"] = cause
         traceback = _traceback(self, record)
         if traceback is not None:
             entry["exception"] = traceback
@@ -117,9 +127,15 @@ class JsonFormatter(logging.Formatter):
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
-    if record.exc_info is None or record.exc_info[0] is None:
+    if record.exc_info is None or record.exc_info[0] is None or _cause(record):
         return None
     return formatter.formatException(record.exc_info)
+
+
+def _cause(record: logging.LogRecord) -> str:
+    """What a message about passing trouble says instead of a traceback."""
+    error = record.exc_info[1] if record.exc_info else None
+    return cause_of(error) if error is not None and is_passing_trouble(error) else ""
 
 
 def _quoted(value: object) -> str:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import psycopg
 
-from podstead.core.errors import StorageError
 from podstead.storage.postgresql.connecting import connect
+from podstead.storage.postgresql.errors import storage_error
 from podstead.storage.postgresql.rows import Row
 
 KEYS_LOCK: Final = 0x706F_6473_6B65_7973
@@ -74,4 +74,6 @@ def _trouble() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise StorageError("The keys in the database could not be read or stored") from error
+        raise storage_error(
+            error, "The keys in the database could not be read or stored"
+        ) from error
