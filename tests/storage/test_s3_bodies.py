@@ -7,7 +7,7 @@ import hashlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -24,7 +24,7 @@ from podstead.core.errors import BodyTooLarge, RootUnusable, StorageError, Store
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs import staging
 from podstead.storage.blobs.bodies import CHUNK_BYTES
-from podstead.storage.blobs.s3 import Objects, objects
+from podstead.storage.blobs.s3 import Objects, objects, outages
 from podstead.storage.blobs.s3.credentials import shared_credentials
 from podstead.storage.blobs.s3.turns import PartTurns
 from podstead.storage.blobs.s3.uploads import Part, Piece, draft_pieces
@@ -45,12 +45,15 @@ from tests.storage.engine_suite.engine import (
     write,
 )
 from tests.support.body_stores import ObjectsInBucket
+from tests.support.lossy_proxy import running_lossy_proxy
 from tests.support.seaweedfs import S3Server, s3_environment, shared_s3_server
 
 HOUR_MS = 60 * 60 * 1000
 LEAST_PART_BYTES = 5 * 1024 * 1024
 """S3 accepts smaller parts only at the end."""
 PATH = "/alice/c/a"
+BACK_S = 10.0
+"""How long after S3's return large bodies are acknowledged again, at the latest."""
 
 
 @pytest.fixture
@@ -405,6 +408,35 @@ async def test_trouble_with_s3_is_trouble_for_a_while_and_loses_nothing(
         await store.sweep(now_ms=now_ms() + 2 * HOUR_MS)
         assert len(kept.names()) == 1
         assert staged_rows(layout) == []
+
+
+@pytest.mark.parametrize("size_bytes", [LARGE_BYTES, 3 * LEAST_PART_BYTES])
+async def test_what_was_lost_while_s3_was_away_is_sent_again_when_it_is_back(
+    layout: RootLayout, monkeypatch: pytest.MonkeyPatch, size_bytes: int
+) -> None:
+    """Over connections that were open before, too."""
+    monkeypatch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
+    server = shared_s3_server()
+    async with running_lossy_proxy(server.port) as proxy:
+        through = server.new_location().replace(f":{server.port}", f":{proxy.port}")
+        kept = ObjectsInBucket(layout, through)
+        async with opened(layout, kept) as store:
+            await plant(store)
+            await commit(store, write(put("/alice/c/b", await stage_large(store))))
+            read = await read_present(store, "/alice/c/b")
+            proxy.cut()
+            content = os.urandom(size_bytes)
+            staging = asyncio.create_task(store.stage_body(content))
+            reading = asyncio.create_task(store.open_body(read))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(3 * outages.LONG_S):
+                    await proxy.lose(3)  # what S3 is asked because the others take long
+            proxy.restore()
+            async with asyncio.timeout(BACK_S):
+                body = await staging
+                assert await reading is not None
+            await commit(store, write(put(PATH, body)))
+            assert await content_of(store, PATH) == content
 
 
 def fail_at_part(patch: pytest.MonkeyPatch, number: int, fail: Callable[[], None]) -> None:

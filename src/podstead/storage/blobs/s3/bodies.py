@@ -25,7 +25,13 @@ from podstead.storage.blobs.disk import wait_for_end
 from podstead.storage.blobs.paths import BODIES
 from podstead.storage.blobs.received_file import ReceivedFile
 from podstead.storage.blobs.s3.arrival import Arrival
-from podstead.storage.blobs.s3.objects import MAX_PARTS, PART_BYTES, Objects, in_parts
+from podstead.storage.blobs.s3.objects import (
+    MAX_PARTS,
+    PART_BYTES,
+    Objects,
+    WentAstray,
+    in_parts,
+)
 from podstead.storage.blobs.s3.uploads import UploadParts
 from podstead.storage.blobs.verification import copy_of, digest_of, named_by_content, random_name_of
 from podstead.storage.disk_space import DiskSpace
@@ -216,6 +222,8 @@ class S3Draft:
             self._arrival.complete()
             try:
                 await self._storing
+            except WentAstray:
+                pass  # S3 can be reached again
             except (StorageError, Overloaded):
                 if self._arrival.was_complete:
                     raise

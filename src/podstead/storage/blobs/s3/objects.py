@@ -11,24 +11,30 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import S3Store
 
 from podstead.core.errors import StorageError, StoreUnavailable
 from podstead.storage.blobs.s3.credentials import shared_credentials
+from podstead.storage.blobs.s3.outages import Outages
 from podstead.storage.blobs.s3.turns import PartTurns
 from podstead.storage.blobs.s3_location import S3Location
 
 if TYPE_CHECKING:
-    from obstore import Attributes, ObjectMeta
+    from obstore import Attributes, Bytes, ObjectMeta
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3CredentialProvider
 
 logger = logging.getLogger("podstead.storage")
@@ -50,14 +56,24 @@ READ_BYTES: Final = 1024 * 1024
 LIST_S: Final = 60.0
 """The limit for listing objects, a thousand with each request."""
 
+_PROBE_S: Final = 2
+"""The limit for asking whether S3 can be reached."""
+_ANY_NAME: Final = "is-anybody-there"
+
 _CONNECT_S: Final = 5
 _PAGE: Final = 1000
 _LOGGED_EVERY_S: Final = 10.0
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
+T = TypeVar("T")
+
 PartReader = Callable[[int, int], Awaitable[bytes]]
 """Reads the bytes from a position up to, not including, another one."""
+
+
+class WentAstray(StoreUnavailable):
+    """A request was sent while S3 could not be reached, which it can be now."""
 
 
 class ListedObject(msgspec.Struct, frozen=True):
@@ -73,7 +89,9 @@ class Objects:
 
     def __init__(self, location: S3Location) -> None:
         """Does no I/O besides reading files with credentials. Raises StorageError."""
+        self._location = location
         self._asking, self._storing = _open_both(location, os.getpid())
+        self._outages = Outages(self._is_reachable, self._open_anew)
         self._turns = PartTurns()
         self._logged_s = -_LOGGED_EVERY_S
 
@@ -94,7 +112,8 @@ class Objects:
             return
         async with self._turns.take():
             content = await read(0, size_bytes)
-            async with self._trying(STORE_S):
+
+            async def store() -> None:
                 try:
                     await self._storing.put_async(
                         key,
@@ -108,6 +127,8 @@ class Objects:
                     # response was lost.
                     if await self.size(key) != size_bytes:
                         raise
+
+            await self._tried(STORE_S, store)
 
     async def put_arriving(
         self,
@@ -161,11 +182,14 @@ class Objects:
 
     async def size(self, key: str) -> int | None:
         """The size of an object in bytes; ``None`` if there is none. Raises StorageError."""
-        async with self._trying(ASK_S):
+
+        async def ask() -> int | None:
             try:
                 return (await self._asking.head_async(key))["size"]
             except FileNotFoundError:
                 return None
+
+        return await self._tried(ASK_S, ask)
 
     async def content_type(self, key: str) -> str | None:
         """The type with which S3 sends an object, if it has one. Raises StorageError."""
@@ -189,15 +213,17 @@ class Objects:
         """
         while start < end:
             stop = min(end, start + READ_BYTES)
-            async with self._trying(ASK_S):
-                try:
-                    piece = await self._asking.get_range_async(key, start=start, end=stop)
-                except FileNotFoundError as error:
-                    raise StorageError("A large body is missing") from error
+            piece = await self._tried(ASK_S, partial(self._read_piece, key, start, stop))
             if len(piece) != stop - start:
                 raise StorageError("A large body is shorter than it should be")
             start = stop
             yield bytes(piece)
+
+    async def _read_piece(self, key: str, start: int, end: int) -> Bytes:
+        try:
+            return await self._asking.get_range_async(key, start=start, end=end)
+        except FileNotFoundError as error:
+            raise StorageError("A large body is missing") from error
 
     async def copy(self, key: str, copy: str, size_bytes: int) -> None:
         """Store a copy of an object. Raises StorageError."""
@@ -208,20 +234,17 @@ class Objects:
 
             await self.put(copy, read, size_bytes)
             return
-        async with self._trying(STORE_S):
-            await self._storing.copy_async(key, copy)
+        await self._tried(STORE_S, lambda: self._storing.copy_async(key, copy))
 
     async def remove(self, keys: Sequence[str]) -> None:
         """Remove those of the objects that exist. Raises StorageError."""
         if keys:
-            async with self._trying(STORE_S):
-                await self._storing.delete_async(keys)
+            await self._tried(STORE_S, lambda: self._storing.delete_async(keys))
 
     async def list(self, prefix: str) -> Sequence[ListedObject]:
         """The objects whose names begin with ``prefix`` and a slash, in no order. Raises
         StorageError."""
-        async with self._trying(LIST_S):
-            return _listed(await self._asking.list(prefix).collect_async())
+        return _listed(await self._tried(LIST_S, lambda: self._asking.list(prefix).collect_async()))
 
     async def pages(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
         """As :meth:`list`, a page at a time, for commands. S3 sends them in the order of their
@@ -235,17 +258,47 @@ class Objects:
                 return
             yield _listed(page)
 
+    async def _tried(self, limit_s: float, call: Callable[[], Awaitable[T]]) -> T:
+        """What a request to S3 gives, which is sent again if it went astray. Raises
+        StoreUnavailable."""
+        try:
+            async with self._trying(limit_s):
+                return await call()
+        except WentAstray:
+            async with self._trying(limit_s):
+                return await call()
+
     @asynccontextmanager
     async def _trying(self, limit_s: float | None) -> AsyncIterator[None]:
-        """Raise StoreUnavailable for whatever fails or takes too long in the context."""
+        """Raise StoreUnavailable for whatever fails or takes too long in the context, WentAstray if
+        it may succeed now."""
+        limit = asyncio.timeout(limit_s)
+        watch = nullcontext() if limit_s is None else self._outages.during(limit)
+        with watch:
+            try:
+                async with limit:
+                    yield
+            except StorageError:
+                raise
+            except (BaseError, OSError, ValueError) as error:  # TimeoutError is an OSError
+                if limit_s is not None and self._outages.has_ended(limit):
+                    raise WentAstray(_UNAVAILABLE) from error
+                self._log(error)
+                raise StoreUnavailable(_UNAVAILABLE) from error
+
+    async def _is_reachable(self) -> bool:
         try:
-            async with asyncio.timeout(limit_s):
-                yield
-        except StorageError:
-            raise
-        except (BaseError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            self._log(error)
-            raise StoreUnavailable(_UNAVAILABLE) from error
+            await _open_to_probe(self._location, os.getpid()).head_async(_ANY_NAME)
+        except (FileNotFoundError, PermissionDeniedError, UnauthenticatedError):
+            return True  # it has answered
+        except (BaseError, OSError):
+            return False
+        return True
+
+    def _open_anew(self) -> None:
+        """Use no connection that was open."""
+        _open_both.cache_clear()
+        self._asking, self._storing = _open_both(self._location, os.getpid())
 
     def _log(self, error: Exception) -> None:
         """Log what is wrong, at most once in a period."""
@@ -277,12 +330,17 @@ def _open_both(location: S3Location, process_id: int) -> tuple[S3Store, S3Store]
     )
 
 
+@cache
+def _open_to_probe(location: S3Location, process_id: int) -> S3Store:  # noqa: ARG001
+    return _open(location, timeout_s=_PROBE_S, retries=0, retried_s=_PROBE_S)
+
+
 def _open(location: S3Location, *, timeout_s: float, retries: int, retried_s: float) -> S3Store:
     endpoint = location.endpoint or next(
         (os.environ[name] for name in _ENDPOINTS if name in os.environ), ""
     )
     client: ClientConfig = {
-        "connect_timeout": timedelta(seconds=_CONNECT_S),
+        "connect_timeout": timedelta(seconds=min(_CONNECT_S, timeout_s)),
         "allow_http": endpoint.startswith("http://"),
         "timeout": timedelta(seconds=timeout_s),
     }
