@@ -157,7 +157,7 @@ def test_registering_with_keys_only(page: Page, provider: ServerProcess, person:
         page.keyboard.type(typed)
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    show_account(page)
+    page.wait_for_url("**/.pages/welcome")
     assert f"{provider.base_url}/{person.name}b/#me" in page.inner_text("main")
 
 

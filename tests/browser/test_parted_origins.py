@@ -57,7 +57,7 @@ def test_people_are_led_from_the_pods_to_the_provider_and_stay_there(
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
-    page.wait_for_url(f"{provider}/.pages/security")
+    page.wait_for_url(f"{provider}/.pages/welcome")
     assert f"{server.base_url}/alice/" in page.inner_text("main")
     cookies = context.cookies()
     assert cookies

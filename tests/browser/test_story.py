@@ -108,7 +108,7 @@ def register(page: Page, story: Story, name: str) -> None:
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
-    page.wait_for_url("**/.pages/security")
+    page.wait_for_url("**/.pages/welcome")
 
 
 def create_folder_with_note(story: Story) -> None:

@@ -218,7 +218,7 @@ async def test_a_link_fills_in_the_code(provider: Host) -> None:
     assert page.form("/idp/register").fields["invitation"] == code
     typed = {"username": "carol", "password": PASSWORD, "confirmPassword": PASSWORD}
     page = await browser.send(page, "/idp/register", **typed)
-    assert (page.status, page.path) == (200, "/.pages/security")
+    assert (page.status, page.path) == (200, "/.pages/welcome")
     assert await provider.uses_left() == [0]
 
 

@@ -153,6 +153,7 @@ def _of_person(
         guard.route(addresses.SECURITY, GET=page.get),
         guard.route(addresses.BROWSERS, POST=page.sign_out_browser),
         guard.route(addresses.APPS, GET=page.apps),
+        guard.route(addresses.WELCOME, GET=page.welcome),
     )
     renderer.link_to(route.path for route in routes)
     return routes

@@ -840,7 +840,7 @@ async def test_the_offer_ends(browser: Browser, clock: FakeClock, key: NostrKey)
     assert page.status == 409
     assert "not linked" in page.text
     page = await browser.send(page, "/idp/register", **_typed())
-    assert page.path == "/.pages/security"
+    assert page.path == "/.pages/welcome"
 
 
 async def test_an_account_can_be_made_without_the_key(
@@ -849,7 +849,7 @@ async def test_an_account_can_be_made_without_the_key(
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
     page = await browser.send(form, "/idp/register", **_typed(nostrKey=""))
-    assert page.path == "/.pages/security"
+    assert page.path == "/.pages/welcome"
     browser.cookies.clear()
     assert error_of(await log_in(browser, clock, key))[0] == 403
 

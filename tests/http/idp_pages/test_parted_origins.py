@@ -108,6 +108,8 @@ async def test_every_route_is_at_one_of_both_origins(server: Server, provider: C
         "/.pages/sign-out",
         "/.pages/language",
         "/.pages/security",
+        "/.pages/security/browsers",
+        "/.pages/welcome",
         "/.pages/apps",
     }
     console = {path for path in pods | own if path.startswith(("/.pages/console", "/.pages/link"))}

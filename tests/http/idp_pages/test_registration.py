@@ -30,7 +30,7 @@ GOOD = {
 
 async def test_an_account_and_a_pod_are_made_and_the_person_is_signed_in(browser: Browser) -> None:
     page = await _register(browser)
-    assert (page.status, page.path) == (200, "/.pages/security")
+    assert (page.status, page.path) == (200, "/.pages/welcome")
     assert f"{BASE}/carol/#me" in page.text
     answer = await browser.ask("GET", "/carol/", headers={"Accept": "text/turtle"})
     assert answer.status == 200
@@ -39,8 +39,27 @@ async def test_an_account_and_a_pod_are_made_and_the_person_is_signed_in(browser
 
 async def test_an_email_address_is_optional(browser: Browser) -> None:
     page = await _register(browser, email="")
-    assert page.path == "/.pages/security"
+    assert page.path == "/.pages/welcome"
     assert "Add an e-mail address" in page.text
+
+
+async def test_the_welcome_keeps_a_way_back_in_and_leads_to_the_files(browser: Browser) -> None:
+    page = await _register(browser, email="")
+    assert "Keep a way back in" in page.text
+    assert f"{BASE}/carol/" in page.text
+    typed = {"email": "carol@example.org", "current": "wrong"}
+    page = await browser.send(page, "/idp/account/email", **typed)
+    assert page.path == "/.pages/welcome"
+    assert "The current password is wrong" in page.text
+    page = await browser.send(page, "/idp/account/email", **typed | {"current": GOOD["password"]})
+    assert "carol@example.org" in page.text
+    page = await browser.send(page, "/idp/account/two-factor/recovery-codes")
+    assert "Your recovery codes" in page.text
+    assert 'href="/.pages/welcome"' in page.text
+    page = await browser.get("/.pages/welcome")
+    assert "You have recovery codes." in page.text
+    assert 'href="/.pages/files/carol/"' in page.text
+    assert (await browser.get("/.pages/files/carol/")).status == 200
 
 
 async def test_a_person_sent_by_an_application_returns_to_it(browser: Browser, app: App) -> None:
@@ -93,14 +112,14 @@ async def test_what_is_wrong_is_said_at_its_field(
     }
     assert "podstead-session" not in browser.cookies
     page = await _register(browser)
-    assert page.path == "/.pages/security", page.text
+    assert page.path == "/.pages/welcome", page.text
 
 
 @pytest.mark.parametrize("name", ["c", "Carol", "carol_2", "-", "x" * 64])
 async def test_the_page_takes_every_name_that_a_pod_may_have(browser: Browser, name: str) -> None:
     """One rule for the page, programs and commands."""
     page = await _register(browser, username=name)
-    assert page.path == "/.pages/security", page.text
+    assert page.path == "/.pages/welcome", page.text
     assert f"{BASE}/{name}/" in page.text
 
 
@@ -171,7 +190,7 @@ async def test_registering_is_limited_by_address(start: Start, clock: FakeClock)
     base = "https://pods.example"
     server = await start(clock=clock, idp=True, base_url=base, pod_creations_per_hour=3)
     browser = Browser(server.application, base_url=base)
-    assert (await _register(browser)).path == "/.pages/security"
+    assert (await _register(browser)).path == "/.pages/welcome"
     page = await browser.post("/idp/register", {**GOOD, "username": "dave", "email": ""})
     assert page.status == 429
     assert "Too many attempts" in page.text

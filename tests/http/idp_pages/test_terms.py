@@ -90,7 +90,7 @@ async def test_nobody_registers_without_accepting_the_terms(
     assert page.status == 400
     assert 'id="acceptTerms-error"' in page.text
     page = await browser.send(page, "/idp/register", **TYPED, acceptTerms="yes")
-    assert (page.status, page.path) == (200, "/.pages/security")
+    assert (page.status, page.path) == (200, "/.pages/welcome")
     carol = await account(settings, "carol")
     assert carol.terms_accepted_s == carol.created_s
     assert carol.terms_hash == hashlib.sha256(TERMS.encode()).hexdigest()

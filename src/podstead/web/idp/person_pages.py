@@ -42,6 +42,11 @@ class OwnAccountPages:
         facts, headers = await self._facts(page)
         return self._renderer.page(page, "account/apps.html", headers=headers, **facts)
 
+    async def welcome(self, page: PageRequest) -> Response:
+        """``/.pages/welcome``. Raises NotAuthenticated, StorageError."""
+        facts, headers = await self._facts(page)
+        return self._renderer.page(page, "account/welcome.html", headers=headers, **facts)
+
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
     ) -> Response:

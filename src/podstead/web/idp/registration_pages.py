@@ -35,6 +35,7 @@ from podstead.web.idp.cookies import Header
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.pod_pages.addresses import WELCOME
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.registration import Registration, TermsNotAccepted
 from podstead.web.response import Response
@@ -185,6 +186,8 @@ class RegistrationPages:
             raise NotFound("The account has been deleted meanwhile")
         uid = "" if pending is None else pending.uid
         path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT_PATH
+        if not uid and browser_request.wants_page:
+            path = WELCOME
         cookies: Sequence[Header] = ()
         try:
             await self._sign_in.check_second_factor(

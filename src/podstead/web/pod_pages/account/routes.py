@@ -36,5 +36,6 @@ def account_page_routes(guard: PageGuard, pages: PersonPages) -> tuple[Route, ..
         route(addresses.SECURITY, GET=pages.security.get),
         route(addresses.BROWSERS, POST=pages.security.sign_out_browser),
         route(addresses.APPS, GET=pages.security.apps),
+        route(addresses.WELCOME, GET=pages.security.welcome),
         route(f"{addresses.PROFILE}/picture", POST=pages.profile.post_picture),
     )

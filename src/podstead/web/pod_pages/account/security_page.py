@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podstead.web.browsers import browser_name
 from podstead.web.pod_pages.account.security_views import SecurityView, view_of
-from podstead.web.pod_pages.addresses import SECURITY
+from podstead.web.pod_pages.addresses import HOME, SECURITY
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
@@ -28,6 +28,8 @@ class ShownAccount(Protocol):
     """Renders the pages about an account of the provider."""
 
     async def apps(self, page: PageRequest) -> Response: ...
+
+    async def welcome(self, page: PageRequest) -> Response: ...
 
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
@@ -66,6 +68,14 @@ class SecurityPage:
             pod_tokens=[token for pod in person.pods for token in await self._sessions.tokens(pod)],
             browser_name=browser_name,
         )
+
+    async def welcome(self, page: PageRequest) -> Response:
+        """``/.pages/welcome``: the first page after registration. Raises NotAuthenticated,
+        StorageError."""
+        person = page.signed_in()
+        if person.account_id is not None and self._own_account is not None:
+            return await self._own_account.welcome(page)
+        return self._guard.see_other(HOME)
 
     async def sign_out_browser(self, page: PageRequest) -> Response:
         """End a session that the page lists. Raises NotAuthenticated, WrongFormToken."""
