@@ -1,4 +1,5 @@
-"""The store as it would be with another ACL, for asking the gate what that ACL would mean."""
+"""The store as it would be with another ACL, for asking the gate what that ACL would mean, and as
+it is at one moment, for asking the gate much without reading anything twice."""
 
 from __future__ import annotations
 
@@ -7,8 +8,35 @@ from collections.abc import Iterable
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import ResourceStore, Snapshot
+from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version
+
+
+class OneMoment:
+    """The store as it is when it is first read, as far as that is enough.
+
+    If a body is wanted that has been replaced since, everything is read again.
+    """
+
+    def __init__(self, store: DocumentSource, paths: Iterable[ResourcePath]) -> None:
+        """``paths`` are read together when one of them is wanted."""
+        self._store = store
+        self._paths = tuple(paths)
+        self._snapshot: Snapshot | None = None
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        wanted = tuple(paths)
+        if not set(wanted).issubset(self._paths):
+            return await self._store.read_metadata(wanted)
+        if self._snapshot is None:
+            self._snapshot = await self._store.read_metadata(self._paths)
+        return self._snapshot
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        body = await self._store.open_body(metadata)
+        if body is None:
+            self._snapshot = None
+        return body
 
 
 class HypotheticalRules:
@@ -19,7 +47,7 @@ class HypotheticalRules:
 
     def __init__(
         self,
-        store: ResourceStore,
+        store: DocumentSource,
         acl: ResourcePath,
         *,
         content: bytes | None,

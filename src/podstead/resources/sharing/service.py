@@ -22,7 +22,7 @@ from podstead.rdf.codecs import Document
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.edits import Edit, Inheritance, RulesDocument, edited
-from podstead.resources.sharing.hypothetical import HypotheticalRules
+from podstead.resources.sharing.hypothetical import HypotheticalRules, OneMoment
 from podstead.resources.sharing.preview import (
     MAX_GRANTEES,
     Comparison,
@@ -253,9 +253,12 @@ class SharingService:
         if edit.inheritance is Inheritance.RESUME and storage_root(resource) == resource:
             raise NothingAbove
         document = self._edited(current, edit)
+        # Above what might be in a container are the same containers and rules as above itself.
+        lowest = any_member(resource) if is_container(resource) else resource
+        now = OneMoment(self._store, paths_to_read(lowest))
         comparison = Comparison(
-            Decider(self._gate, self._store),
-            await self._decider_after(current, document),
+            Decider(self._gate.for_many(now), now),
+            await self._decider_after(current, document, now),
             self._visible_groups(agent_),
             randomness=self._randomness,
         )
@@ -279,22 +282,24 @@ class SharingService:
         members = await look_inside(self._store, resource)
         return Preview(here, inside, members, frozenset(consequences))
 
-    async def _decider_after(self, current: RulesDocument, document: Document | None) -> Decider:
+    async def _decider_after(
+        self, current: RulesDocument, document: Document | None, now: OneMoment
+    ) -> Decider:
         """The gate as it would decide after the edit."""
         if document is None and not current.is_own:
-            return Decider(self._gate, self._store)
+            return Decider(self._gate.for_many(now), now)
         acl = acl_of(current.resource)
         content = None
         if document is not None:
             content = await self._documents.write(document, TURTLE, path=acl)
         source = HypotheticalRules(
-            self._store,
+            now,
             acl,
             content=content,
             content_type=TURTLE,
             version=random_version(self._randomness),
         )
-        return Decider(self._gate.over(source), source)
+        return Decider(self._gate.for_many(source), source)
 
     async def _rules_after(
         self, agent_: Identity | None, current: RulesDocument, document: Document | None
