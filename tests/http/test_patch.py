@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
 import rdflib
 
-from podstead.rdf.graph import Graph
+from podstead.app.adapters.rdf_processes import RdfProcesses
+from podstead.rdf.tasks import Task
 from podstead.resources import patching
 from tests.support.application import BASE, Server
 from tests.support.asgi import Answer, Client
@@ -318,22 +318,44 @@ async def test_modes_come_before_preconditions(server: Server) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/alice/private/a.ttl", "/alice/private/c/"])
-async def test_conditions_are_evaluated_while_others_are_answered(
+async def test_conditions_that_take_many_steps_are_evaluated_in_another_process(
     server: Server, monkeypatch: pytest.MonkeyPatch, body: str, kind: str, path: str
 ) -> None:
-    """Conditions may take a second however small the document is; nobody else waits for them."""
+    """With the same result; those that take few are evaluated at once."""
     await server.alice.put(path, "<#a> <#p> 1.", TURTLE)
-    threads: list[threading.Thread] = []
-    for name in ("apply", "apply_to_container"):
-        evaluate = getattr(patching, name)
+    tasks: list[Task] = []
+    in_process = RdfProcesses.in_process
 
-        def noting(*given: Any, _evaluate: Any = evaluate, **named: Any) -> Graph:  # noqa: ANN401
-            threads.append(threading.current_thread())
-            evaluated: Graph = _evaluate(*given, **named)
-            return evaluated
+    async def noting(self: RdfProcesses, task: Task, **named: Any) -> bytes:  # noqa: ANN401
+        tasks.append(task)
+        return await in_process(self, task, **named)
 
-        monkeypatch.setattr(patching, name, noting)
+    monkeypatch.setattr(RdfProcesses, "in_process", noting)
     assert (await patch(server.alice, path, body, kind)).status == 204
-    assert len(threads) == 1
-    assert threads[0] is not threading.current_thread()
     assert "2" in (await server.alice.get(path)).text
+    assert tasks == []
+    await server.alice.put(path, "<#a> <#p> 1.", TURTLE)
+    monkeypatch.setattr(patching, "_STEPS_AT_ONCE", 0)
+    assert (await patch(server.alice, path, body, kind)).status == 204
+    assert "2" in (await server.alice.get(path)).text
+    assert len(tasks) == 1
+
+
+async def test_others_are_answered_while_costly_conditions_are_evaluated(server: Server) -> None:
+    """Their number of steps is bounded, and they may take a second or two each."""
+    statements = "".join(f"<#{number}> <#p> {number} .\n" for number in range(300))
+    costly = "DELETE { ?a <#p> ?b } WHERE { ?a <#p> ?b . ?c <#p> ?d . ?e <#p> ?f }"
+    for number in range(8):
+        await server.alice.put(f"/alice/private/{number}.ttl", statements, TURTLE)
+    patches = [
+        asyncio.create_task(patch(server.alice, f"/alice/private/{number}.ttl", costly, SPARQL))
+        for number in range(8)
+    ]
+    await asyncio.sleep(0)
+    assert (await server.bob.put("/bob/private/a.ttl", "<#a> <#p> 1.", TURTLE)).status == 201
+    deleting = "DELETE { ?a <#p> 1 } WHERE { ?a <#p> 1 }"
+    assert (await patch(server.bob, "/bob/private/a.ttl", deleting, SPARQL)).status == 204
+    assert not any(each.done() for each in patches)
+    statuses = [answer.status for answer in await asyncio.gather(*patches)]
+    assert set(statuses) <= {422, 429, 503}
+    assert 422 in statuses

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import re
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -46,6 +47,11 @@ class Client:
         """The port at this end, by which the connection is known on the machine."""
         port: int = self._connection.sock.getsockname()[1]
         return port
+
+    @property
+    def socket(self) -> socket.socket:
+        """To see whether an answer has begun to arrive."""
+        return self._connection.sock
 
     def send(
         self,

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from podstead.app.access_log import application_class, ignored_fields
 from podstead.app.adapters.account_emails import AccountEmails
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.adapters.engine import key_storage, new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.rendering_processes import RenderingProcesses
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.adapters.thumbnail_files import ThumbnailFiles
@@ -101,7 +103,12 @@ def build_application(
     capacity = StorageCapacity(usage=store, space=space, quota_bytes=settings.quota_bytes)
     keys = settings.token_keys or load_token_keys(key_storage(settings))
     foreign = traced("outbound request", ForeignDocuments(settings, clock), "fetch", "post", "ask")
-    documents = build_documents(settings, store=store, foreign=foreign)
+    documents = build_documents(
+        settings,
+        store=store,
+        foreign=foreign,
+        costly=RdfProcesses(base_url=base_url, bundled=bundled_contexts()),
+    )
 
     async def parse_rules(content: bytes, content_type: str, base_iri: str) -> Graph:
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
@@ -381,6 +388,7 @@ def build_application(
             git=git,
             repositories=repositories,
             kept_answers=kept_answers,
+            costly=documents.costly,
             among_nodes=settings.database is not None,
             rules_index=RulesIndexBuilder(
                 index=RulesIndex(RecordStore(store, clock, randomness), base_url=base_url),

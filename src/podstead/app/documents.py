@@ -7,14 +7,20 @@ from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.rdf.limits import RdfLimits
 from podstead.resources.contexts import ContextLibrary
+from podstead.resources.costly_work import CostlyWork, InThreads
 from podstead.resources.documents import Documents
 from podstead.storage.protocol import ResourceStore
 
 
 def build_documents(
-    settings: Settings, *, store: ResourceStore, foreign: ForeignDocuments
+    settings: Settings,
+    *,
+    store: ResourceStore,
+    foreign: ForeignDocuments,
+    costly: CostlyWork | None = None,
 ) -> Documents:
-    """The reader and converter of RDF documents."""
+    """The reader and converter of RDF documents, with what does costly work for requesters; a
+    command has none."""
     limits = RdfLimits(max_bytes=settings.max_rdf_bytes)
     contexts = ContextLibrary(
         bundled_contexts(),
@@ -22,4 +28,10 @@ def build_documents(
         allowed_origins=frozenset(settings.context_origins),
         limits=limits,
     )
-    return Documents(base_url=settings.base_url, store=store, contexts=contexts, limits=limits)
+    return Documents(
+        base_url=settings.base_url,
+        store=store,
+        contexts=contexts,
+        limits=limits,
+        costly=costly or InThreads(bundled_contexts()),
+    )

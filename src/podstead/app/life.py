@@ -17,6 +17,7 @@ from podstead.app.git import Answering, RepositorySweep
 from podstead.app.live_updates import LiveUpdates
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
+from podstead.resources.costly_work import CostlyWork
 from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.rules_index import RulesIndexBuilder
 from podstead.storage.lease import Lease
@@ -49,6 +50,7 @@ class Life:
     repositories: RepositorySweep
     rules_index: RulesIndexBuilder
     kept_answers: KeptAnswers
+    costly: CostlyWork
     among_nodes: bool = False
     """Whether other nodes share the records; then one worker of all nodes sweeps."""
     _sweeping: list[asyncio.Task[None]] = field(default_factory=list)
@@ -89,6 +91,7 @@ class Life:
             await self.git.close()
         await self.repositories.close()
         await self.foreign.close()
+        await self.costly.close()
         await self.store.close()
 
 

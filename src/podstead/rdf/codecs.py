@@ -54,8 +54,10 @@ __all__ = [
     "UnsupportedRdfType",
     "parse",
     "parse_blocks",
+    "read_lines",
     "repair_missing_final_dot",
     "serialize",
+    "written_in_lines",
 ]
 
 _FORMATS: Mapping[str, RdfFormat] = MappingProxyType(
@@ -285,6 +287,17 @@ def serialize(
     if format_ is RdfFormat.RDF_XML and not is_namespace_well_formed(written):
         raise NotExpressible(essence, "a property or a character has no form in XML")
     return written
+
+
+def written_in_lines(graph: Graph) -> bytes:
+    """A graph for another process: N-Triples with the labels that blank nodes have, and with the
+    base direction of literals."""
+    return "".join([f"{text} .\n" for text in graph.texts]).encode()
+
+
+def read_lines(content: bytes) -> Graph:
+    """The graph that :func:`written_in_lines` wrote."""
+    return Graph.of_quads(list(pyoxigraph.parse(content, format=RdfFormat.N_TRIPLES)))
 
 
 def _json_ld(document: Document, base_iri: str | None) -> bytes:

@@ -38,7 +38,6 @@ from podstead.resources.documents import (
     BYTES_OF_A_TRIPLE,
     EMPTY_DATASET,
     Documents,
-    run_work,
 )
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
@@ -184,7 +183,8 @@ class ContentValidator:
         except MalformedRdf:
             if not posted or not _is_turtle(received):
                 raise
-            mended = await run_work(partial(repair_missing_final_dot, rdf), size_bytes=len(rdf))
+            work = partial(repair_missing_final_dot, rdf)
+            mended = await self._documents.run(work, size_bytes=len(rdf), path=path)
             if mended is None:
                 raise
         received = replace(received, rdf=mended, body=InlineBody(mended))
@@ -274,7 +274,7 @@ class ContentValidator:
                 )
         work = partial(_stated, state, self._documents.url_of(path), members)
         size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * BYTES_OF_A_TRIPLE
-        return await run_work(work, size_bytes=size_bytes)
+        return await self._documents.run(work, size_bytes=size_bytes, path=path)
 
 
 def _stated(state: TargetState, container_url: str, members: Sequence[Metadata]) -> Graph:

@@ -1,32 +1,53 @@
 """How are RDF documents read and written, stored ones and received ones?
 
 The pure ``rdf`` layer parses and serializes. This module gives it the bytes, the base IRI and the
-JSON-LD contexts, and a worker thread for documents that would block other requests. Documents that
-were patched are cached, the newest version of each; since a version identifies one state, a cached
-document is never out of date.
+JSON-LD contexts, and leaves documents that would block other requests to those who do costly work
+(``costly_work``). Documents
+that were patched are cached, the newest version of each; since a version identifies one state, a
+cached document is never out of date.
 """
 
 from __future__ import annotations
 
-import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+import msgspec
+
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import BadRequest, NotAcceptable, StorageError
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.media_types import JSON_LD, RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
-from podstead.rdf.errors import RdfTooLarge, UnavailableContext, UnknownContext
+from podstead.rdf.errors import (
+    RdfTooComplex,
+    RdfTooLarge,
+    UnavailableContext,
+    UnknownContext,
+)
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
+from podstead.rdf.jsonld_contexts import Context
 from podstead.rdf.limits import RdfLimits, check_size
+from podstead.rdf.tasks import Conversion
 from podstead.resources.contexts import ContextLibrary
+from podstead.resources.costly_work import CostlyWork, WorkTooCostly
 from podstead.storage.document_reader import open_version
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import Metadata, Version
 
-_THREAD_FROM_BYTES = 64 * 1024
+COSTLY_FROM_BYTES = 64 * 1024
+"""A document of this size takes about twenty milliseconds to read or write."""
+
+_WORK_AT_ONCE = 250_000
+"""Contexts that are more work (``RdfLimits.max_context_work``) are costly, whatever the size."""
+_STORED_WORK = 20_000_000
+"""What the contexts of a stored document may cost: more than that of one that is sent, because it
+was accepted under other limits. A process bounds the time of a conversion."""
 _MAX_FETCHED_CONTEXTS = 16
 BYTES_OF_A_TRIPLE = 40
 """The approximate size of a triple in Turtle."""
@@ -43,12 +64,22 @@ class Documents:
     """Reads and converts RDF documents."""
 
     def __init__(
-        self, *, base_url: str, store: DocumentSource, contexts: ContextLibrary, limits: RdfLimits
+        self,
+        *,
+        base_url: str,
+        store: DocumentSource,
+        contexts: ContextLibrary,
+        limits: RdfLimits,
+        costly: CostlyWork,
     ) -> None:
         self._base_url = base_url
         self._store = store
         self._contexts = contexts
         self._limits = limits
+        self.costly = costly
+        self._limits_at_once = replace(
+            limits, max_context_work=min(limits.max_context_work, _WORK_AT_ONCE)
+        )
         self._cache: BoundedCache[ResourcePath, tuple[Version, Document]] = BoundedCache(
             CACHE_BYTES
         )
@@ -62,27 +93,40 @@ class Documents:
         """The absolute URL of a resource, which is the base IRI of its document (R-7)."""
         return self._base_url + path
 
+    async def run(
+        self, work: Callable[[], _Result], *, size_bytes: int, path: ResourcePath
+    ) -> _Result:
+        """Run ``work`` on RDF of this size at a path: directly if it is small, else in its turn in
+        a thread. Raises RateLimited and Overloaded."""
+        if size_bytes < COSTLY_FROM_BYTES:
+            return work()
+        return await self.costly.in_thread(work, pod=storage_root(path) or "")
+
     async def parse(self, content: bytes, content_type: str, *, path: ResourcePath) -> Document:
         """Read bytes as RDF at a path. Raises MalformedRdf and UnknownContext."""
-        return await self.parse_at(content, content_type, base_iri=self.url_of(path))
+        pod = storage_root(path) or ""
+        return await self._parse(content, content_type, self.url_of(path), pod, self._limits)
 
     async def parse_at(self, content: bytes, content_type: str, *, base_iri: str) -> Document:
         """Read bytes as RDF with any base IRI. Raises MalformedRdf and UnknownContext."""
+        return await self._parse(content, content_type, base_iri, "", self._limits)
+
+    async def _parse(
+        self, content: bytes, content_type: str, base_iri: str, pod: str, limits: RdfLimits
+    ) -> Document:
         contexts = self._contexts.bundled
         for _ in range(_MAX_FETCHED_CONTEXTS):
             work = partial(
-                parse,
-                content,
-                content_type,
-                base_iri=base_iri,
-                contexts=contexts,
-                limits=self._limits,
+                parse, content, content_type, base_iri=base_iri, contexts=contexts, limits=limits
             )
             try:
-                return await run_work(work, size_bytes=len(content))
+                if len(content) < COSTLY_FROM_BYTES:
+                    # What is too complex may only be too much to be done at once.
+                    with suppress(RdfTooComplex):
+                        return _with_limits(work(limits=self._limits_at_once), limits)
+                return await self.costly.in_thread(work, pod=pod)
             except UnknownContext as unknown:
-                further = await self._contexts.further(unknown)
-                contexts = {**contexts, unknown.url: further}
+                contexts = {**contexts, unknown.url: await self._contexts.further(unknown)}
         raise BadRequest("The document refers to too many JSON-LD contexts")
 
     async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
@@ -100,14 +144,20 @@ class Documents:
     async def read(self, metadata: Metadata) -> Document:
         """Read a stored RDF resource.
 
-        Raises Superseded if it has changed, UnknownContext, and StorageError if the stored bytes
-        cannot be parsed although they were accepted as RDF.
+        Raises Superseded if it has changed, UnknownContext, WorkTooCostly, and StorageError if the
+        stored bytes cannot be parsed although they were accepted as RDF.
         """
-        content = await self.read_bytes(metadata)
+        return await self._read(metadata, await self.read_bytes(metadata))
+
+    async def _read(self, metadata: Metadata, content: bytes) -> Document:
+        url, pod = self.url_of(metadata.path), storage_root(metadata.path) or ""
+        limits = replace(self._limits, max_context_work=_STORED_WORK)
         try:
-            return await self.parse(content, metadata.content_type, path=metadata.path)
+            return await self._parse(content, metadata.content_type, url, pod, limits)
         except UnknownContext:
             raise
+        except (RdfTooComplex, RdfTooLarge) as error:  # accepted under other limits
+            raise WorkTooCostly from error
         except BadRequest as error:
             raise StorageError(f"The stored document {metadata.path} cannot be read") from error
 
@@ -151,33 +201,75 @@ class Documents:
         """Convert a stored RDF resource to another media type, with relative IRIs for the path
         ``at``.
 
-        Raises NotAcceptable, which names an unknown context (R-11), Superseded and StorageError.
+        Raises NotAcceptable, which names an unknown context (R-11), or if the conversion takes too
+        long, Superseded and StorageError.
         """
+        content = await self.read_bytes(metadata)
+        stored = essence(metadata.content_type)
         try:
-            document = await self.read(metadata)
+            # Compacting JSON-LD with its own context takes ten times as long.
+            factor = 10 if stored == media_type == JSON_LD else 1
+            if len(content) * factor >= COSTLY_FROM_BYTES:
+                return await self._convert_elsewhere(metadata, content, media_type, at)
+            document = await self._read(metadata, content)
+            return await self._written(document, media_type, at=at)
         except UnavailableContext:
             raise
         except UnknownContext as unknown:
             raise NotAcceptable(
-                f"This document is available only as {essence(metadata.content_type)}: {unknown}"
+                f"This document is available only as {stored}: {unknown}"
             ) from unknown
-        return await self._written(document, media_type, at=at)
+        except WorkTooCostly as error:
+            raise NotAcceptable(
+                f"This document is available only as {stored}: to convert it takes more processor "
+                "time or memory than the server gives to it"
+            ) from error
+
+    async def _convert_elsewhere(
+        self, metadata: Metadata, content: bytes, media_type: str, at: ResourcePath
+    ) -> bytes:
+        fetched: Mapping[str, Context] = {}
+        for _ in range(_MAX_FETCHED_CONTEXTS):
+            task = Conversion(
+                content,
+                metadata.content_type,
+                media_type,
+                base_iri=self.url_of(metadata.path),
+                written_at=self.url_of(at),
+                contexts={url: context.value for url, context in fetched.items()},
+                # The process bounds the time.
+                limits=replace(self._limits, max_context_work=sys.maxsize),
+            )
+            try:
+                return await self.costly.in_process(task, pod=storage_root(at) or "")
+            except UnknownContext as unknown:
+                fetched = {**fetched, unknown.url: await self._contexts.further(unknown)}
+            except (NotAcceptable, WorkTooCostly):
+                raise
+            except RdfTooLarge as error:
+                raise WorkTooCostly from error
+            except BadRequest as error:
+                raise StorageError(f"The stored document {metadata.path} cannot be read") from error
+        raise BadRequest("The document refers to too many JSON-LD contexts")
 
     async def _written(self, document: Document, media_type: str, *, at: ResourcePath) -> bytes:
         work = partial(serialize, document, media_type, base_iri=self.url_of(at))
+        size_bytes = len(document.dataset) * BYTES_OF_A_TRIPLE
         if document.original is not None and essence(media_type) == JSON_LD:
-            # Compacting with the document's own context takes ten times as long.
-            return await asyncio.to_thread(work)
-        return await run_work(work, size_bytes=len(document.dataset) * BYTES_OF_A_TRIPLE)
+            size_bytes = (
+                COSTLY_FROM_BYTES  # compacting with its own context takes ten times as long
+            )
+        return await self.run(work, size_bytes=size_bytes, path=at)
+
+
+def _with_limits(document: Document, limits: RdfLimits) -> Document:
+    """The document as if it had been read with these limits, which apply when it is written."""
+    if document.original is None:
+        return document
+    original = replace(document.original, limits=limits)
+    return msgspec.structs.replace(document, original=original)
 
 
 def is_rdf(content_type: str) -> bool:
     """Whether a stored media type is an RDF type that the server converts (R-6)."""
     return essence(content_type) in RDF_TYPES
-
-
-async def run_work(work: partial[_Result], *, size_bytes: int) -> _Result:
-    """Run ``work`` on RDF of this size: directly if it is small, else in a thread."""
-    if size_bytes < _THREAD_FROM_BYTES:
-        return work()
-    return await asyncio.to_thread(work)

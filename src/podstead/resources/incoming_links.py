@@ -23,7 +23,7 @@ from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import Iri
 from podstead.resources.agent_turns import AgentTurns
-from podstead.resources.documents import Documents, is_rdf, run_work
+from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.trees import Tree
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
@@ -132,7 +132,7 @@ class IncomingLinks:
             # What cannot be read has no links that anybody could follow.
             return 0
         work = partial(_count, document.dataset, tree, self._documents.url_of(tree.root))
-        return await run_work(work, size_bytes=current.size_bytes)
+        return await self._documents.run(work, size_bytes=current.size_bytes, path=path)
 
 
 def _count(dataset: Dataset, tree: Tree, root_url: str) -> int:

@@ -24,7 +24,7 @@ from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import ListedMember, Listing
-from podstead.resources.documents import Documents, run_work
+from podstead.resources.documents import Documents
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Representation
 from podstead.resources.rendering_cache import RenderingCache, RenderingKey
@@ -98,7 +98,7 @@ class Listings:
             own_triples=await self._own_triples(container),
             media_type=media_type,
         )
-        return await run_work(work, size_bytes=container.size_bytes)
+        return await self._documents.run(work, size_bytes=container.size_bytes, path=container.path)
 
     async def _own_triples(self, container: Metadata) -> Graph:
         if container.size_bytes == 0:

@@ -7,23 +7,31 @@ one graph; a patch can change only the part of it that the server does not manag
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict, UnsupportedMediaType
-from podstead.core.identifiers import is_container
+from podstead.core.identifiers import is_container, storage_root
 from podstead.core.media_types import N3, SPARQL_UPDATE, TURTLE, essence, parse_media_type
 from podstead.core.operation import Operation
-from podstead.rdf.codecs import Document
-from podstead.rdf.errors import UnavailableContext, UnknownContext
+from podstead.rdf.codecs import Document, read_lines
+from podstead.rdf.errors import PatchTooCostly, UnavailableContext, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, apply, apply_to_container
 from podstead.rdf.sparql_update import parse_sparql_update
+from podstead.rdf.tasks import Evaluation
 from podstead.resources.content_validation import ContentValidator
-from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, is_rdf, run_work
+from podstead.resources.costly_work import WRITE_WAIT_S
+from podstead.resources.documents import (
+    BYTES_OF_A_TRIPLE,
+    COSTLY_FROM_BYTES,
+    Documents,
+    is_rdf,
+)
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import Content
 from podstead.resources.target_state import TargetState
@@ -38,6 +46,9 @@ _PARSERS: dict[str, Callable[..., Patch]] = {
 MAX_PATCH_BYTES = 1024 * 1024
 """A patch of this size takes about half a second to parse."""
 _LIMITS = RdfLimits(max_bytes=MAX_PATCH_BYTES)
+
+_STEPS_AT_ONCE: Final = 5000
+"""Some milliseconds."""
 
 _UNPATCHABLE = "This document cannot be patched"
 
@@ -88,7 +99,7 @@ class Patches:
             base_iri=self._documents.url_of(operation.target),
             limits=_LIMITS,
         )
-        return await run_work(parse, size_bytes=len(content))
+        return await self._documents.run(parse, size_bytes=len(content), path=operation.target)
 
     async def apply(
         self, request: ResourceRequest, state: TargetState, patch: Patch, version: Version
@@ -108,13 +119,7 @@ class Patches:
         # these change without changing the container's own version.
         if patch.reads_managed and state.existing is not None:
             request.require_state(state.existing)
-        work = await self._evaluation(state, patch, document)
-        if patch.has_conditions:
-            # The sizes do not bound the time that joins take, so this always runs in a thread and
-            # does not block other requests.
-            graph = await asyncio.to_thread(work)
-        else:
-            graph = await run_work(work, size_bytes=_size_bytes(state, patch))
+        graph = await self._evaluated(state, patch, document)
         media_type = TURTLE
         if state.existing is not None:
             if may_read and graph == document.graph:
@@ -133,24 +138,46 @@ class Patches:
         self._documents.cache(state.stored_path, version, patched)
         return content
 
-    async def _evaluation(
-        self, state: TargetState, patch: Patch, document: Document
-    ) -> partial[Graph]:
-        """The function call that evaluates a patch on a document."""
-        path = state.stored_path
-        if not is_container(path):
-            other_graphs = tuple(document.dataset.named.values())
-            return partial(apply, patch, document.graph, other_graphs=other_graphs)
-        managed = EMPTY_GRAPH
-        if patch.reads_managed:
-            managed = await self._content_validator.all_server_statements(state)
-        return partial(
-            apply_to_container,
+    async def _evaluated(self, state: TargetState, patch: Patch, document: Document) -> Graph:
+        """The graph after the patch.
+
+        The sizes do not bound the time that joins take: what takes many steps is evaluated again in
+        another process.
+        """
+        path, size_bytes = state.stored_path, _size_bytes(state, patch)
+        managed, container_url = EMPTY_GRAPH, None
+        if is_container(path):
+            container_url = self._documents.url_of(path)
+            if patch.reads_managed:
+                managed = await self._content_validator.all_server_statements(state)
+                size_bytes += len(managed) * BYTES_OF_A_TRIPLE
+        others = tuple(document.dataset.named.values())
+        if container_url is None:
+            work = partial(apply, patch, document.graph, other_graphs=others)
+        else:
+            work = partial(
+                apply_to_container,
+                patch,
+                document.graph,
+                managed=managed,
+                container_url=container_url,
+            )
+        if not patch.has_conditions:
+            return await self._documents.run(work, size_bytes=size_bytes, path=path)
+        if size_bytes < COSTLY_FROM_BYTES:
+            with suppress(PatchTooCostly):
+                return work(budget_steps=_STEPS_AT_ONCE)
+        task = Evaluation.of(
             patch,
             document.graph,
+            other_graphs=others,
+            container_url=container_url,
             managed=managed,
-            container_url=self._documents.url_of(path),
         )
+        pod = storage_root(path) or ""
+        content = await self._documents.costly.in_process(task, pod=pod, wait_s=WRITE_WAIT_S)
+        read = partial(read_lines, content)
+        return await self._documents.run(read, size_bytes=len(content), path=path)
 
     async def _current(self, state: TargetState, patch: Patch, *, may_read: bool) -> Document:
         """The document to patch: the stored one, or an empty one if there is none (X-1, X-37).

@@ -59,7 +59,8 @@ class ResourceReader:
         if as_listing:
             representation = await self._listing(operation, existing, media_type)
         else:
-            representation = await self._representations.document(existing, media_type)
+            head = operation.method == "HEAD"
+            representation = await self._representations.document(existing, media_type, head=head)
         chosen = _range(operation, representation, etag)
         result = Result.REPRESENTED if chosen is None else Result.PARTIAL
         return Outcome(result, existing, etag, representation, chosen)

@@ -22,7 +22,7 @@ from podstead.core.value import Value
 from podstead.rdf.codecs import Document
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import Iri, Literal, Object, Subject, Triple
-from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, run_work
+from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents
 
 
 class NameMapping(Value):
@@ -79,9 +79,10 @@ async def renamed_document(
     if adjust is None and names.changes_nothing and from_url == documents.url_of(path):
         return Renamed(content, there.dataset)
     before = await documents.parse_at(content, content_type, base_iri=from_url)
-    wanted = await run_work(
+    wanted = await documents.run(
         partial(renamed_dataset, before.dataset, names.renamed),
         size_bytes=len(before.dataset) * BYTES_OF_A_TRIPLE,
+        path=path,
     )
     if adjust is not None:
         wanted = adjust(wanted)

@@ -27,16 +27,24 @@ class RenderingCache:
         self._entries = BoundedCache(capacity_bytes)
         self.largest_bytes = capacity_bytes // 8
         """The size above which a rendering is not cached: it would evict too many others."""
+        self._last_large: tuple[RenderingKey, bytes] | None = None
 
     def get(self, key: RenderingKey) -> bytes | None:
+        """The rendering, if it is still here."""
+        last = self._last_large
+        if last is not None and last[0] == key:
+            return last[1]
         path, version, form = key
         cached = self._entries.get((path, form))
         return None if cached is None or cached[0] != version else cached[1]
 
     def put(self, key: RenderingKey, content: bytes) -> None:
-        """Cache a rendering in place of that of another version, unless it is larger than
-        :attr:`largest_bytes`."""
+        """Cache a rendering in place of that of another version. Of those that are larger than
+        :attr:`largest_bytes`, the last is kept, so that whoever asks again does not have it made
+        again."""
         path, version, form = key
         if len(content) <= self.largest_bytes:
             weight = len(content) + len(path) + _OVERHEAD_BYTES
             self._entries.put((path, form), (version, content), weight=weight)
+        elif self.largest_bytes:
+            self._last_large = key, content

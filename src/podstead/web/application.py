@@ -211,7 +211,7 @@ class Application:
             route = service.label
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
-            if agent is not None and self.is_logged:
+            if agent is not None:
                 note_agent(agent.iri)
             await service.socket(socket, request, agent)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
@@ -353,7 +353,7 @@ class Application:
             return _options_of_server() if request.is_of_server else self._options(path, routes)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, asked)
-        if agent is not None and self.is_logged:
+        if agent is not None:
             note_agent(agent.iri)
         if agent is not None and request.body.announced:
             request = self._with_sender_checked_again(request, asked, agent)

@@ -55,3 +55,26 @@ async def test_cancelled_waiters_leave_nothing_behind() -> None:
     for requester in ("a", "b"):
         async with asyncio.timeout(1000):
             await slots.take(requester)
+
+
+async def test_the_requesters_of_one_pod_leave_a_slot_to_others() -> None:
+    """However many they are, and whichever pods one requester works on."""
+    slots = Slots(4, wait_s=AT_ONCE_S, refusal="Too many")
+    for number in range(3):
+        await slots.take(f"address {number}", pod="/alice/")
+    with pytest.raises(Overloaded):
+        await slots.take("address 4", pod="/alice/")
+    await slots.take("owner", pod="/bob/")
+    slots.give_back("address 0", pod="/alice/")
+    await slots.take("address 4", pod="/alice/")
+
+
+async def test_many_requests_of_one_requester_do_not_wait_before_others_of_the_pod() -> None:
+    slots = Slots(4, wait_s=1000, refusal="Too many")
+    for _ in range(2):
+        await slots.take("stranger", pod="/alice/")
+    waiting = [asyncio.create_task(slots.take("stranger", pod="/alice/")) for _ in range(9)]
+    await asyncio.sleep(0)
+    await slots.take("owner", pod="/alice/")
+    for each in waiting:
+        each.cancel()

@@ -57,10 +57,14 @@ def test_recently_used_entries_stay() -> None:
         assert renderings.get(key(0)) == b"often asked for"
 
 
-def test_what_would_push_out_too_many_is_not_kept() -> None:
+def test_of_what_would_push_out_too_many_only_the_last_is_kept() -> None:
+    """So that whoever asks for it again at once does not have it made again."""
     renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
     renderings.put(key(1), b"x" * renderings.largest_bytes)
-    renderings.put(key(2), b"x" * (renderings.largest_bytes + 1))
+    for number in (2, 3):
+        renderings.put(key(number), b"x" * (CAPACITY_BYTES + 1))
+        assert renderings.get(key(number)) is not None
+        assert renderings.get(key(number, "w")) is None
     assert renderings.get(key(1)) is not None
     assert renderings.get(key(2)) is None
 

@@ -6,16 +6,12 @@ A rendering that crashes, uses too much or takes too long has no result, and nob
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
-import os
-import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from typing import Final
 
+from podstead.app.adapters.child_processes import ChildProcess
 from podstead.app.adapters.slots import Slots
 from podstead.previews.rendering import Content
 
@@ -60,39 +56,19 @@ class RenderingProcesses:
         self, task: str, arguments: Mapping[str, str], content: bytes
     ) -> bytes | None:
         try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",  # neither the environment nor the current folder decides what it runs
-                "-m",
-                "podstead.previews.child",
-                task,
-                env={"LC_ALL": "C.UTF-8"},
-                cwd="/",
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                start_new_session=True,
-            )
+            child = await ChildProcess.start("podstead.previews.child", task)
         except OSError:
             logger.warning("The process that renders previews could not be started", exc_info=True)
             return None
         try:
             async with asyncio.timeout(self._time_limit_s):
                 sent = json.dumps(dict(arguments)).encode() + b"\n" + content
-                result, _ = await process.communicate(sent)
+                result = await child.communicate(sent)
         except TimeoutError:
             return None
         finally:
-            await _end(process)
-        if process.returncode != 0 or len(result) > MAX_RESULT_BYTES:
-            logger.info("A %s was not rendered (status %s)", task, process.returncode)
+            await child.end()
+        if child.status != 0 or len(result) > MAX_RESULT_BYTES:
+            logger.info("A %s was not rendered (status %s)", task, child.status)
             return None
         return result
-
-
-async def _end(process: Process) -> None:
-    """Kill the process if it is still running, and wait until it has ended."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()

@@ -1,0 +1,80 @@
+"""The process that does costly work on RDF: ``python -I -m …rdf_child <seconds> <MiB>``.
+
+The arguments are the processor time of each task, and the memory for all of them.
+
+It says that it is ready, and then answers one task after the other until its standard input ends.
+Each task has a bounded time of the processor, and all of them a bounded amount of memory; the
+process is killed at once when it exceeds them. It leaves the processors to whoever needs them more.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import struct
+import sys
+from typing import Final
+
+import msgspec
+
+from podstead.core.errors import PodsteadError
+from podstead.rdf.tasks import Failure, Task
+
+READY: Final = b"ready"
+LENGTH: Final = struct.Struct("!Q")
+"""What precedes each message."""
+_NICENESS: Final = 5
+
+
+class Reply(msgspec.Struct, array_like=True):
+    """The result of a task or its failure, and what it took."""
+
+    result: bytes = b""
+    failure: Failure | None = None
+    processor_s: float = 0.0
+    peak_bytes: int = 0
+    """The most memory that the process has used so far."""
+
+
+def _main() -> None:
+    os.nice(_NICENESS)
+    # Before the libraries are loaded, and together with them, so that no task can change it.
+    processor_s, memory_bytes = int(sys.argv[1]), int(sys.argv[2]) * 1024 * 1024
+    for limit, value in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        resource.setrlimit(limit, (value, value))
+    from podstead.app.adapters.bundled_contexts import bundled_contexts
+
+    read, write = sys.stdin.buffer, sys.stdout.buffer
+    write.write(READY)
+    write.flush()
+    while length := read.read(LENGTH.size):
+        task: Task = pickle.loads(read.read(*LENGTH.unpack(length)))  # noqa: S301 - from the server
+        began_s = _processor_s()
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(began_s) + processor_s + 1, hard))
+        reply = Reply()
+        try:
+            reply.result = task.carry_out(bundled_contexts())
+        except PodsteadError as error:
+            reply.failure = Failure.of(error)
+        del task
+        reply.processor_s = _processor_s() - began_s
+        reply.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        encoded = msgspec.msgpack.encode(reply)
+        write.write(LENGTH.pack(len(encoded)))
+        write.write(encoded)
+        write.flush()
+
+
+def _processor_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    _main()
