@@ -24,6 +24,7 @@ from bench.documents import (
 from bench.exercises import (
     CreateByPost,
     CreateByPut,
+    Delete,
     Exercise,
     Read,
     ReadWithProofs,
@@ -159,6 +160,12 @@ CASES: Final = (
         {"jss": 1.5, "jss-quota": 2.0},
     ),
     Case(
+        "put-one",
+        "PUT, replacing one document",
+        Replace("private/replaced-one/", resources=1),
+        _WRITES,
+    ),
+    Case(
         "put-create",
         "PUT, creating",
         CreateByPut("private/put/"),
@@ -172,6 +179,7 @@ CASES: Final = (
         _WRITES,
         {"jss": 1.2, "jss-quota": 2.0},
     ),
+    Case("delete", "DELETE", Delete("private/deleted/"), _WRITES),
     Case(
         "n3-insert",
         "PATCH, N3, inserting",

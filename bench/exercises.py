@@ -205,7 +205,11 @@ class ReadWithProofs:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """PUT over existing resources, so many of them in turn, with another body each time."""
+    """PUT over existing resources, so many of them in turn, with another body each time.
+
+    With fewer resources than connections, several writers have one at the same time, and which of
+    them comes last is the server's choice.
+    """
 
     container: str
     resources: int = REPLACED
@@ -221,9 +225,15 @@ class Replace:
         return Load([_put(site, self._path(index)) for index in range(self.resources)], tally=True)
 
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
-        """Each resource holds the last body sent to it."""
+        """Each resource holds the last body sent to it, or the body of one of its writers."""
         del label
         require_statuses(outcome, 200, 204, 205)
+        if self.resources < outcome.connections:
+            for path in map(self._path, range(self.resources)):
+                number = _number_stored(site, path)
+                if number is None or not 0 < number <= outcome.sent:
+                    raise WrongAnswer(f"{path} does not hold what was sent")
+            return
         last = {
             self._path(index): load.last_number(index, outcome.sent)
             for index in range(self.resources)
@@ -298,6 +308,41 @@ class CreateByPost:
         numbers = {_number_stored(site, path) for path in sample}
         if None in numbers or len(numbers) < len(sample):
             raise WrongAnswer("what was created does not hold what was sent")
+
+    def _place(self, label: str) -> str:
+        return f"{self.container}{label}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE of resources of a fresh container each round, each of them once."""
+
+    container: str
+    resources: int = 8192
+
+    def furnish(self, site: Site) -> None:
+        """Nothing: each round has resources of its own."""
+
+    def load(self, site: Site, label: str) -> Load:
+        """The name of another resource each time."""
+        place = self._place(label)
+        names = [f"d-{number:05d}.jsonld" for number in range(self.resources)]
+        body = card(sequence_text(0)).encode()
+        site.store([_first(place), *(Stored(f"{place}{name}", JSON_LD, body) for name in names)])
+        request = site.request("DELETE", f"{place}{PROOF}", headers={}, authorized=True)
+        return Load([request], tally=True, proofs=names)
+
+    def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
+        """Those deleted are no longer listed, and nothing else is missing."""
+        require_statuses(outcome, 200, 204, 205)
+        place = self._place(label)
+        seen = _members(site, place)
+        sent = {site.url(f"{place}{name}") for name in load.proofs[: outcome.sent]}
+        everything = {site.url(f"{place}{name}") for name in load.proofs}
+        if everything - sent - seen:
+            raise WrongAnswer(f"{len(everything - sent - seen)} are gone that nobody deleted")
+        if len(seen & sent) > outcome.unanswered:
+            raise WrongAnswer(f"{len(seen & sent)} are listed that were deleted")
 
     def _place(self, label: str) -> str:
         return f"{self.container}{label}/"

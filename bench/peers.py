@@ -23,6 +23,7 @@ from bench.servers import (
     PodsteadWithCertificates,
     PodsteadWithSocketsPort,
     PodsteadWithTls,
+    PodsteadWithTwoWorkers,
     Server,
     created_pod,
     pod_with_token,
@@ -286,6 +287,7 @@ class CssAccount:
 
 SERVERS: Final[tuple[type[Server], ...]] = (
     Podstead,
+    PodsteadWithTwoWorkers,
     PodsteadWithSocketsPort,
     PodsteadWithTls,
     PodsteadWithCertificates,

@@ -17,7 +17,7 @@ from typing import Final
 from bench.installation import system_command
 from bench.peers import Css, Jss
 from bench.rounds import NOT_ASKED, Entry, Figure, Schedule
-from bench.targets import CPU_PEERS, OURS, by_case, targets
+from bench.targets import CPU_PEERS, OURS, WITH_TWO_WORKERS, by_case, targets
 from bench.trials import Verdict
 from bench.watching import WATCHERS, Delays, Watched
 
@@ -46,7 +46,7 @@ class Results:
 
     def reached(self) -> bool:
         """Return whether all of our own figures are valid, no patch is lost and no trial failed."""
-        ours = [entry.figure for entry in self.entries if entry.column == OURS]
+        ours = [entry.figure for entry in self.entries if entry.column in {OURS, WITH_TWO_WORKERS}]
         return (
             all(not figure.void for figure in ours)
             and all(not cell.delays.why for cell in self.watched if cell.column == OURS)

@@ -126,6 +126,7 @@ class Podstead(Server):
     column = "podstead"
     features = OF_PODSTEAD
     scheme = "http"
+    workers = 1
 
     def command(self) -> tuple[list[str], Headers]:
         program = str(Path(sys.executable).with_name("podstead"))
@@ -133,7 +134,8 @@ class Podstead(Server):
         base = ["--base-url", f"{self.scheme}://localhost:{self.port}"]
         # All who watch are at one address here.
         limits = ["--sockets-per-address", "0", "--channels-per-agent", "0"]
-        return [program, "start", *where, *base, *limits, "--workers", "1", "--quiet"], {}
+        workers = ["--workers", str(self.workers)]
+        return [program, "start", *where, *base, *limits, *workers, "--quiet"], {}
 
     def open_site(self) -> Site:
         site = pod_with_token(self.port, {})
@@ -141,6 +143,14 @@ class Podstead(Server):
         site.store([Stored("", "text/turtle", named.encode())])
         site.application = self.provider.application(site.url("#me"))
         return site
+
+
+class PodsteadWithTwoWorkers(Podstead):
+    """The same with two workers, asked only for writes: what do workers cost each other there?"""
+
+    column = "podstead-2"
+    asked_only_for = frozenset({Feature.WRITES})
+    workers = 2
 
 
 class PodsteadWithSocketsPort(Podstead):

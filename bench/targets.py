@@ -14,9 +14,12 @@ from bench.rounds import Entry
 from bench.watching import Watched
 
 OURS: Final = "podstead"
+WITH_TWO_WORKERS: Final = "podstead-2"
 WITH_SOCKETS_PORT: Final = "podstead-sockets"
 CPU_PEERS: Final = ("jss", "jss-quota")
 WATCHER_KIBIBYTES: Final = 40
+SECOND_WORKER_SHARE: Final = 0.05
+"""By how much two workers may be slower or dearer than one where clients write."""
 
 Cells = Mapping[str, Entry]
 
@@ -49,6 +52,7 @@ def targets(entries: Sequence[Entry], watched: Sequence[Watched]) -> list[Target
             found.extend(_rates_among_ours(cells[OURS], cases))
             found.extend(_own_rates(cells[OURS]))
             found.extend(_processor_time(cells))
+            found.extend(_two_workers(cells))
     found.extend(_sockets(watched))
     return found
 
@@ -93,6 +97,20 @@ def _processor_time(cells: Cells) -> Iterator[Target]:
             title = f"{cells[OURS].case.title}, processor time to {column}"
             ratio = mine / theirs
             yield Target(title, "below 1", f"{ratio:.2f}", ratio < 1)
+
+
+def _two_workers(cells: Cells) -> Iterator[Target]:
+    if WITH_TWO_WORKERS not in cells:
+        return
+    one, two = cells[OURS].figure, cells[WITH_TWO_WORKERS].figure
+    if not one.median_per_s or not two.median_per_s:
+        return
+    title = f"{cells[OURS].case.title}, two workers to one"
+    least = 1 - SECOND_WORKER_SHARE
+    yield _least(f"{title}, answers/s", two.median_per_s / one.median_per_s, least)
+    if one.median_cpu_us and two.median_cpu_us:
+        most, ratio = 1 + SECOND_WORKER_SHARE, two.median_cpu_us / one.median_cpu_us
+        yield Target(f"{title}, processor time", f"at most {most}", f"{ratio:.2f}", ratio <= most)
 
 
 def _sockets(watched: Sequence[Watched]) -> Iterator[Target]:

@@ -56,8 +56,6 @@ class PodsteadWithWorkers(Podstead):
 
     def command(self) -> tuple[list[str], Headers]:
         command, environment = super().command()
-        place = command.index("--workers") + 1
-        command[place] = str(self.workers)
         return [*pinned(server_cores()), *command], environment
 
 

@@ -52,6 +52,13 @@ def test_a_page_has_a_rate_of_its_own_to_reach() -> None:
     assert _missed([_entry("container-page", "podstead", 2000, 500)]) == []
 
 
+def test_two_workers_are_not_much_slower_or_dearer_than_one() -> None:
+    one = _entry("put-one", "podstead", 1000, 400)
+    assert _missed([one, _entry("put-one", "podstead-2", 950, 420)]) == []
+    assert len(_missed([one, _entry("put-one", "podstead-2", 949, 421)])) == 2
+    assert _missed([one]) == []
+
+
 def test_void_figures_meet_no_target_and_miss_none() -> None:
     void = Entry(_case("put-replace"), "jss", None, Figure([1000], [500], void="500"))
     assert targets([_entry("put-replace", "podstead", 1, 900), void], []) == []
