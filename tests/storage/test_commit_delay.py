@@ -16,8 +16,13 @@ from hypothesis import strategies as st
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed
-from podstead.storage.sqlite import SqliteStore
-from podstead.storage.sqlite.commit_delay import MAX_WAIT_S, MIN_WAIT_S, CommitDelay
+from podstead.storage.sqlite import SqliteStore, writer
+from podstead.storage.sqlite.commit_delay import (
+    AMONG_OTHERS_S,
+    MAX_WAIT_S,
+    MIN_WAIT_S,
+    CommitDelay,
+)
 from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import plant, put, write
 
@@ -109,6 +114,15 @@ def test_waiting_never_costs_much(writers: int, think_s: float, commit_s: float)
     assert stored >= 0.9 * without
 
 
+def test_among_others_a_batch_waits_for_all_writers_on_any_disk() -> None:
+    delay = CommitDelay()
+    delay.batch_ended(1.0, writes=12, waiting=4, commit_s=0.0001)
+    assert delay.wait_s(1.001, 15) == 0.0
+    assert delay.wait_s(1.001, 15, others_write=True) == pytest.approx(AMONG_OTHERS_S - 0.001)
+    assert delay.wait_s(1.001, 16, others_write=True) == 0.0
+    assert delay.wait_s(1.0 + 2 * AMONG_OTHERS_S, 1, others_write=True) == 0.0
+
+
 async def test_writes_that_arrive_during_the_wait_join_the_batch(
     layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +136,10 @@ async def test_writes_that_arrive_during_the_wait_join_the_batch(
         commits += 1
         commit(connection)
 
-    def wait_for_three(_rule: CommitDelay, _now_s: float, waiting: int) -> float:
+    def wait_for_three(
+        _rule: CommitDelay, _now_s: float, waiting: int, *, others_write: bool
+    ) -> float:
+        assert not others_write
         return 0.0 if waiting >= 3 else MIN_WAIT_S
 
     def note(
@@ -148,4 +165,41 @@ async def test_writes_that_arrive_during_the_wait_join_the_batch(
     await asyncio.gather(first, stored("b"), stored("c"))
     assert commits == 1
     assert ended == [(3, 0, True)]
+    await store.close()
+
+
+async def test_announced_writes_share_a_commit(
+    layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a batch does not wait for ever for those that do not come."""
+    commits = 0
+    commit = WriteConnection.commit
+
+    def counted(connection: WriteConnection) -> None:
+        nonlocal commits
+        commits += 1
+        commit(connection)
+
+    store = SqliteStore(layout.root)
+    await store.open()
+    await plant(store)
+    monkeypatch.setattr(WriteConnection, "commit", counted)
+    assert store._opened is not None
+    announce = store._opened.writer.expect
+
+    async def stored(name: str, following: int) -> None:
+        announce(following)
+        outcome = await store.commit(write(put(ResourcePath(f"/alice/c/{name}"))))
+        assert isinstance(outcome, Committed)
+
+    monkeypatch.setattr(writer, "MAX_HOLD_S", 60.0)
+    first = asyncio.create_task(stored("a", 1))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert commits == 0
+    await asyncio.gather(first, stored("b", 0))
+    assert commits == 1
+    monkeypatch.setattr(writer, "MAX_HOLD_S", 0.001)
+    await stored("c", 1)
+    assert commits == 2
     await store.close()

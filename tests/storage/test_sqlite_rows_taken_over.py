@@ -28,10 +28,16 @@ from podstead.storage.records import (
     TokenRevocation,
 )
 from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore
+from podstead.storage.sqlite import SharedChanges, SqliteStore
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.reads import ReadConnection
-from podstead.storage.sqlite.row_changes import MAX_UNREAD, new_change_queue, read_row_count
+from podstead.storage.sqlite.row_changes import (
+    MAX_UNREAD,
+    RowChanges,
+    new_change_queue,
+    read_row_count,
+)
+from podstead.storage.sqlite.shared_changes import SLOT_BYTES, SLOTS
 from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import (
     NOW_MS,
@@ -51,7 +57,8 @@ TOKENS = ["one", "two"]
 
 @asynccontextmanager
 async def stores_of(root: Path, count: int) -> AsyncIterator[list[SqliteStore]]:
-    stores = [SqliteStore(root) for _ in range(count)]
+    shared = SharedChanges()
+    stores = [SqliteStore(root, shared=shared) for _ in range(count)]
     for store in stores:
         await store.open()
     try:
@@ -217,14 +224,60 @@ async def test_rows_stay_kept_across_the_commits_of_ones_own(stores: list[Sqlite
     assert changed.version == version
 
 
-async def test_rows_are_forgotten_after_a_commit_of_another_worker(
+async def test_rows_stay_kept_across_the_commits_of_another_worker(
     stores: list[SqliteStore],
+) -> None:
+    """In whatever order those of both came."""
+    await stores[0].read_metadata(PATHS)
+    registries = stores[0].registries_version()
+    versions = [
+        await commit(stores[number % 2], write(put(target)))
+        for number, target in enumerate(DOCUMENTS)
+    ]
+    await stores[0].read_metadata([path("/alice/c/a")])
+    kept = reader_of(stores[0])._metadata
+    assert set(kept) == set(PATHS)
+    assert [metadata and metadata.version for metadata in map(kept.get, DOCUMENTS)] == versions
+    assert stores[0].registries_version() == registries
+
+
+async def test_rows_are_forgotten_after_a_commit_of_another_program(
+    stores: list[SqliteStore], tmp_path: Path
 ) -> None:
     await stores[0].read_metadata(PATHS)
     await commit(stores[0], write(put("/alice/c/a")))
-    await commit(stores[1], write(put("/alice/c/b")))
+    other = SqliteStore(tmp_path / "data")
+    await other.open()
+    await commit(other, write(put("/alice/c/b")))
+    await other.close()
     await stores[0].read_metadata([path("/alice/c/a")])
     assert set(reader_of(stores[0])._metadata) == {path("/alice/c/a")}
+
+
+async def test_rows_are_forgotten_when_too_much_has_happened(stores: list[SqliteStore]) -> None:
+    """More batches than the workers remember, or one that is too large to be told."""
+    await stores[0].read_metadata(PATHS)
+    for number in range(SLOTS + 1):
+        await commit(stores[1], write(put("/alice/c/a", creates=number == 0)))
+    await stores[0].read_metadata([path("/alice/c/a")])
+    assert set(reader_of(stores[0])._metadata) == {path("/alice/c/a")}
+    many = [put(f"/alice/c/{'x' * 200}-{number}") for number in range(SLOT_BYTES // 200)]
+    await commit(stores[1], write(*many))
+    await stores[0].read_metadata([path("/alice/c/b")])
+    assert set(reader_of(stores[0])._metadata) == {path("/alice/c/b")}
+
+
+def test_changes_that_are_being_written_are_not_read() -> None:
+    shared = SharedChanges()
+    changes = RowChanges(7, 9, {path("/alice/"): None}, others=True)
+    assert shared.get(7) is None
+    shared.put(changes)
+    assert shared.get(7) == changes
+    assert shared.get(7 + SLOTS) is None
+    assert shared.get(-1) is None
+    place = 7 * SLOT_BYTES + 20
+    shared._memory[place] ^= 1
+    assert shared.get(7) is None
 
 
 async def test_batches_that_no_reader_comes_for_do_not_pile_up(stores: list[SqliteStore]) -> None:

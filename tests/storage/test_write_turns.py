@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed
-from podstead.storage.sqlite import SqliteStore, writer
-from podstead.storage.sqlite.write_turns import WriteTurns
+from podstead.storage.sqlite import SqliteStore, write_turns, writer
+from podstead.storage.sqlite.write_turns import ResourceTurn, WriteTurns
 from tests.storage.engine_suite.engine import plant, put, write
 from tests.support.server import DEADLINE_S
 
@@ -133,6 +133,68 @@ def test_the_file_is_private(file: Path, turns: list[WriteTurns]) -> None:
     assert turns[0].has_come()
     assert file.stat().st_mode & 0o077 == 0
     assert file.stat().st_size == 8
+
+
+# --- Resources --------------------------------------------------------------------------------
+
+
+async def test_processes_that_write_to_one_resource_take_turns(file: Path) -> None:
+    path = ResourcePath("/alice/c/a")
+    first, second, third = (ResourceTurn(file, path) for _ in range(3))
+    assert not await first.take()
+    order = []
+
+    async def wait(name: str, turn: ResourceTurn) -> None:
+        assert await turn.take()
+        order.append(name)
+        turn.end()
+
+    waiting = [asyncio.create_task(wait("second", second))]
+    await asyncio.sleep(0)
+    waiting.append(asyncio.create_task(wait("third", third)))
+    await asyncio.sleep(0)
+    assert order == []
+    first.end()
+    await asyncio.gather(*waiting)
+    assert order == ["second", "third"]
+    first.end()
+
+
+async def test_a_resource_has_nothing_to_do_with_the_queue_of_all_writers(
+    file: Path, turns: list[WriteTurns]
+) -> None:
+    assert turns[0].has_come()
+    turn = ResourceTurn(file, ResourcePath("/alice/c/a"))
+    assert not await turn.take()
+    assert not turns[1].has_come()
+    turns[0].end()
+    assert turns[1].has_come()
+    turn.end()
+
+
+async def test_nobody_waits_long_for_a_resource(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that has the turn and is stopped must not stop the others."""
+    monkeypatch.setattr(write_turns, "MAX_RESOURCE_WAIT_S", 0.01)
+    path = ResourcePath("/alice/c/a")
+    stopped, other = ResourceTurn(file, path), ResourceTurn(file, path)
+    assert not await stopped.take()
+    assert await other.take()
+    other.end()
+    stopped.end()
+    assert not await other.take()
+    other.end()
+
+
+def test_a_writer_knows_whether_others_write(turns: list[WriteTurns]) -> None:
+    first, second, *_ = turns
+    known = []
+    for each in (first, first, second, first, second, second):
+        assert each.has_come()
+        known.append(each.others_write)
+        each.end()
+    assert known == [False, False, False, True, True, False]
 
 
 # --- Stores -----------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Committer:
         self._acl_listener = acl_listener
         self._store = store
         self._default_quota_bytes = default_quota_bytes
-        self._locks = WriteLocks()
+        self._locks = WriteLocks(store.write_turn)
 
     async def commit(
         self,
@@ -115,6 +115,7 @@ class Committer:
             )
         if isinstance(ended.precondition, NoMembers):
             raise Conflict("The container is not empty")
+        lock.mark_overtaken()
         return None
 
 

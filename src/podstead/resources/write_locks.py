@@ -1,21 +1,38 @@
-"""Write locks serialize the writers of one resource within a process.
+"""Write locks serialize the writers of one resource within a process, and if need be among several.
 
 Correctness does not depend on these locks: the commit checks the preconditions of each write in its
 transaction. The locks only keep writers from planning repeatedly on states that have changed since.
 A writer does not hold its lock while the disk is busy. It releases the lock early, together with
 the state that its write will produce, and the next writer plans on that state. Many writes, each
 of which has the one before it as a precondition, therefore share one commit.
+
+Locks of a process cost next to nothing, and suffice while writers of a resource rarely meet. Where
+they do, those of other processes are likely to be there, too, and all that one process plans while
+another writes is planned in vain. Therefore processes take turns at such a resource: the second
+writer there takes the turn, and those that follow within :data:`MAX_TURN_S` go on from its result.
+So does the first, where a write has just failed because another process was faster.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Self
+from collections.abc import Callable
+from typing import Final, Self
 
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.protocol import Turn
 from podstead.storage.records import Metadata
+
+MAX_TURN_S: Final = 0.05
+"""How long writers of this process join a turn at a resource that other processes write to."""
+
+SHARED_S: Final = 1.0
+"""How long after the last encounter the writers of this process and of others still take turns."""
+
+MAX_SHARED: Final = 1024
+"""Of how many resources it is remembered that other processes write to them."""
 
 
 class _Chain(msgspec.Struct, eq=False):
@@ -41,6 +58,14 @@ class _Queue(msgspec.Struct):
     pending: int = 0
     chain: _Chain = msgspec.field(default_factory=_Chain)
     none_pending: asyncio.Event | None = None
+    turn: Turn | None = None
+    turn_until_s: float = 0.0
+
+    def end_turn(self) -> None:
+        """Let the writers of other processes go on."""
+        if self.turn is not None:
+            self.turn.end()
+            self.turn = None
 
 
 class WriteLock:
@@ -49,19 +74,20 @@ class WriteLock:
     A class, because a generator-based context manager would take three times as long.
     """
 
-    __slots__ = ("_chain", "_committed", "_path", "_queue", "_queues", "was_contended")
+    __slots__ = ("_chain", "_committed", "_locks", "_path", "_queue", "was_contended")
 
-    def __init__(self, queues: dict[ResourcePath, _Queue], path: ResourcePath) -> None:
-        self._queues = queues
+    def __init__(self, locks: WriteLocks, path: ResourcePath) -> None:
+        self._locks = locks
         self._path = path
         self._chain: _Chain | None = None
         self._committed = False
 
     async def __aenter__(self) -> Self:
         """Wait for the lock."""
-        queue = self._queues.get(self._path)
+        locks = self._locks
+        queue = locks.queues.get(self._path)
         if queue is None:
-            queue = self._queues[self._path] = _Queue()
+            queue = locks.queues[self._path] = _Queue()
         self._queue = queue
         self.was_contended = queue.writers > 0
         """Whether the state that was read before the lock was acquired may be out of date."""
@@ -72,6 +98,13 @@ class WriteLock:
         except BaseException:  # cancelled while waiting: __aexit__ will not be called
             self._leave()
             raise
+        if self.was_contended or self._path in locks.shared:
+            try:
+                await self._take_turn()
+            except BaseException:
+                queue.lock.release()
+                self._leave()
+                raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -103,6 +136,8 @@ class WriteLock:
         queue = self._queue
         queue.chain.expected = expected
         queue.pending += 1
+        if queue.turn is not None:
+            queue.turn.expect(queue.writers - queue.pending)
         self._chain = queue.chain
         queue.lock.release()
 
@@ -113,6 +148,32 @@ class WriteLock:
         of building on it. That is always safe and costs one read.
         """
         self._committed = True
+
+    def mark_overtaken(self) -> None:
+        """Record that the write failed because something else has been written before."""
+        self._locks.share(self._path)
+
+    async def _take_turn(self) -> None:
+        """Wait for the writers of other processes, unless this process has the turn already."""
+        queue, locks = self._queue, self._locks
+        clock = asyncio.get_running_loop().time
+        if queue.turn is not None and clock() < queue.turn_until_s:
+            return
+        if not self.was_contended and clock() > locks.shared.get(self._path, 0.0):
+            locks.shared.pop(self._path, None)
+            return
+        turn = locks.turn_at(self._path)
+        if turn is None:
+            return
+        # The next plan must not build on what was planned without this turn.
+        turn.expect(0)
+        await self.wait_for_pending()
+        queue.end_turn()
+        queue.turn = turn
+        if await turn.take():
+            locks.share(self._path)
+        self.was_contended = True  # whoever had the turn before has probably written
+        queue.turn_until_s = clock() + MAX_TURN_S
 
     def _end(self) -> None:
         """Release the lock, or take the write off the pending ones."""
@@ -135,15 +196,27 @@ class WriteLock:
     def _leave(self) -> None:
         self._queue.writers -= 1
         if not self._queue.writers:
-            del self._queues[self._path]
+            self._queue.end_turn()
+            del self._locks.queues[self._path]
 
 
 class WriteLocks:
     """The write locks of a process, one queue for each resource that is being written."""
 
-    def __init__(self) -> None:
-        self._queues: dict[ResourcePath, _Queue] = {}
+    def __init__(self, turn_at: Callable[[ResourcePath], Turn | None]) -> None:
+        """``turn_at`` makes turns among the writers of all processes, if there are such."""
+        self.turn_at = turn_at
+        self.queues: dict[ResourcePath, _Queue] = {}
+        self.shared: dict[ResourcePath, float] = {}
+        """Resources that other processes write to, and how long to expect that, by the clock of the
+        loop."""
 
     def of(self, path: ResourcePath) -> WriteLock:
         """A lock on the resource, which is acquired by entering its context."""
-        return WriteLock(self._queues, path)
+        return WriteLock(self, path)
+
+    def share(self, path: ResourcePath) -> None:
+        """From now on and for a while, take turns with other processes at this resource."""
+        if len(self.shared) >= MAX_SHARED:
+            self.shared.clear()
+        self.shared[path] = asyncio.get_running_loop().time() + SHARED_S

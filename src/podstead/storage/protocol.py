@@ -7,7 +7,7 @@ operations may be called concurrently by many tasks and worker processes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -64,6 +64,23 @@ class DocumentSource(Protocol):
 
         Raises StorageError, also if the version is current but its bytes are missing or damaged.
         """
+
+
+class Turn(Protocol):
+    """The place of a process among those that write to one resource."""
+
+    async def take(self) -> bool:
+        """Wait until the processes before this one have ended their turns, but not for long.
+
+        Returns whether there were any.
+        """
+
+    @property
+    def expect(self) -> Callable[[int], None]:
+        """Says, before a write of this turn is committed, how many more follow at once."""
+
+    def end(self) -> None:
+        """End the turn, or give up the place. Idempotent."""
 
 
 class ResourceStore(DocumentSource, Protocol):
@@ -151,6 +168,10 @@ class ResourceStore(DocumentSource, Protocol):
         invalid in any state (a resource put twice, a changed kind, a blob that is not staged), and
         Overloaded if too many writes are waiting.
         """
+
+    def write_turn(self, path: ResourcePath) -> Turn | None:
+        """A turn to write to the resource, which saves processes from writing to it at the same
+        time; ``None`` if the engine has none. The outcome of writes does not depend on it."""
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         """The rows of the change log after this sequence number, in order. Raises StorageError."""

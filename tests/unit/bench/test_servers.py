@@ -18,11 +18,11 @@ def _columns(key: str) -> list[str]:
     return list(dict.fromkeys(taking))
 
 
-def test_the_peer_with_its_quota_is_measured_in_writes_only() -> None:
-    assert _columns("put-create") == ["podstead", "jss", "jss-quota", "css"]
-    assert _columns("n3-insert") == ["podstead", "jss", "jss-quota", "css"]
-    assert "jss-quota" not in _columns("public-get")
-    assert "jss-quota" not in _columns("private-get")
+def test_two_workers_and_the_peer_with_its_quota_are_measured_in_writes_only() -> None:
+    assert _columns("put-create") == ["podstead", "podstead-2", "jss", "jss-quota", "css"]
+    assert _columns("n3-insert") == ["podstead", "podstead-2", "jss", "jss-quota", "css"]
+    for key in ("public-get", "private-get", "tls-get"):
+        assert {"podstead-2", "jss-quota"}.isdisjoint(_columns(key))
 
 
 def test_only_the_peer_with_its_quota_is_excused() -> None:

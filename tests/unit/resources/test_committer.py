@@ -25,7 +25,7 @@ from podstead.storage.records import (
     Write,
 )
 from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore
+from podstead.storage.sqlite import SharedChanges, SqliteStore
 from podstead.wac.effective import paths_to_read
 from tests.storage.engine_suite.engine import (
     commit,
@@ -229,6 +229,31 @@ async def test_writers_of_other_processes_may_get_in_between(
     await other.close()
     assert len(await store.changes_after(0, limit=100)) == 20
     assert (await content_of(store, DOCUMENT)).isdigit()
+
+
+async def test_workers_that_write_to_one_document_rarely_plan_in_vain(tmp_path: Path) -> None:
+    """As many writers of each, which write again at once: each write is planned once, but for the
+    few that meet before they know of each other."""
+    shared = SharedChanges()
+    root = prepare_root(tmp_path / "data").root
+    stores = [WatchedStore(root, shared=shared) for _ in range(2)]
+    for store in stores:
+        await store.open()
+    await plant(stores[0])
+    await commit(stores[0], write(put(DOCUMENT)))
+    workers = [Writers(store) for store in stores]
+
+    async def write_often(writers: Writers) -> None:
+        for number in range(8):
+            await writers.write(DOCUMENT, f"{number}")
+
+    await asyncio.gather(*(write_often(writers) for writers in workers for _ in range(8)))
+    planned = sum(len(writers.decided_on) for writers in workers)
+    committed = [row.version for row in await stores[0].changes_after(0, limit=1000)]
+    for store in stores:
+        await store.close()
+    assert len(committed) == 2 * 8 * 8
+    assert planned <= 1.25 * 2 * 8 * 8
 
 
 async def test_a_deletion_among_writes_is_one_of_them(store: WatchedStore) -> None:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from podstead.core.identifiers import ResourcePath
+from podstead.resources import write_locks
 from podstead.resources.write_locks import WriteLocks
 from podstead.storage.records import Metadata, ResourceKind, Version
 
@@ -15,7 +16,7 @@ ONE, OTHER = ResourcePath("/alice/one"), ResourcePath("/alice/other")
 
 
 async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
-    locks, order, writing = WriteLocks(), list[int](), list[int]()
+    locks, order, writing = WriteLocks(lambda _: None), list[int](), list[int]()
 
     async def write(number: int) -> bool:
         async with locks.of(ONE) as lock:
@@ -32,14 +33,14 @@ async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
 
 
 async def test_other_resources_are_written_meanwhile() -> None:
-    locks = WriteLocks()
+    locks = WriteLocks(lambda _: None)
     async with locks.of(ONE) as first, locks.of(OTHER) as second:
         assert not first.was_contended
         assert not second.was_contended
 
 
 async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None:
-    locks = WriteLocks()
+    locks = WriteLocks(lambda _: None)
 
     async def hold() -> None:
         async with locks.of(ONE):
@@ -63,11 +64,11 @@ async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None
 
 
 async def test_nothing_is_remembered_of_resources_that_nobody_writes() -> None:
-    locks = WriteLocks()
+    locks = WriteLocks(lambda _: None)
     for number in range(100):
         async with locks.of(ResourcePath(f"/alice/{number}")):
-            assert len(locks._queues) == 1
-    assert locks._queues == {}
+            assert len(locks.queues) == 1
+    assert locks.queues == {}
 
 
 def left(version: str) -> Metadata:
@@ -75,7 +76,7 @@ def left(version: str) -> Metadata:
 
 
 async def test_the_next_write_gets_the_result_of_the_pending_one() -> None:
-    locks = WriteLocks()
+    locks = WriteLocks(lambda _: None)
     async with locks.of(ONE) as first:
         assert first.expected is None
         first.release_early(left("1"))
@@ -94,7 +95,7 @@ async def test_the_next_write_gets_the_result_of_the_pending_one() -> None:
 
 
 async def test_no_write_builds_on_a_failed_one() -> None:
-    locks = WriteLocks()
+    locks = WriteLocks(lambda _: None)
     async with locks.of(ONE) as first:
         first.release_early(left("1"))
         async with locks.of(ONE) as second:
@@ -107,7 +108,7 @@ async def test_no_write_builds_on_a_failed_one() -> None:
 
 
 async def test_an_old_failure_does_not_affect_later_callers() -> None:
-    locks = WriteLocks()
+    locks = WriteLocks(lambda _: None)
     async with locks.of(ONE) as waiting, AsyncExitStack() as doomed:
         waiting.release_early(left("1"))
         second = await doomed.enter_async_context(locks.of(ONE))
@@ -122,7 +123,7 @@ async def test_an_old_failure_does_not_affect_later_callers() -> None:
 
 
 async def test_one_is_alone_when_all_writes_under_way_have_ended() -> None:
-    locks, alone = WriteLocks(), asyncio.Event()
+    locks, alone = WriteLocks(lambda _: None), asyncio.Event()
 
     async def be_alone() -> None:
         async with locks.of(ONE) as lock:
@@ -138,3 +139,136 @@ async def test_one_is_alone_when_all_writes_under_way_have_ended() -> None:
         assert not alone.is_set()
     await waiting
     assert alone.is_set()
+
+
+class Among:
+    """What other processes do: each turn is there once ``free`` is set."""
+
+    def __init__(self) -> None:
+        self.free = asyncio.Event()
+        self.free.set()
+        self.taken = 0
+        self.ended = 0
+        self.announced: list[int] = []
+
+    def turn(self, _: ResourcePath) -> Among:
+        return self
+
+    async def take(self) -> bool:
+        had_to_wait = not self.free.is_set()
+        await self.free.wait()
+        self.taken += 1
+        return had_to_wait
+
+    def expect(self, writes: int) -> None:
+        self.announced.append(writes)
+
+    def end(self) -> None:
+        self.ended += 1
+
+
+async def test_writers_that_meet_nobody_take_no_turn() -> None:
+    among = Among()
+    locks = WriteLocks(among.turn)
+    for _ in range(3):
+        async with locks.of(ONE), locks.of(OTHER):
+            pass
+    assert (among.taken, among.ended) == (0, 0)
+
+
+async def test_writers_that_meet_share_one_turn_and_announce_themselves() -> None:
+    among = Among()
+    locks = WriteLocks(among.turn)
+
+    async def write(number: int) -> None:
+        async with locks.of(ONE) as lock:
+            await asyncio.sleep(0)
+            lock.release_early(left(f"{number}"))
+            await asyncio.sleep(0)
+            lock.mark_committed()
+
+    await asyncio.gather(*(write(number) for number in range(5)))
+    assert (among.taken, among.ended) == (1, 1)
+    assert among.announced == [0, 3, 2, 1, 0]
+    assert locks.queues == {}
+
+
+async def test_a_turn_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_locks, "MAX_TURN_S", 0.0)
+    among = Among()
+    locks = WriteLocks(among.turn)
+
+    async def write() -> None:
+        async with locks.of(ONE) as lock:
+            lock.release_early(left("1"))
+            await asyncio.sleep(0)
+            lock.mark_committed()
+
+    await asyncio.gather(*(write() for _ in range(5)))
+    assert among.taken == among.ended == 4
+
+
+async def test_a_write_that_was_overtaken_waits_for_its_turn_the_next_time() -> None:
+    among = Among()
+    locks = WriteLocks(among.turn)
+    async with locks.of(ONE) as lock:
+        lock.mark_overtaken()
+    among.free.clear()
+
+    async def write() -> bool:
+        async with locks.of(ONE) as lock:
+            return lock.was_contended
+
+    writing = asyncio.create_task(write())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not writing.done()
+    cancelled = asyncio.create_task(write())
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    among.free.set()
+    assert await writing
+    assert (among.taken, among.ended) == (1, 1)
+    assert locks.queues == {}
+
+
+async def test_turns_end_some_time_after_the_last_encounter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(write_locks, "SHARED_S", -1.0)
+    among = Among()
+    locks = WriteLocks(among.turn)
+    async with locks.of(ONE) as lock:
+        lock.mark_overtaken()
+    async with locks.of(ONE) as lock:
+        assert not lock.was_contended
+    assert (among.taken, locks.shared) == (0, {})
+
+
+async def test_a_writer_cancelled_while_it_waits_for_its_turn_leaves_its_place() -> None:
+    among = Among()
+    among.free.clear()
+    locks = WriteLocks(among.turn)
+    async with locks.of(ONE) as lock:
+        lock.mark_overtaken()
+
+    async def write() -> None:
+        async with locks.of(ONE):
+            pytest.fail("it was not its turn")
+
+    writing = asyncio.create_task(write())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert (among.taken, among.ended) == (0, 1)
+    assert locks.queues == {}
+
+
+async def test_few_resources_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_locks, "MAX_SHARED", 3)
+    locks = WriteLocks(Among().turn)
+    for number in range(10):
+        locks.share(ResourcePath(f"/alice/{number}"))
+        assert len(locks.shared) <= 3

@@ -25,11 +25,15 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_folders, prepare_root
 from podstead.storage.sqlite import (
+    SharedChanges,
     SqliteFacts,
     SqliteStore,
     check_not_newer,
     convert_to_shrinkable,
 )
+
+_shared: dict[Path, SharedChanges] = {}
+"""What the workers of a server tell each other, by the data root."""
 
 
 class PersistentFacts(Protocol):
@@ -59,7 +63,14 @@ def new_store(settings: Settings, *, space: DiskSpace | None = None) -> Store:
         change_log_days=settings.change_log_days,
         space=space,
         bodies=body_store_factory(settings, space),
+        shared=_shared.get(settings.root),
     )
+
+
+def share_rows(settings: Settings) -> None:
+    """Let the workers that are forked later tell each other which rows they change."""
+    if settings.database is None and settings.workers != 1:
+        _shared[settings.root] = SharedChanges()
 
 
 def stored_facts(settings: Settings) -> PersistentFacts:

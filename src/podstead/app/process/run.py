@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from podstead.app.adapters.engine import share_rows
 from podstead.app.adapters.root import check_succession, former_base_urls, prepared_root
 from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
@@ -79,6 +80,7 @@ def run_server(
             keys = prepare_keys(settings)
             keep_certificate = own.keep
         preload(settings)
+        share_rows(settings)
         return serve(
             settings,
             listening,

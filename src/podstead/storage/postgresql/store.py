@@ -38,7 +38,7 @@ from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.reading_ahead import RequestAhead, current_ahead
 from podstead.storage.postgresql.removal import begin_removal
 from podstead.storage.postgresql.sweeping import finish_removals, run_in_batches
-from podstead.storage.protocol import ChangeSignal, Snapshot, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, Snapshot, Turn, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -180,6 +180,10 @@ class PostgresStore:
         return self._opened
 
     # --- resources ----------------------------------------------------------------------------
+
+    def write_turn(self, path: ResourcePath) -> Turn | None:
+        del path
+        return None
 
     def data_version(self) -> int | None:
         self._use_noted()

@@ -2,7 +2,15 @@
 
 from podstead.storage.sqlite.facts import SqliteFacts
 from podstead.storage.sqlite.migrate import check_not_newer, migrate
+from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.shrinking import convert_to_shrinkable
 from podstead.storage.sqlite.store import SqliteStore
 
-__all__ = ["SqliteFacts", "SqliteStore", "check_not_newer", "convert_to_shrinkable", "migrate"]
+__all__ = [
+    "SharedChanges",
+    "SqliteFacts",
+    "SqliteStore",
+    "check_not_newer",
+    "convert_to_shrinkable",
+    "migrate",
+]

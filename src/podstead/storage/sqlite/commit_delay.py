@@ -9,8 +9,10 @@ follow from what is observed:
 - It waits only for writers that were there a moment ago, so a lone writer never waits.
 - It waits at most half the time that a commit takes, counted from the end of the last one, and not
   at all on a disk that is fast.
-- Waiting for a time t pays off if it makes the batch larger by a greater factor than t makes it
-  later. After a wait that did not, the next batches start at once.
+- While other processes write, too, it waits for a few milliseconds on any disk. Each process has
+  only some of the writers, and the others' batches leave it the time for theirs to come together.
+- Otherwise, waiting for a time t pays off if it makes the batch larger by a greater factor than t
+  makes it later. After a wait that did not, the next batches start at once.
 
 Pure: no clock. Times are passed in, in seconds.
 """
@@ -25,6 +27,9 @@ MIN_WAIT_S: Final = 0.001
 
 MAX_WAIT_S: Final = 0.01
 _SHARE: Final = 0.5
+AMONG_OTHERS_S: Final = 0.004
+"""How long a batch waits while other processes write."""
+
 UNDELAYED_BATCHES: Final = 15
 """How many batches start at once after a wait that did not pay off."""
 
@@ -35,29 +40,34 @@ _MEASUREMENTS: Final = 8
 class CommitDelay:
     """Decides for one writer of the database how long its batches wait."""
 
-    __slots__ = ("_commits_s", "_ended_s", "_expected", "_undelayed", "_waited_from", "_waiting")
+    __slots__ = ("_commits_s", "_ended_s", "_undelayed", "_waited_from", "_waiting", "expected")
 
     def __init__(self) -> None:
         self._commits_s: deque[float] = deque(maxlen=_MEASUREMENTS)
         self._ended_s = 0.0
-        self._expected = 0
+        self.expected = 0
+        """How many writes were in the last batch, or waited when it ended."""
         self._undelayed = 0
         self._waited_from: float | None = None
         self._waiting = 0
 
-    def wait_s(self, now_s: float, waiting: int) -> float:
+    def wait_s(self, now_s: float, waiting: int, *, others_write: bool = False) -> float:
         """How long to wait before asking again while ``waiting`` writes wait; 0 to start now."""
+        if others_write:
+            self._waited_from = None
+            left_s = self._ended_s + AMONG_OTHERS_S - now_s
+            return left_s if waiting < self.expected and left_s > 0 else 0.0
         until_s = self._ended_s + min(self._least_commit_s() * _SHARE, MAX_WAIT_S)
         left_s = until_s - now_s
         if self._waited_from is None:
             if self._undelayed:
                 self._undelayed -= 1
                 return 0.0
-            if waiting >= self._expected or left_s < MIN_WAIT_S:
+            if waiting >= self.expected or left_s < MIN_WAIT_S:
                 return 0.0
             self._waited_from, self._waiting = now_s, waiting
             return MIN_WAIT_S
-        if waiting < self._expected and left_s > 0:
+        if waiting < self.expected and left_s > 0:
             return MIN_WAIT_S
         self._judge(now_s - self._waited_from, waiting)
         self._waited_from = None
@@ -67,7 +77,7 @@ class CommitDelay:
         """Note that a batch has ended while further writes wait for the next one."""
         self._commits_s.append(commit_s)
         self._ended_s = now_s
-        self._expected = writes + waiting
+        self.expected = writes + waiting
         self._waited_from = None
 
     def _judge(self, waited_s: float, waiting: int) -> None:

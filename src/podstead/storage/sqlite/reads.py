@@ -3,9 +3,9 @@
 Reads run on the event loop: reading a row takes microseconds, less than passing the query to a
 thread. Rows are cached, absence included. All cached rows belong to one state of the database,
 which its count of row changes identifies. In each turn of the event loop, SQLite is asked whether
-any process has committed since (see ``data_version.py``). If so, the changes of this process's
-batches are applied to the cache, or the cache is cleared if they do not lead to the new count
-without a gap (see ``row_changes.py``).
+any process has committed since (see ``data_version.py``). If so, the changes of the batches of this
+process and of other workers (``shared_changes.py``) are applied to the cache, or the cache is
+cleared if they do not lead to the new count without a gap (see ``row_changes.py``).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from podstead.storage.records import (
 )
 from podstead.storage.sqlite.data_version import DataVersion
 from podstead.storage.sqlite.row_changes import ChangeQueue, RowChanges, read_row_count
+from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.statements import Row, run_in
 from podstead.storage.state import folded
 
@@ -119,10 +120,17 @@ class _AnotherState(LookupError):
 class ReadConnection:
     """Runs the queries of one connection. Used from one thread only."""
 
-    def __init__(self, connection: apsw.Connection, change_queue: ChangeQueue) -> None:
-        """Take ownership of ``connection``; the writer adds its batches to ``change_queue``."""
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        change_queue: ChangeQueue,
+        shared: SharedChanges | None = None,
+    ) -> None:
+        """Take ownership of ``connection``; the writer adds its batches to ``change_queue``, and
+        other workers add theirs to ``shared``."""
         self._connection = connection
         self._change_queue = change_queue
+        self._shared = shared
         self._data_version = DataVersion(connection)
         self._refreshed_at: int | None = None
         self._row_count = -1
@@ -270,14 +278,24 @@ class ReadConnection:
             self._refreshed_at = data_version
 
     def _catch_up(self, row_count: int) -> None:
-        change_queue = self._change_queue
-        while change_queue and change_queue[0].after <= row_count:
-            changes = change_queue.popleft()
-            if changes.before == self._row_count:
-                self._apply_changes(changes)
+        while self._row_count < row_count:
+            changes = self._next_changes()
+            # A batch that ends where it begins would be found for ever.
+            if changes is None or not changes.before < changes.after <= row_count:
+                break
+            self._apply_changes(changes)
         if self._row_count != row_count:
             self._clear()
             self._row_count = row_count
+
+    def _next_changes(self) -> RowChanges | None:
+        """The batch that begins where the cached rows end, if it is known."""
+        row_count, change_queue = self._row_count, self._change_queue
+        while change_queue and change_queue[0].before <= row_count:
+            changes = change_queue.popleft()
+            if changes.before == row_count:
+                return changes
+        return None if self._shared is None else self._shared.get(row_count)
 
     def _apply_changes(self, changes: RowChanges) -> None:
         read: dict[ResourcePath, Metadata | None] = {

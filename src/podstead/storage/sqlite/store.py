@@ -27,7 +27,7 @@ from podstead.storage.dependencies import ReadAhead
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import ChangeSignal, Snapshot, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, Snapshot, Turn, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -56,9 +56,10 @@ from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, continue_removal
 from podstead.storage.sqlite.row_changes import new_change_queue
+from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
-from podstead.storage.sqlite.write_turns import WriteTurns
+from podstead.storage.sqlite.write_turns import ResourceTurn, WriteTurns
 from podstead.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:  # for commands only
@@ -92,6 +93,7 @@ class SqliteStore:
         max_waiting: int = DEFAULT_MAX_WAITING,
         space: DiskSpace | None = None,
         bodies: BodyStoreFactory | None = None,
+        shared: SharedChanges | None = None,
         vfs: str | None = None,
     ) -> None:
         """Does no I/O; ``root`` must be prepared before :meth:`open`.
@@ -99,13 +101,15 @@ class SqliteStore:
         Bodies of at most ``inline_body_bytes`` are stored in the database. While ``max_waiting``
         writes wait for their commit, further ones are refused. ``space`` decides whether there is
         enough space for new content. ``bodies`` makes the store of large bodies, if they are not
-        kept in files below ``root``. ``vfs`` is a VFS registered with SQLite, for fault tests.
+        kept in files below ``root``. ``shared`` is what this worker and others tell each other
+        about rows, if there are others. ``vfs`` is a VFS registered with SQLite, for fault tests.
         """
         self._space = space or DiskSpace(root)
         self._layout = RootLayout(root)
         self._inline_body_bytes = inline_body_bytes
         self._change_log_ms = change_log_days * _MS_PER_DAY
         self._max_waiting = max_waiting
+        self._shared = shared
         self._vfs = vfs
         self._new_bodies = bodies or (lambda _: LocalBlobs(self._layout.blobs, self._space))
         self._opened: _Opened | None = None
@@ -125,7 +129,9 @@ class SqliteStore:
                 check_schema(reader)
                 ephemeral = EphemeralStore(self._layout.ephemeral_database, self._space)
                 try:
-                    writer = WriteConnection(database, change_queue, self._space, vfs=self._vfs)
+                    writer = WriteConnection(
+                        database, change_queue, self._space, shared=self._shared, vfs=self._vfs
+                    )
                 except BaseException:
                     ephemeral.close()
                     raise
@@ -143,7 +149,7 @@ class SqliteStore:
         )
         blobs = self._new_bodies(self)
         self._opened = _Opened(
-            ReadConnection(reader, change_queue),
+            ReadConnection(reader, change_queue, self._shared),
             ephemeral,
             group_commit,
             blobs,
@@ -279,6 +285,11 @@ class SqliteStore:
         if isinstance(outcome, Committed) and outcome.dropped:
             opened.staging.dropped.add(outcome.dropped)
         return outcome
+
+    def write_turn(self, path: ResourcePath) -> Turn | None:
+        if self._shared is None:
+            return None
+        return ResourceTurn(self._layout.write_turns, path, self._use().writer.expect)
 
     def _new_bytes(self, put: Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.

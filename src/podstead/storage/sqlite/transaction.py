@@ -25,6 +25,7 @@ from podstead.storage.sqlite.row_changes import (
     read_row_count,
     row_changes,
 )
+from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.state import Needs
 
 Statements = Callable[[apsw.Connection], object]
@@ -41,15 +42,23 @@ class WriteConnection:
     """The connection that runs batches. Only one thread may use it at a time."""
 
     def __init__(
-        self, database: Path, change_queue: ChangeQueue, space: DiskSpace, *, vfs: str | None = None
+        self,
+        database: Path,
+        change_queue: ChangeQueue,
+        space: DiskSpace,
+        *,
+        shared: SharedChanges | None = None,
+        vfs: str | None = None,
     ) -> None:
-        """Open the database; committed batches are appended to ``change_queue``.
+        """Open the database; committed batches are appended to ``change_queue``, and put into
+        ``shared`` for other workers.
 
         Raises apsw.Error.
         """
         self._database = database
         self._space = space
         self._change_queue = change_queue
+        self._shared = shared
         # The changes of the open transaction, which readers get only after its commit.
         self._applied: RowChanges | None = None
         self._vfs = vfs
@@ -102,8 +111,10 @@ class WriteConnection:
         except BaseException:
             self._roll_back()
             raise
-        if applied is not None:
+        if applied is not None and applied.before != applied.after:
             self._change_queue.append(applied)
+            if self._shared is not None:
+                self._shared.put(applied)
 
     def retry_on_full_disk(self, jobs: Sequence[Job], error: apsw.Error) -> list[JobResult]:
         """If the disk is full, free some space and retry the jobs that store no new content.

@@ -52,6 +52,9 @@ MAX_RESOURCES_ON_LOOP = 512
 TURN_INTERVAL_S = 0.001
 """How often the loop looks whether it is its turn to write."""
 
+MAX_HOLD_S = 0.025
+"""How long a batch waits for writes that were announced (:meth:`Writer.expect`)."""
+
 MAX_TURN_WAIT_S = 5.0
 """How long a batch waits for its turn. After that, the process before it is taken for stopped, and
 the batch competes with all others for SQLite's lock, for which it waits as well."""
@@ -80,6 +83,11 @@ class Writer:
         self._turns = turns
         self._delay = CommitDelay()
         self._turn_asked_s: float | None = None
+        # Runs while a batch waits for more writes.
+        self._timer: asyncio.TimerHandle | None = None
+        self._awaited = 0
+        # Whether it has waited as long as it should.
+        self._held = False
         self._on_changes = on_changes
         self._loop = asyncio.get_running_loop()
         self._waiting: WaitingJobs[_Waiting] = WaitingJobs(max_waiting)
@@ -116,7 +124,30 @@ class Writer:
             # Not at once: other tasks in this iteration of the loop may add jobs.
             self._idle.clear()
             self._loop.call_soon(self._start_batch)
+        elif not self._awaited and len(self._waiting) >= self._delay.expected:
+            self._wait_no_more()
         return future
+
+    def _is_complete(self) -> bool:
+        """Whether the writes have come for which a batch waits."""
+        return not self._awaited and (self._held or len(self._waiting) >= self._delay.expected)
+
+    def expect(self, writes: int) -> None:
+        """So many writes follow the one that is submitted next, and the batch may wait for them.
+
+        It does not wait any more if there are none.
+        """
+        self._awaited = writes
+        if not writes:
+            self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
+        """Start the batch that waits for more writes, if there is one."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._held = True
+            self._loop.call_soon(self._start_batch)
 
     @property
     def waiting(self) -> int:
@@ -133,10 +164,13 @@ class Writer:
     # --- on the event loop --------------------------------------------------------------------
 
     def _start_batch(self) -> None:
+        self._timer = None
         wait_s = self._wait_s()
         if wait_s:
-            self._loop.call_later(wait_s, self._start_batch)
+            timer = self._loop.call_later(wait_s, self._start_batch)
+            self._timer = timer if self._turn_asked_s is None else None
             return
+        self._held = False
         self._current_batch = self._waiting.take(MAX_JOBS)
         jobs = [job for job, _ in self._current_batch]
         try:
@@ -149,8 +183,13 @@ class Writer:
 
     def _wait_s(self) -> float:
         """How long to wait before asking again; 0 if the next batch may start."""
-        if self._turn_asked_s is None and len(self._waiting) < MAX_JOBS:
-            wait_s = self._delay.wait_s(self._loop.time(), len(self._waiting))
+        if self._turn_asked_s is None and len(self._waiting) < MAX_JOBS and not self._held:
+            if self._awaited:
+                self._held = True
+                return MAX_HOLD_S
+            wait_s = self._delay.wait_s(
+                self._loop.time(), len(self._waiting), others_write=self._turns.others_write
+            )
             if wait_s:
                 return wait_s
         if self._turns.has_come() or self._has_waited_too_long():
