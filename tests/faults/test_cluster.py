@@ -197,7 +197,14 @@ def test_a_date_never_stands_for_what_another_node_has_replaced(cluster: Cluster
     cluster.create_pod(pod)
     target = f"/{pod}/private/note"
     fields = cluster.fields(target)
-    with wrong_clocks(cluster):
+    with wrong_clocks(cluster), cluster.connect() as connection:
+        for node in cluster.nodes:
+            assert node.request("PUT", target, "dated", fields).status in STORED
+            found = connection.execute(
+                "SELECT modified_ms FROM resources WHERE path = %s", [target]
+            )
+            (modified_ms,) = next(iter(found))
+            assert abs(modified_ms / 1000 - time.time()) < MINUTE_S / 2, "by the shared clock"
         for ahead, other in itertools.permutations(cluster.nodes, 2):
             assert ahead.request("PUT", target, "old", fields).status in STORED
             date = ahead.request("HEAD", target, headers=fields).headers["last-modified"]

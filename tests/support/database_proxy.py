@@ -27,7 +27,13 @@ with ``$1`` for its first value. A statement that is only prepared for later beg
 :data:`PREPARED`."""
 
 PREPARED = "PREPARE "
-BESIDE = (PREPARED, "FROM entries WHERE entry > ", "LISTEN ", "SELECT value FROM counters")
+BESIDE = (
+    PREPARED,
+    "FROM entries WHERE entry > ",
+    "LISTEN ",
+    "SELECT value FROM counters",
+    "clock_timestamp()",
+)
 """How statements are known that the server sends by itself and not for a request, or that a
 connection prepares once."""
 

@@ -454,5 +454,5 @@ class ResourceService:
     def _new_version(self) -> NewVersion:
         return NewVersion(
             version=random_version(self._randomness),
-            at_ms=self._clock.now_ms(),
+            at_ms=self._store.shared_ms(self._clock.now_ms()),
         )

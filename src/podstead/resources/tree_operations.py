@@ -255,7 +255,10 @@ class Trees:
         return await self._store.read_tree(tree.root, also=paths, limit=limit)
 
     def _new_version(self) -> NewVersion:
-        return NewVersion(version=random_version(self._randomness), at_ms=self._clock.now_ms())
+        return NewVersion(
+            version=random_version(self._randomness),
+            at_ms=self._store.shared_ms(self._clock.now_ms()),
+        )
 
     # --- may it be done? ------------------------------------------------------------------
 

@@ -93,6 +93,9 @@ class ResourceStore(DocumentSource, Protocol):
         may be as old as the callback of the event loop that asks for them, and no older.
         """
 
+    def shared_ms(self, now_ms: int) -> int:
+        """That time of this machine by the clock that dates what is stored. Raises StorageError."""
+
     async def list_members(
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
     ) -> Sequence[Metadata]:

@@ -28,6 +28,7 @@ from podstead.storage.postgresql.ephemeral import Ephemeral
 from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.reading_ahead import KeptRegistries
 from podstead.storage.postgresql.reads import Reader
+from podstead.storage.postgresql.shared_clock import SharedClock
 from podstead.storage.postgresql.writer import Writer
 from podstead.storage.removal_hold import removal_turn
 
@@ -48,6 +49,7 @@ class OpenParts:
     blobs: BodyStore
     staging: BodyStaging
     listening: ChangeListening
+    clock: SharedClock
 
     async def close(self) -> None:
         """Finish what is waiting, and close all connections."""
@@ -55,6 +57,7 @@ class OpenParts:
         await self.staging.dropped.close()
         await self.writer.close()
         await self.listening.close()
+        await self.clock.close()
         await self.reader.close()
         await self.reads.close()
         await self.writes.close()
@@ -72,11 +75,13 @@ async def open_parts(
     """Connect to a migrated database. Raises StorageError."""
     reads = ConnectionPool(conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
     writes = ConnectionPool(conninfo, size=1, limit_s=WRITE_LIMIT_S)
+    clock = SharedClock(reads)
     try:
         await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
         await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
         async with reads.connection() as connection:
             await check_schema(connection)
+        await clock.start()
     except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
         await reads.close()
         await writes.close()
@@ -106,4 +111,5 @@ async def open_parts(
             removal_turn=turn,
         ),
         listening,
+        clock,
     )

@@ -189,6 +189,9 @@ class PostgresStore:
         self._use_noted()
         return None
 
+    def shared_ms(self, now_ms: int) -> int:
+        return now_ms + self._use_noted().clock.ahead_ms
+
     def read_ahead(self, paths: Iterable[ResourcePath]) -> RequestAhead:
         return RequestAhead(self._use_noted().reader, paths)
 

@@ -208,6 +208,9 @@ class SqliteStore:
     def data_version(self) -> int | None:
         return self._use().reader.data_version()
 
+    def shared_ms(self, now_ms: int) -> int:
+        return now_ms
+
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         return self._use().reader.read_metadata(paths)
 
