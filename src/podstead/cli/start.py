@@ -45,9 +45,16 @@ COMMON_SETTINGS = (
 """The settings that ``--help`` lists, because most operators need them."""
 
 
+_ACCEPT_LOSS = (
+    "Start although the database or a key is missing that the data root had: what it contained is "
+    "lost."
+)
+
+
 @click.command(cls=GroupedCommand, common=COMMON_SETTINGS)
 @settings_options()
-def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
+@click.option("--accept-loss", is_flag=True, help=_ACCEPT_LOSS)
+def start(*, accept_loss: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Run the server.
 
     You can also set each option with an environment variable (PODSTEAD_PORT for --port) or with a
@@ -63,7 +70,7 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
         if settings.idp:  # used when all workers have been forked
             import podstead.app.operator.account_administration  # noqa: F401
 
-    end(run_server(settings, factory=build_application, on_ready=announce))
+    end(run_server(settings, factory=build_application, on_ready=announce, accept_loss=accept_loss))
 
 
 def end(ending: ExitReason) -> None:

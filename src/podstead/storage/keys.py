@@ -20,12 +20,19 @@ Result = TypeVar("Result")
 _PRIVATE = 0o700
 
 
+class DamagedKey(StorageError):
+    """What is stored under the name of a key is none."""
+
+
 class KeyStorage(Protocol):
     """Stores private keys. Every method raises StorageError."""
 
     @property
     def is_remote(self) -> bool:
         """Whether reading takes so long that an event loop must not wait for it."""
+
+    def where(self, name: str) -> str:
+        """Where a key or folder is, for messages."""
 
     def read(self, name: str) -> bytes | None:
         """The key with that name, if there is one."""
@@ -58,6 +65,9 @@ class KeyFiles:
     def __init__(self, directory: Path) -> None:
         """The directory exists."""
         self._directory = directory
+
+    def where(self, name: str) -> str:
+        return str(self._directory / name)
 
     def read(self, name: str) -> bytes | None:
         return self._run("read", lambda: _read(self._directory / name))

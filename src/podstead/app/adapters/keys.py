@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 
 from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
 from podstead.core.errors import StorageError
-from podstead.storage.keys import KeyStorage
+from podstead.storage.keys import DamagedKey, KeyStorage
 
 PROVIDER = "provider"
 """The folder of the provider's keys."""
 
-_CURRENT = "token.key"
-_PREVIOUS = "token.previous.key"
+TOKEN_KEY = "token.key"  # noqa: S105 - the name of a file
+"""The file of the key that signs tokens."""
+
+PREVIOUS_TOKEN_KEY = "token.previous.key"  # noqa: S105 - the name of a file
 
 
 def ensure_token_key(keys: KeyStorage) -> None:
@@ -27,31 +29,32 @@ def ensure_token_key(keys: KeyStorage) -> None:
     Several processes may call this at the same time: all of them use the key that the first one
     creates.
     """
-    if keys.read(_CURRENT) is None:
-        keys.add(_CURRENT, secrets.token_bytes(MIN_KEY_BYTES))
+    if keys.read(TOKEN_KEY) is None:
+        keys.add(TOKEN_KEY, secrets.token_bytes(MIN_KEY_BYTES))
 
 
 def load_token_keys(keys: KeyStorage) -> Sequence[SigningKey]:
     """The signing key and, after a rotation, the previous one. Raises StorageError."""
-    current, previous = keys.read(_CURRENT), keys.read(_PREVIOUS)
+    current, previous = keys.read(TOKEN_KEY), keys.read(PREVIOUS_TOKEN_KEY)
     if current is None:
         raise StorageError("The signing key is missing")
     loaded = [each for each in (current, previous) if each is not None]
-    for each in loaded:
-        check_token_key(each)
+    for name, content in ((TOKEN_KEY, current), (PREVIOUS_TOKEN_KEY, previous)):
+        if content is not None:
+            check_token_key(content, keys.where(name))
     return [SigningKey(each) for each in loaded]
 
 
-def check_token_key(content: bytes) -> None:
-    """Raise StorageError for a key that is too short."""
+def check_token_key(content: bytes, where: str) -> None:
+    """Raise DamagedKey for a key that is too short."""
     if len(content) < MIN_KEY_BYTES:
-        raise StorageError(f"A signing key is shorter than {MIN_KEY_BYTES} bytes")
+        raise DamagedKey(f"The key {where} is damaged: it has less than {MIN_KEY_BYTES} bytes")
 
 
 def adopt_keys(keys: KeyStorage, former: KeyStorage) -> None:
     """Take over the keys of a data root whose servers kept them in files, unless there are keys
     already. Raises StorageError."""
-    if keys.read(_CURRENT) is not None or keys.has_folder(PROVIDER):
+    if keys.read(TOKEN_KEY) is not None or keys.has_folder(PROVIDER):
         return
     for name, content in read_all_keys(former).items():
         keys.add(name, content)
@@ -59,7 +62,7 @@ def adopt_keys(keys: KeyStorage, former: KeyStorage) -> None:
 
 def read_all_keys(keys: KeyStorage) -> Mapping[str, bytes]:
     """Every key, by its name. Raises StorageError."""
-    named = {name: keys.read(name) for name in (_CURRENT, _PREVIOUS)}
+    named = {name: keys.read(name) for name in (TOKEN_KEY, PREVIOUS_TOKEN_KEY)}
     found = {name: content for name, content in named.items() if content is not None}
     if keys.has_folder(PROVIDER):
         found.update(keys.read_folder(PROVIDER))

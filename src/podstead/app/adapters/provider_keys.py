@@ -14,12 +14,11 @@ from typing import Final
 from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.keys import PROVIDER
 from podstead.core.clock import Clock
-from podstead.core.errors import StorageError
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
 from podstead.jose.errors import InvalidJose
 from podstead.jose.signing import SigningKeyPair
-from podstead.storage.keys import KeyStorage
+from podstead.storage.keys import DamagedKey, KeyStorage
 
 LOOK_AGAIN_MS: Final = 60_000
 
@@ -133,7 +132,7 @@ class KeyFolder:
         if not self._keys.has_folder(PROVIDER):
             return ()
         found = self._keys.read_folder(PROVIDER)
-        return [decode_key(content, name) for name, content in found.items()]
+        return [decode_key(content, self._keys.where(name)) for name, content in found.items()]
 
     def _add(self, key: ProviderKey) -> None:
         content = json.dumps(
@@ -161,13 +160,13 @@ def _retrieve(looking: asyncio.Task[None]) -> None:
 
 
 def decode_key(content: bytes, name: str) -> ProviderKey:
-    """The key that is stored under that name. Raises StorageError."""
+    """The key in a file of that name. Raises DamagedKey."""
     try:
         kept = json.loads(content)
         pair = SigningKeyPair.load(json.dumps(kept["key"]).encode())
         return ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"]))
     except (ValueError, LookupError, TypeError, InvalidJose) as error:
-        raise StorageError(f"The key {name} is damaged") from error
+        raise DamagedKey(f"The key {name} is damaged") from error
 
 
 def _name_of(key: ProviderKey) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +14,12 @@ from podstead.app.adapters.engine import (
     refuse_newer_records,
     stored_facts,
 )
-from podstead.app.adapters.keys import adopt_keys, ensure_token_key
+from podstead.app.adapters.keys import adopt_keys, ensure_token_key, load_token_keys
+from podstead.app.adapters.lost_data import (
+    refuse_data_without_records,
+    refuse_lost_database,
+    refuse_lost_keys,
+)
 from podstead.app.adapters.retrying import retry_while_busy
 from podstead.app.adapters.shared_folders import claim_shared_folder
 from podstead.app.adapters.system import SystemClock
@@ -22,9 +28,12 @@ from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.keys import KeyFiles
+from podstead.storage.keys import DamagedKey, KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root
+from podstead.storage.sqlite import faults_at_a_glance
+
+logger = logging.getLogger("podstead.app")
 
 BASE_URL_FACT = "base-url"
 _ISSUER = "issuer"
@@ -37,8 +46,10 @@ changes, all profiles are read again."""
 
 
 @contextmanager
-def prepared_root(settings: Settings) -> Iterator[None]:
+def prepared_root(settings: Settings, *, accept_loss: bool = False) -> Iterator[None]:
     """Hold the data root while the server runs. Raises RootUnusable, StorageError.
+
+    With ``accept_loss``, it may lack what it had once (:mod:`podstead.app.adapters.lost_data`).
 
     The root is locked before it is migrated: a newer server must not change the schema under a
     running one.
@@ -57,9 +68,12 @@ def prepared_root(settings: Settings) -> Iterator[None]:
     ):
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()
+        if not accept_loss:
+            refuse_lost_database(settings)
         with prepared_engine(settings, space) as layout:
-            _prepare_records(settings, layout)
+            _prepare_records(settings, layout, accept_loss=accept_loss)
         space.restore()
+        _look_at_database(settings)
         try:
             yield
         finally:
@@ -67,10 +81,26 @@ def prepared_root(settings: Settings) -> Iterator[None]:
             space.restore(even_if_low=True)
 
 
-def _prepare_records(settings: Settings, layout: RootLayout) -> None:
+def _look_at_database(settings: Settings) -> None:
+    """Log damage that shows at a glance. The server runs nevertheless: most may be whole."""
+    if settings.database is not None:
+        return  # PostgreSQL says so itself
+    database = RootLayout(settings.root).database
+    for fault in faults_at_a_glance(database):
+        logger.error(
+            "database-damaged: %s: %s. Run 'podstead check', keep a copy of the data root, and "
+            "restore a backup.",
+            database,
+            fault,
+        )
+
+
+def _prepare_records(settings: Settings, layout: RootLayout, *, accept_loss: bool) -> None:
     """Give the records what they need besides a schema. Raises RootUnusable, StorageError."""
     refuse_unfinished_copy(settings)
     is_new = remembered_base_url(settings) is None
+    if is_new and not accept_loss:
+        refuse_data_without_records(settings)
     claim_bodies(settings, stored_facts(settings), is_new=is_new)
     _claim_base_url(settings)
     if settings.database is not None:
@@ -79,8 +109,20 @@ def _prepare_records(settings: Settings, layout: RootLayout) -> None:
     keys = key_storage(settings)
     if keys.is_remote:
         adopt_keys(keys, KeyFiles(layout.keys))
+    if not is_new and not accept_loss:
+        was_provider = settings.idp and remembered_provider(settings) is not None
+        refuse_lost_keys(settings, keys, was_provider=was_provider)
+    try:
+        _prepare_keys(settings, keys)
+    except DamagedKey as error:
+        raise RootUnusable(f"{error}. Restore it from a backup.") from error
+
+
+def _prepare_keys(settings: Settings, keys: KeyStorage) -> None:
+    """Create the keys that are missing. Raises RootUnusable, StorageError."""
     if not settings.token_keys:
         ensure_token_key(keys)
+        load_token_keys(keys)
     if settings.idp:
         from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
 

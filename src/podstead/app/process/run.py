@@ -37,6 +37,7 @@ def run_server(
     *,
     factory: Factory,
     on_ready: Callable[[Settings], None],
+    accept_loss: bool = False,
 ) -> ExitReason:
     """Run the server until it is stopped.
 
@@ -71,7 +72,7 @@ def run_server(
         admin = held.enter_context(opened_admin(settings))
         address = None if admin is None else admin.address
         settings = dataclasses.replace(settings, admin_listen=address)
-        held.enter_context(prepared_root(settings))
+        held.enter_context(prepared_root(settings, accept_loss=accept_loss))
         former = former_base_urls(settings)
         settings = dataclasses.replace(settings, former_base_urls=former)
         if settings.acme_email is not None:

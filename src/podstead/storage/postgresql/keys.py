@@ -30,6 +30,9 @@ class PostgresKeys:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
 
+    def where(self, name: str) -> str:
+        return f"{name} in the database"
+
     def read(self, name: str) -> bytes | None:
         found = self._run("SELECT content FROM private_keys WHERE name = %s", (name,))
         return bytes(found[0][0]) if found else None

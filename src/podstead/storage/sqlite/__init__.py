@@ -1,6 +1,7 @@
 """The SQLite storage engine: one database file for everything except large bodies."""
 
 from podstead.storage.sqlite.facts import SqliteFacts
+from podstead.storage.sqlite.glance import faults_at_a_glance
 from podstead.storage.sqlite.migrate import check_not_newer, migrate
 from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.shrinking import convert_to_shrinkable
@@ -12,5 +13,6 @@ __all__ = [
     "SqliteStore",
     "check_not_newer",
     "convert_to_shrinkable",
+    "faults_at_a_glance",
     "migrate",
 ]

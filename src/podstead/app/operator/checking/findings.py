@@ -59,8 +59,8 @@ REMEDIES: Final = {
     ),
     Code.REPOSITORY_ORPHANED: "It only takes space; --repair sets it aside",
     Code.KEY_DAMAGED: (
-        "Restore it from a backup; --repair sets it aside, and the next start creates another, "
-        "which ends all tokens that it signed"
+        "Restore it from a backup; --repair sets it aside, and the next start with "
+        "--accept-loss creates another, which ends all tokens that it signed"
     ),
     Code.MODE_OPEN: "Others on this machine may have read it; --repair makes it private",
     Code.DISK_LOW: "Free some space: the server refuses new content",

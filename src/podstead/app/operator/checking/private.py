@@ -54,9 +54,9 @@ def check_stored_keys(check: CheckContext) -> Iterator[Finding]:
         is_of_provider = name.startswith(f"{PROVIDER}/")
         try:
             if is_of_provider:
-                decode_key(content, name)
+                decode_key(content, keys.where(name))
             else:
-                check_token_key(content)
+                check_token_key(content, keys.where(name))
         except StorageError as error:
             repair = partial(check.repairs.set_key_aside, keys, name, content)
             yield Finding(Code.KEY_DAMAGED, name, str(error), repair)
