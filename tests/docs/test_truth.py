@@ -18,6 +18,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
     REPOSITORY / "README.md",
     REPOSITORY / "CHANGELOG.md",
+    REPOSITORY / "CONTRIBUTING.md",
+    REPOSITORY / "SECURITY.md",
     *REPOSITORY.glob("docs/**/*.md"),
 ]
 
