@@ -233,3 +233,22 @@ def test_without_data_there_are_no_accounts(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert result.stderr.startswith(f"Error: There is no data in {tmp_path}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_takes_several_accounts_and_changes_none_if_one_is_wrong(
+    server: ServerProcess,
+) -> None:
+    for name in ("alice", "bob", "carol"):
+        account(server, "create", name, typed=f"{PASSWORD}\n")
+    assert run(server.root, "disable", "alice", "bob", "nobody").exit_code == 1
+    assert {state for _, state in states(server).values()} == {"in use"}
+    assert account(server, "disable", "alice", "bob").splitlines() == [
+        "Disabled the account alice.",
+        "Disabled the account bob.",
+    ]
+    shown = json.loads(account(server, "enable", "alice", "bob", "--json"))
+    assert [(each["pod"], each["disabled"]) for each in shown] == [("alice", False), ("bob", False)]
+    assert json.loads(account(server, "promote", "carol", "--json"))["operator"] is True
+    account(server, "delete", "alice", "bob", "--yes")
+    account(server, "free-name", "alice", "bob")
+    assert set(states(server)) == {"carol"}

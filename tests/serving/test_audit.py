@@ -105,3 +105,16 @@ def test_what_is_done_while_no_server_runs_is_logged_when_the_next_one_starts(
 
 def _by_operator(server: ServerProcess, message: str) -> list[dict[str, str]]:
     return [line for line in audited(server, message) if "operator" in line]
+
+
+def test_the_lines_name_the_account(server: ServerProcess) -> None:
+    """Those of a request, and those of a command, which a worker writes later."""
+    new_account(server, "alice")
+    sent = json.dumps({"username": "alice", "password": "wrong"})
+    assert server.request("POST", "/idp/credentials", sent, JSON).status == 401
+    assert invoke(server.root, "account", "disable", "alice").exit_code == 0
+    wait_until(lambda: bool(audited(server, "account disabled")), "a worker logs it")
+    for message in ("sign-in failed", "account disabled"):
+        [line] = audited(server, message)
+        assert line["account_name"] == "alice"
+        assert len(line["account"]) == 32

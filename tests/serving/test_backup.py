@@ -259,6 +259,7 @@ def test_a_backup_that_is_killed_is_never_taken_for_a_complete_one(
 ) -> None:
     restore(kept_backup, tmp_path / "root")
     place = tmp_path / "place"
+    place.mkdir()
     command = ["backup", str(place / "killed"), "--root", str(tmp_path / "root")]
     with (tmp_path / "errors").open("wb") as errors:
         process = start_process(
@@ -266,7 +267,7 @@ def test_a_backup_that_is_killed_is_never_taken_for_a_complete_one(
             environment=clean_environment(),
             errors=errors,
         )
-    wait_until(lambda: place.exists() and any(place.iterdir()), "it has begun")
+    wait_until(lambda: any(place.iterdir()), "it has begun")
     process.kill()
     process.wait(DEADLINE_S)
     assert process.stdout is not None
@@ -316,6 +317,20 @@ def test_no_server_starts_where_a_restore_was_interrupted(tmp_path: Path) -> Non
     ended = run_command("start", "--root", str(tmp_path / "root"), "--port", "0")
     assert ended.returncode == 2
     assert "restore again" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("backup", ()), ("backup.tar.zst", ()), ("series/place", ("--keep", "7d"))],
+)
+def test_no_backup_is_made_where_a_disk_is_not_mounted(
+    server: ServerProcess, tmp_path: Path, name: str, options: tuple[str, ...]
+) -> None:
+    target = tmp_path / "mnt" / name
+    ended = run_command("backup", str(target), "--root", str(server.root), *options)
+    assert ended.returncode == 1
+    assert "does not exist. If a disk is mounted there, mount it" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_backup_does_not_overwrite_anything(server: ServerProcess, tmp_path: Path) -> None:

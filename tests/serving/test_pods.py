@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,9 +36,9 @@ def listed(server: ServerProcess, *options: str) -> dict[str, tuple[str, str]]:
     """The owner of each pod, and whether it has an account."""
     result = run(server, "pod", "list", *options)
     assert (result.exit_code, result.stderr) == (0, ""), result.output
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert lines[0] == ["POD", "OWNER", "CREATED", "ACCOUNT"]
-    return {name: (owner, account) for name, owner, _, account in lines[1:]}
+    head, *lines = [re.split(" {2,}", line) for line in result.stdout.splitlines()]
+    assert head == ["POD", "OWNER", "CREATED", "SIZE", "LAST USE", "ACCOUNT"]
+    return {name: (owner, account) for name, owner, _, _, _, account in lines}
 
 
 def with_account(server: ServerProcess, name: str) -> None:
@@ -50,6 +51,32 @@ def test_pods_are_listed_with_and_without_accounts(server: ServerProcess, pod: P
     alice = (f"{server.base_url}/alice/#me", "yes")
     assert listed(server) == {"alice": alice, pod.name: (pod.web_id, "no")}
     assert listed(server, "--without-account") == {pod.name: (pod.web_id, "no")}
+
+
+def test_the_list_says_how_large_a_pod_is_and_when_it_was_used(
+    server: ServerProcess, pod: Pod
+) -> None:
+    with pod.owner() as owner:
+        assert owner.put(f"{pod.root}private/a", "x" * 3_000_000).status == 201
+    [line] = [each for each in run(server, "pod", "list").stdout.splitlines() if pod.name in each]
+    assert re.search(r" 2\.9 MiB  -  ", line)
+    [shown] = json.loads(run(server, "pod", "list", "--json").stdout)
+    assert shown["used_bytes"] > 3_000_000
+    assert shown["last_use"] is None
+
+
+def test_a_command_takes_several_pods_and_none_if_one_is_wrong(server: ServerProcess) -> None:
+    names = [create_pod(server).name for _ in range(3)]
+    assert run(server, "pod", "delete", *names, "missing", "--yes").exit_code == 1
+    assert set(listed(server)) == {*names}
+    result = run(server, "pod", "quota", *names, "2G")
+    assert result.exit_code == 0, result.output
+    sizes = json.loads(run(server, "pod", "size", *names, "--json").stdout)
+    assert [(each["name"], each["quota_bytes"]) for each in sizes] == [(n, 2 << 30) for n in names]
+    assert run(server, "pod", "delete", *names[:2], "--yes").stdout.splitlines() == [
+        f"Deleted the pod '{name}'." for name in names[:2]
+    ]
+    assert set(listed(server)) == {names[2]}
 
 
 def test_a_deleted_pod_is_gone_at_once_and_nobody_gets_its_name(

@@ -17,6 +17,7 @@ from cryptography import x509
 from podstead.app.process.acme.certificates import AutomaticCertificate, host_names
 from podstead.app.process.acme.client import OrderFailed
 from podstead.config import Settings
+from tests.support.listeners import CERTIFICATE
 from tests.support.pebble import Authority, running_pebble
 from tests.support.proxies import free_port
 from tests.support.server import DEADLINE_S, START, ServerProcess, StartFailed
@@ -33,14 +34,6 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authority]:
         yield authority
 
 
-@pytest.fixture
-def trusting(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Authority:
-    """The authority, for clients in this process."""
-    for name, value in authority.environment.items():
-        monkeypatch.setenv(name, value)
-    return authority
-
-
 def settings_for(authority: Authority, root: Path, **changes: object) -> Settings:
     given = {
         "root": root,
@@ -48,6 +41,7 @@ def settings_for(authority: Authority, root: Path, **changes: object) -> Setting
         "base_url": f"https://{NAME}",
         "acme_email": "operator@pods.example",
         "acme_directory": authority.directory,
+        "acme_ca_file": CERTIFICATE,
         "acme_port": authority.challenge_port,
         **changes,
     }
@@ -71,18 +65,23 @@ def shown(port: int) -> x509.Certificate:
 
 @pytest.mark.parametrize("more", [(), ("--webid-tls", "--sockets-port", "0")])
 def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
-    trusting: Authority, tmp_path: Path, more: tuple[str, ...]
+    authority: Authority, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
     """It keeps the first for the second start, and uses a renewed one without a restart."""
     server = ServerProcess(
         tmp_path / "root",
         (
             *("--host", "127.0.0.1", "--base-url", f"https://{NAME}", "--workers", "1"),
-            *("--acme-email", "operator@pods.example", "--acme-directory", trusting.directory),
-            *("--acme-port", str(trusting.challenge_port), *more),
+            *("--acme-email", "operator@pods.example", "--acme-directory", authority.directory),
+            *(
+                "--acme-port",
+                str(authority.challenge_port),
+                "--acme-ca-file",
+                str(CERTIFICATE),
+                *more,
+            ),
         ),
         START,
-        trusting.environment,
         port=free_port(),
     )
     assert server.port is not None
@@ -96,7 +95,7 @@ def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
         assert [file.name for file in files] == ["account.pem", "certificate.pem"]
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
         # Renewed by this process here, as a thread of the server does.
-        AutomaticCertificate(settings_for(trusting, tmp_path / "root")).order()
+        AutomaticCertificate(settings_for(authority, tmp_path / "root")).order()
         server.signal(signal.SIGHUP)
         wait_until(lambda: shown(server.port or 0) != first, "the renewed certificate")
         renewed = shown(server.port)
@@ -110,12 +109,12 @@ def test_a_server_gets_its_certificate_at_its_first_start_and_a_new_one_in_time(
 
 
 def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
-    trusting: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the server is told."""
     asked: list[int] = []
     monkeypatch.setattr(os, "kill", lambda _pid, number: asked.append(number))
-    settings = settings_for(trusting, tmp_path / "root")
+    settings = settings_for(authority, tmp_path / "root")
     now = [time.time()]
     own = AutomaticCertificate(settings, now_s=lambda: now[0])
     own.ensure()
@@ -135,11 +134,11 @@ def test_a_certificate_is_renewed_when_a_third_of_its_time_is_left(
     assert asked == [signal.SIGHUP]
 
 
-def test_a_new_name_needs_a_new_certificate(trusting: Authority, tmp_path: Path) -> None:
+def test_a_new_name_needs_a_new_certificate(authority: Authority, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    AutomaticCertificate(settings_for(trusting, root)).ensure()
+    AutomaticCertificate(settings_for(authority, root)).ensure()
     more = settings_for(
-        trusting, root, idp=True, idp_base_url="https://login.example", host_aliases=("b.example",)
+        authority, root, idp=True, idp_base_url="https://login.example", host_aliases=("b.example",)
     )
     assert host_names(more) == [NAME, "login.example", "b.example"]
     AutomaticCertificate(more).ensure()
@@ -149,7 +148,7 @@ def test_a_new_name_needs_a_new_certificate(trusting: Authority, tmp_path: Path)
 
 
 def test_a_failed_renewal_leaves_the_certificate_in_use(
-    trusting: Authority,
+    authority: Authority,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -157,14 +156,14 @@ def test_a_failed_renewal_leaves_the_certificate_in_use(
     """The authority asks elsewhere, as it does if port 80 leads to another machine."""
     monkeypatch.setattr(os, "kill", lambda _pid, _number: pytest.fail("nothing was renewed"))
     root = tmp_path / "root"
-    elsewhere = {free_port(), free_port()} - {trusting.challenge_port}
+    elsewhere = {free_port(), free_port()} - {authority.challenge_port}
     other_port = elsewhere.pop()
     with pytest.raises(OrderFailed, match=f"could not verify the host names. {NAME}: "):
-        AutomaticCertificate(settings_for(trusting, root, acme_port=other_port)).ensure()
-    AutomaticCertificate(settings_for(trusting, root)).ensure()
+        AutomaticCertificate(settings_for(authority, root, acme_port=other_port)).ensure()
+    AutomaticCertificate(settings_for(authority, root)).ensure()
     stored = (root / "acme/certificate.pem").read_bytes()
     late = AutomaticCertificate(
-        settings_for(trusting, root, acme_port=other_port), now_s=lambda: 4_000_000_000
+        settings_for(authority, root, acme_port=other_port), now_s=lambda: 4_000_000_000
     )
     late.ensure()
     late.look()
@@ -185,20 +184,28 @@ def test_a_start_without_a_certificate_says_why(tmp_path: Path) -> None:
     )
     try:
         server.launch()
-        with pytest.raises(StartFailed, match=r"exit code 1: [^\n]*\n?.*refused the order"):
+        with pytest.raises(StartFailed, match=r"exit code 1: [^\n]*\n?.*cannot be reached"):
             server.wait_for_line("Podstead is ready")
     finally:
         server.close()
 
 
-def test_the_port_for_challenges_is_open_only_while_they_are(
-    trusting: Authority, tmp_path: Path
+def test_an_authority_that_is_not_trusted_is_told_in_one_sentence(
+    authority: Authority, tmp_path: Path
 ) -> None:
-    AutomaticCertificate(settings_for(trusting, tmp_path / "root")).ensure()
+    untrusting = settings_for(authority, tmp_path / "root", acme_ca_file=None)
+    with pytest.raises(OrderFailed, match=r"set acme-ca-file to the file with its certificates\.$"):
+        AutomaticCertificate(untrusting).order()
+
+
+def test_the_port_for_challenges_is_open_only_while_they_are(
+    authority: Authority, tmp_path: Path
+) -> None:
+    AutomaticCertificate(settings_for(authority, tmp_path / "root")).ensure()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", trusting.challenge_port), DEADLINE_S)
+        socket.create_connection(("127.0.0.1", authority.challenge_port), DEADLINE_S)
     with (
-        socket.create_server(("127.0.0.1", trusting.challenge_port)),
+        socket.create_server(("127.0.0.1", authority.challenge_port)),
         pytest.raises(OrderFailed, match="it is in use"),
     ):
-        AutomaticCertificate(settings_for(trusting, tmp_path / "root")).order()
+        AutomaticCertificate(settings_for(authority, tmp_path / "root")).order()

@@ -35,11 +35,6 @@ class Authority:
     challenge_port: int
     """Where it asks for challenges, in place of port 80."""
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """What lets a client trust the authority's own certificate."""
-        return {"REQUESTS_CA_BUNDLE": str(CERTIFICATE)}
-
 
 @contextlib.contextmanager
 def running_pebble(folder: Path) -> Iterator[Authority]:

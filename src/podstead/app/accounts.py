@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from podstead.app.adapters.account_names import NamingRecordStore
 from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.config import Settings
@@ -56,7 +57,7 @@ def build_accounts(
     passwords = passwords or Argon2Passwords()
     audit = audit or LogAudit()
     known_browsers = KnownBrowsers(signing_keys, clock=clock, randomness=randomness)
-    records = RecordStore(store, clock, randomness)
+    records = NamingRecordStore(store, clock, randomness)
     accounts = Accounts(
         records=records,
         pods=PodProvisioner(

@@ -11,7 +11,14 @@ import click
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options
 from podstead.cli.output import confirm, echo
-from podstead.cli.tables import json_option, print_json, print_table, time_text
+from podstead.cli.tables import (
+    json_option,
+    names_argument,
+    print_each_json,
+    print_json,
+    print_table,
+    time_text,
+)
 from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -100,87 +107,78 @@ def password(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN4
     chosen = _password()
     _change(
         options,
-        name,
+        [name],
         lambda administration: administration.set_password(name, chosen),
-        f"Changed the password of the account {name} and signed it out everywhere.",
+        "Changed the password of the account {name} and signed it out everywhere.",
         as_json=as_json,
     )
 
 
-@account.command(short_help="Disable an account.")
-@click.argument("name")
-@json_option
-@root_options
-def disable(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Disable the account NAME, and sign it out everywhere. Its pod does not change."""
-    _change(
-        options,
-        name,
-        lambda administration: administration.disable(name),
-        f"Disabled the account {name}.",
-        as_json=as_json,
-    )
+def _change_command(name: str, short_help: str, method: str, done: str, description: str) -> None:
+    """A command that calls a method of the administration for each of the accounts it is given."""
+
+    @account.command(name, short_help=short_help, help=description)
+    @names_argument
+    @json_option
+    @root_options
+    def command(names: Sequence[str], *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+        async def act(administration: AccountAdministration) -> None:
+            for each in names:  # a name that is wrong changes nothing
+                await administration.find(each)
+            for each in names:
+                await getattr(administration, method)(each)
+
+        _change(options, names, act, done, as_json=as_json)
 
 
-@account.command(short_help="Enable a disabled account.")
-@click.argument("name")
-@json_option
-@root_options
-def enable(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Enable the disabled account NAME. Its owner must sign in again."""
-    _change(
-        options,
-        name,
-        lambda administration: administration.enable(name),
-        f"Enabled the account {name}.",
-        as_json=as_json,
-    )
+_change_command(
+    "disable",
+    "Disable accounts.",
+    "disable",
+    "Disabled the account {name}.",
+    "Disable each account NAME, and sign it out everywhere. Its pod does not change.",
+)
+_change_command(
+    "enable",
+    "Enable disabled accounts.",
+    "enable",
+    "Enabled the account {name}.",
+    "Enable each disabled account NAME. Its owner must sign in again.",
+)
+_change_command(
+    "promote",
+    "Let accounts use the operator's console.",
+    "promote",
+    "The account {name} is an operator's now.",
+    "Make each account NAME an operator's: it may use the console at /.pages/console/, where it "
+    "can change and delete all accounts.",
+)
+_change_command(
+    "demote",
+    "Let accounts use the operator's console no longer.",
+    "demote",
+    "The account {name} is no longer an operator's.",
+    "Make each account NAME, which is an operator's, an ordinary one.",
+)
+_change_command(
+    "sign-out",
+    "Sign accounts out everywhere.",
+    "sign_out_everywhere",
+    "Signed the account {name} out everywhere.",
+    "Sign each account NAME out in every browser. Its applications stay connected.",
+)
+_change_command(
+    "reset-two-factor",
+    "Remove lost second factors.",
+    "reset_second_factor",
+    "The second factor of the account {name} has been reset.",
+    """Remove the authenticator app and the recovery codes of each account NAME.
 
-
-@account.command(short_help="Let an account use the operator's console.")
-@click.argument("name")
-@json_option
-@root_options
-def promote(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Make the account NAME an operator's: it may use the console at /.pages/console/, where it can
-    change and delete all accounts."""
-    _change(
-        options,
-        name,
-        lambda administration: administration.promote(name),
-        f"The account {name} is an operator's now.",
-        as_json=as_json,
-    )
-
-
-@account.command(short_help="Let an account use the operator's console no longer.")
-@click.argument("name")
-@json_option
-@root_options
-def demote(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Make the account NAME, which is an operator's, an ordinary one."""
-    _change(
-        options,
-        name,
-        lambda administration: administration.demote(name),
-        f"The account {name} is no longer an operator's.",
-        as_json=as_json,
-    )
-
-
-@account.command("sign-out", short_help="Sign an account out everywhere.")
-@click.argument("name")
-@json_option
-@root_options
-def sign_out(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Sign the account NAME out in every browser. Its applications stay connected."""
-    _change(
-        options,
-        name,
-        lambda administration: administration.sign_out_everywhere(name),
-        f"Signed the account {name} out everywhere.",
-        as_json=as_json,
-    )
+    This is for people who have lost both: make sure who asks. The account is signed out in every
+    browser, and its password alone signs in again. If the server requires a second factor, the
+    next sign-in sets one up. Passkeys remain.
+    """,
+)
 
 
 @account.command("sign-in-link", short_help="Create a one-time link for a lost password.")
@@ -200,61 +198,62 @@ def sign_in_link(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: 
         echo(link)
 
 
-@account.command("reset-two-factor", short_help="Remove a lost second factor.")
-@click.argument("name")
-@json_option
-@root_options
-def reset_two_factor(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Remove the authenticator app and the recovery codes of the account NAME.
-
-    This is for people who have lost both: make sure who asks. The account is signed out in every
-    browser, and its password alone signs in again. If the server requires a second factor, the
-    next sign-in sets one up. Passkeys remain.
-    """
-    _change(
-        options,
-        name,
-        lambda administration: administration.reset_second_factor(name),
-        f"The second factor of the account {name} has been reset.",
-        as_json=as_json,
-    )
-
-
-@account.command("delete", short_help="Delete an account and its pod.")
-@click.argument("name")
+@account.command("delete", short_help="Delete accounts and their pods.")
+@names_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @root_options
-def delete_account(name: str, *, yes: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Delete the account NAME, its pod, and everything in the pod. This cannot be undone.
+def delete_account(names: Sequence[str], *, yes: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Delete each account NAME, its pod, and everything in the pod. This cannot be undone.
 
     The name of the pod remains reserved, because a new owner would have access wherever the old one
     did. 'podstead account free-name' releases the name.
     """
-    found = _administered(options, lambda administration: administration.find(name))
+
+    async def find(administration: AccountAdministration) -> list[Account]:
+        return [await administration.find(name) for name in names]
+
+    found = dict(zip(names, _administered(options, find), strict=True))
     if not yes:
-        confirm(f"Permanently delete the account {name} and everything in its pod '{found.pod}'?")
-    _administered(options, lambda administration: administration.delete(name))
+        for name, each in found.items():
+            confirm(
+                f"Permanently delete the account {name} and everything in its pod '{each.pod}'?"
+            )
+
+    async def delete(administration: AccountAdministration) -> None:
+        for name in found:
+            await administration.delete(name)
+
+    _administered(options, delete)
     if as_json:
-        print_json({"pod": found.pod, "web_id": found.web_id, "deleted": True})
-    else:
-        echo(f"Deleted the account {name} and its pod '{found.pod}'.")
+        print_each_json(
+            [{"pod": each.pod, "web_id": each.web_id, "deleted": True} for each in found.values()]
+        )
+        return
+    for name, each in found.items():
+        echo(f"Deleted the account {name} and its pod '{each.pod}'.")
 
 
-@account.command(name="free-name", short_help="Release the name of a deleted pod.")
-@click.argument("pod")
+@account.command(name="free-name", short_help="Release the names of deleted pods.")
+@click.argument("pods", metavar="POD...", nargs=-1, required=True)
 @json_option
 @root_options
-def free_name(pod: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Release the name POD of a deleted pod, so that a new pod can have it.
+def free_name(pods: Sequence[str], *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Release the name POD of each deleted pod, so that a new pod can have it.
 
     The new owner will have the WebID of the previous owner, and so access to everything that
     others, here and elsewhere, have shared with that WebID. Use this only for the same person.
     """
-    _administered(options, lambda administration: administration.free_name(pod))
+
+    async def act(administration: AccountAdministration) -> None:
+        for pod in pods:
+            await administration.free_name(pod)
+
+    _administered(options, act)
     if as_json:
-        print_json({"name": pod, "released": True})
-    else:
+        print_each_json([{"name": pod, "released": True} for pod in pods])
+        return
+    for pod in pods:
         echo(f"A new pod can be named '{pod}'.")
 
 
@@ -339,23 +338,25 @@ def _administered(
 
 def _change(
     options: dict[str, Any],
-    name: str,
+    names: Sequence[str],
     act: Callable[[AccountAdministration], Awaitable[object]],
     done: str,
     *,
     as_json: bool,
 ) -> None:
-    """Change an account; print what was done, or as JSON the account as it is now."""
+    """Change accounts; print what was done, or as JSON the accounts as they are now. ``done`` has
+    the placeholder ``name``."""
 
-    async def change(administration: AccountAdministration) -> Account:
+    async def change(administration: AccountAdministration) -> list[Account]:
         await act(administration)
-        return await administration.find(name)
+        return [await administration.find(name) for name in names]
 
     changed = _administered(options, change)
     if as_json:
-        print_json(_as_json(changed))
-    else:
-        echo(done)
+        print_each_json([_as_json(each) for each in changed])
+        return
+    for name in names:
+        echo(done.format(name=name))
 
 
 def _as_json(account: Account) -> dict[str, object]:

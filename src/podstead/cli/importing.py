@@ -168,7 +168,8 @@ def _import_files(
     into, dry_run, as_json = (options.pop(name) for name in ("into", "dry_run", "as_json"))
     settings, progress = settings_from(options), ProgressLine()
 
-    step = "Reading the files for" if dry_run else "Importing into"
+    step = f"{'Reading the files for' if dry_run else 'Importing into'} {into}"
+    progress(step)
 
     async def run() -> FilesReport:
         async with opened as source:
@@ -178,7 +179,7 @@ def _import_files(
                 source_id=source_id,
                 into=into,
                 dry_run=dry_run,
-                counting=lambda done: progress(f"{step} {into}", done, done),
+                counting=lambda done: progress(step, done),
             )
 
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -10,7 +10,7 @@ import click
 from podstead.cli.administration import administered
 from podstead.cli.options import root_options
 from podstead.cli.output import echo
-from podstead.cli.tables import json_option, print_json, print_table, time_text
+from podstead.cli.tables import json_option, print_each_json, print_json, print_table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.invitation_administration import (
@@ -76,18 +76,29 @@ def list_invitations(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 
     print_table(("ID", "LEFT", "USES", "CREATED", "ENDS"), [_row(each) for each in listed])
 
 
-@invite.command("revoke", short_help="End an invitation.")
-@click.argument("invitation_id", metavar="ID")
+@invite.command("revoke", short_help="End invitations.")
+@click.argument("invitation_ids", metavar="ID...", nargs=-1, required=True)
 @json_option
 @root_options
-def revoke_invitation(invitation_id: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """End the invitation ID (see 'podstead invite list'). Accounts that were created with it
+def revoke_invitations(
+    invitation_ids: Sequence[str],
+    *,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - one for each setting
+) -> None:
+    """End each invitation ID (see 'podstead invite list'). Accounts that were created with it
     remain."""
-    _administered(options, lambda administration: administration.revoke(invitation_id))
+
+    async def act(administration: InvitationAdministration) -> None:
+        for each in invitation_ids:
+            await administration.revoke(each)
+
+    _administered(options, act)
     if as_json:
-        print_json({"id": invitation_id, "revoked": True})
-    else:
-        echo(f"Revoked the invitation {invitation_id}.")
+        print_each_json([{"id": each, "revoked": True} for each in invitation_ids])
+        return
+    for each in invitation_ids:
+        echo(f"Revoked the invitation {each}.")
 
 
 def _as_json(each: ListedInvitation) -> dict[str, object]:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from podstead.config import Settings, read_settings
+from podstead.cli.output import echo
+from podstead.config import Settings, read_settings, unknown_variables
 from podstead.config.settings import TABLE
 from podstead.config.table import Group, Row, Sources
 
@@ -43,7 +44,10 @@ root_options = options_named("root", "database", "bodies", "config")
 
 
 def settings_from(options: dict[str, Any]) -> Settings:
-    """The settings of this run, from options, environment and file. Raises StartRefused."""
+    """The settings of this run, from options, environment and file. Warns of variables that are no
+    settings. Raises StartRefused."""
+    for warning in unknown_variables(os.environ):
+        echo(f"Warning: {warning}", err=True)
     return read_settings(options, os.environ, folder=Path.cwd())
 
 

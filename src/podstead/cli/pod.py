@@ -15,15 +15,25 @@ from podstead.cli.administration import administered
 from podstead.cli.options import options_named, root_options, settings_from
 from podstead.cli.output import confirm, echo
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import json_option, print_json, print_table, time_text
+from podstead.cli.tables import (
+    bytes_text,
+    json_option,
+    names_argument,
+    print_each_json,
+    print_json,
+    print_table,
+    time_text,
+)
+from podstead.config.value_types import size_in_bytes
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.pod_administration import ListedPod, PodAdministration
+    from podstead.app.operator.account_administration import AccountAdministration
+    from podstead.app.operator.pod_administration import ListedPod, PodAdministration, PodSize
     from podstead.resources.importing.values import ImportReport
 
 T = TypeVar("T")
 
-MAX_QUOTA_BYTES = 1 << 50
+_QUOTA = size_in_bytes(1, 1 << 50)
 
 _token_options = options_named("simple-tokens", "token-lifetime-s", "token-secret-file")
 
@@ -42,8 +52,9 @@ def pod() -> None:
 @json_option
 @root_options
 def list_pods(*, without_account: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
-    has an account, or its import is unfinished: run that again, or delete the pod."""
+    """List all pods, sorted by name: pod, WebID of the owner, time of creation, size, the last
+    sign-in or use by an application, and whether the pod has an account, or its import is
+    unfinished: run that again, or delete the pod."""
     listed = _administered(options, lambda administration: administration.list())
     pods = [each for each in listed if not (without_account and each.has_account)]
     if as_json:
@@ -61,6 +72,7 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
         "has_account": listed.has_account,
         "unfinished_import": listed.is_unfinished,
         "used_bytes": listed.used_bytes,
+        "last_use": None if listed.last_use_s is None else time_text(listed.last_use_s),
         "quota_bytes": record.quota_bytes,
     }
 
@@ -84,17 +96,26 @@ def create(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401
         echo(created.token)
 
 
-@pod.command("size", short_help="Count what is in a pod.")
-@click.argument("name")
+@pod.command("size", short_help="Count what is in pods.")
+@names_argument
 @json_option
 @root_options
-def size(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Count what is in the pod NAME, and what its quota is charged for it."""
-    counted = _administered(options, lambda administration: administration.size(name))
+def size(names: Sequence[str], *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Count what is in each pod NAME, and what its quota is charged for it."""
+
+    async def count(administration: PodAdministration) -> list[PodSize]:
+        return [await administration.size(name) for name in names]
+
+    sizes = _administered(options, count)
     if as_json:
-        print_json(counted)
+        print_each_json(sizes)
         return
-    rows = [
+    for counted in sizes:
+        _print_size(counted, with_name=len(sizes) > 1)
+
+
+def _print_size(counted: PodSize, *, with_name: bool) -> None:
+    rows: list[tuple[str, int]] = [
         ("documents", counted.documents),
         ("containers", counted.containers),
         ("access rules", counted.access_rules),
@@ -102,10 +123,11 @@ def size(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 -
         ("bytes of content", counted.content_bytes),
         ("bytes charged", counted.used_bytes),
     ]
-    quota = f"{counted.quota_bytes:,}" if counted.quota_bytes else "none"
+    if with_name:
+        echo(f"{counted.name}:")
     for what, number in rows:
         echo(f"{what:<17} {number:,}")
-    echo(f"{'quota':<17} {quota}")
+    echo(f"{'quota':<17} {f'{counted.quota_bytes:,}' if counted.quota_bytes else 'none'}")
 
 
 @pod.command("rename", short_help="Give a pod another name.")
@@ -148,55 +170,76 @@ def rename(name: str, new_name: str, *, yes: bool, as_json: bool, **options: Any
     )
 
 
-@pod.command("delete", short_help="Delete a pod.")
-@click.argument("name")
-@click.option("--with-account", is_flag=True, help="Delete its account, too.")
+@pod.command("delete", short_help="Delete pods.")
+@names_argument
+@click.option("--with-account", is_flag=True, help="Delete their accounts, too.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @root_options
-def delete_pod(
-    name: str,
+def delete_pods(
+    names: Sequence[str],
     *,
     with_account: bool,
     yes: bool,
     as_json: bool,
     **options: Any,  # noqa: ANN401 - one for each setting
 ) -> None:
-    """Delete the pod NAME and everything in it. This cannot be undone.
+    """Delete each pod NAME and everything in it. This cannot be undone.
 
     A pod that has an account is deleted only --with-account. The name of the pod remains reserved,
     because a new owner would have access wherever the old one did. 'podstead account free-name'
     releases the name.
     """
+    names = list(dict.fromkeys(names))
     if not with_account:
-        name = _administered(options, lambda administration: administration.find(name)).name
+
+        async def find(administration: PodAdministration) -> list[str]:
+            return [(await administration.find(name)).name for name in names]
+
+        names = _administered(options, find)
     if not yes:
-        confirm(f"Permanently delete the pod '{name}' and everything in it?")
+        for name in names:
+            confirm(f"Permanently delete the pod '{name}' and everything in it?")
     if with_account:
         from podstead.app.operator.account_administration import open_account_administration
 
-        administered(open_account_administration, options, lambda accounts: accounts.delete(name))
+        administered(open_account_administration, options, lambda each: _delete_all(each, names))
     else:
-        _administered(options, lambda administration: administration.delete(name))
+        _administered(options, lambda each: _delete_all(each, names))
     if as_json:
-        print_json({"name": name, "deleted": True})
-    else:
+        print_each_json([{"name": name, "deleted": True} for name in names])
+        return
+    for name in names:
         echo(f"Deleted the pod '{name}'.")
 
 
-@pod.command("quota", short_help="Set the quota of a pod.")
-@click.argument("name")
-@click.argument("size", metavar="BYTES|none|default")
+async def _delete_all(
+    administration: PodAdministration | AccountAdministration, names: Sequence[str]
+) -> None:
+    for name in names:
+        await administration.delete(name)
+
+
+@pod.command("quota", short_help="Set the quota of pods.")
+@names_argument
+@click.argument("size", metavar="SIZE|none|default")
 @json_option
 @root_options
-def set_quota(name: str, size: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Set the quota of the pod NAME: a number of bytes, 'none', or 'default' for that of the
-    setting quota-bytes. It applies to the next write; a pod above its quota can still shrink."""
+def set_quota(names: Sequence[str], size: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Set the quota of each pod NAME: a number of bytes, a size such as 5G, 'none', or 'default'
+    for that of the setting quota-bytes. It applies to the next write; a pod above its quota can
+    still shrink."""
     quota_bytes = _quota(size)
-    _administered(options, lambda administration: administration.set_quota(name, quota_bytes))
+
+    async def act(administration: PodAdministration) -> None:
+        for name in names:
+            await administration.set_quota(name, quota_bytes)
+
+    _administered(options, act)
     if as_json:
-        print_json({"name": name, "quota_bytes": quota_bytes})
-    else:
+        print_each_json([{"name": name, "quota_bytes": quota_bytes} for name in names])
+        return
+    for name in names:
         echo(f"Set the quota of the pod '{name}' to {size}.")
 
 
@@ -308,11 +351,12 @@ def _quota(text: str) -> int | None:
         return None
     if text == "none":
         return 0
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_QUOTA_BYTES:
+    try:
+        return _QUOTA.parse(text)
+    except ValueError as error:
         raise click.BadParameter(
-            "must be a number of bytes, 'none' or 'default'", param_hint="BYTES"
-        )
-    return int(text)
+            f"{_QUOTA.expected}, 'none' or 'default'", param_hint="SIZE"
+        ) from error
 
 
 def _administered(options: dict[str, Any], act: Callable[[PodAdministration], Awaitable[T]]) -> T:
@@ -327,8 +371,10 @@ def _print_table(pods: Sequence[ListedPod]) -> None:
             each.record.name,
             each.record.owner,
             time_text(each.record.created_ms // 1000),
+            bytes_text(each.used_bytes),
+            "-" if each.last_use_s is None else time_text(each.last_use_s),
             "import unfinished" if each.is_unfinished else "yes" if each.has_account else "no",
         )
         for each in pods
     ]
-    print_table(("POD", "OWNER", "CREATED", "ACCOUNT"), rows)
+    print_table(("POD", "OWNER", "CREATED", "SIZE", "LAST USE", "ACCOUNT"), rows)

@@ -36,7 +36,7 @@ class ProgressLine(AbstractContextManager["ProgressLine"]):
         self.end()
 
     def __call__(self, step: str, done: int = 0, total: int = 0) -> None:
-        """Show that so much of a step is done; without a total, only that it has begun."""
+        """Show how much of a step is done, if that is known, and of how much."""
         if not self._is_shown:
             return
         step = printable(step)
@@ -62,7 +62,7 @@ class ProgressLine(AbstractContextManager["ProgressLine"]):
 
 def _share(done: int, total: int) -> str:
     if not total:
-        return " …"
+        return f" {done:,} …" if done else " …"
     if total <= _LARGE:
         return f" {done} of {total}"
     return f" {100 * done // total} %"

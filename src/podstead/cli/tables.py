@@ -20,6 +20,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 what the objects have in common."""
 
 
+names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
+"""The argument of a command that does the same with each of several things."""
+
+
+def print_each_json(values: Sequence[object]) -> None:
+    """Print what a command says of each of its arguments: of a single one as an object, of several
+    as a list."""
+    print_json(values[0] if len(values) == 1 else values)
+
+
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose columns are as wide as their widest cells."""
     lines = [head, *([printable(cell) for cell in row] for row in rows)]
@@ -31,14 +41,18 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON, for programs."""
-    text = msgspec.json.encode(value, enc_hook=str)
-    for line in msgspec.json.format(text, indent=2).decode().split("\n"):
+    for line in _json(value, indent=2).split("\n"):
         echo(_escaped(line))
 
 
 def print_json_line(value: object) -> None:
     """Print a value as one line of JSON, at once."""
-    echo(_escaped(msgspec.json.encode(value, enc_hook=str).decode()))
+    echo(_escaped(_json(value)))
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    # msgspec's own encoder refuses the halves of surrogate pairs that stand for bytes in names.
+    return json.dumps(msgspec.to_builtins(value, enc_hook=str), ensure_ascii=False, indent=indent)
 
 
 def _escaped(text: str) -> str:

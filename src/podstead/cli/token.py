@@ -10,7 +10,14 @@ import click
 from podstead.cli.administration import administered
 from podstead.cli.options import options_named, root_options
 from podstead.cli.output import echo
-from podstead.cli.tables import json_option, now_s, print_json, print_table, time_text
+from podstead.cli.tables import (
+    json_option,
+    now_s,
+    print_each_json,
+    print_json,
+    print_table,
+    time_text,
+)
 from podstead.core.counting import counted
 from podstead.storage.records import TokenRecord
 
@@ -57,28 +64,40 @@ def list_tokens(pod: str | None, *, as_json: bool, **options: Any) -> None:  # n
         _print_table(listed, now_s())
 
 
-@token.command(short_help="Revoke one token, or all tokens of a pod.")
-@click.argument("token_id", required=False)
+@token.command(short_help="Revoke tokens, or all tokens of a pod.")
+@click.argument("token_ids", metavar="[TOKEN_ID]...", nargs=-1)
 @click.option("--pod", metavar="POD", help="Revoke all tokens of this pod.")
 @json_option
 @root_options
-def revoke(token_id: str | None, pod: str | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Revoke the token with the id TOKEN_ID (see 'podstead token list'), or all tokens of a pod."""
-    if (token_id is None) == (pod is None):
-        raise click.UsageError("Specify either the id of a token or --pod.")
-    if token_id is not None:
-        wanted = token_id
-        _administered(options, lambda administration: administration.revoke(wanted))
-        result, done = {"id": token_id, "revoked_tokens": 1}, f"Revoked {token_id}."
+def revoke(
+    token_ids: Sequence[str],
+    pod: str | None,
+    *,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - one for each setting
+) -> None:
+    """Revoke each token with an id TOKEN_ID (see 'podstead token list'), or all tokens of a pod."""
+    if (not token_ids) == (pod is None):
+        raise click.UsageError("Specify either the ids of tokens or --pod.")
+    if pod is None:
+
+        async def act(administration: TokenAdministration) -> None:
+            for each in token_ids:
+                await administration.revoke(each)
+
+        _administered(options, act)
+        results: list[object] = [{"id": each, "revoked_tokens": 1} for each in token_ids]
+        done = [f"Revoked {each}." for each in token_ids]
     else:
-        name = pod or ""
+        name = pod
         count = _administered(options, lambda administration: administration.revoke_all(name))
-        result = {"pod": name, "revoked_tokens": count}
-        done = f"Revoked {counted(count, 'token')} of {pod}."
+        results = [{"pod": name, "revoked_tokens": count}]
+        done = [f"Revoked {counted(count, 'token')} of {pod}."]
     if as_json:
-        print_json(result)
-    else:
-        echo(done)
+        print_each_json(results)
+        return
+    for line in done:
+        echo(line)
 
 
 def _administered(options: dict[str, Any], act: Callable[[TokenAdministration], Awaitable[T]]) -> T:

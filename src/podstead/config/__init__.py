@@ -7,6 +7,6 @@ messages and the reference page all come from it.
 
 from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
-from podstead.config.sources import read_settings
+from podstead.config.sources import read_settings, unknown_variables
 
-__all__ = ["Settings", "StartRefused", "read_settings"]
+__all__ = ["Settings", "StartRefused", "read_settings", "unknown_variables"]

@@ -26,6 +26,9 @@ To give a repeatable setting several values, repeat the option, separate the val
 spaces in the variable, or write a list in the file. An empty variable is ignored. A relative path
 in the file is relative to the folder that contains the file; any other relative path is relative to
 the current folder.
+
+A size is a number of bytes, or a number with a unit: `500M`, `5G` (K, M, G and T are powers of
+1024). In the file, a size with a unit stands in quotes.
 """
 
 

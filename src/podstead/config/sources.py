@@ -25,7 +25,7 @@ from podstead.config.rules import (
     with_token_secrets,
 )
 from podstead.config.settings import TABLE, Settings
-from podstead.config.table import Row, Sources
+from podstead.config.table import VARIABLE_PREFIX, Row, Sources
 
 OptionValue = str | bool | tuple[str, ...] | None
 """The value of one option on the command line: a text, several texts, or a switch."""
@@ -60,6 +60,12 @@ _FIXED = frozenset(
     }
 )
 """Settings of earlier versions that are constants now. Names close to them mean something else."""
+_OTHER_VARIABLES = frozenset(
+    {"PODSTEAD_TOKEN", "PODSTEAD_TOKEN_SECRET", "PODSTEAD_TOKEN_SECRET_PREVIOUS"}
+)
+"""Those of clients and of secrets. :data:`TABLE` has all others."""
+_VARIABLE_OF_KUBERNETES = re.compile(r"PODSTEAD_(SERVICE_|PORT_[0-9])")
+"""What Kubernetes sets for a service with the name podstead."""
 _CONFIG = next(row for row in TABLE if row.field == "config")
 
 
@@ -114,6 +120,19 @@ def read_settings(
     return with_token_secrets(with_terms(settings))
 
 
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """What to say about each variable that looks like a setting and is none."""
+    known = {row.variable for row in TABLE if Sources.VARIABLE in row.sources} | _OTHER_VARIABLES
+    ends = [name.removeprefix(VARIABLE_PREFIX) for name in known]
+    warnings = []
+    for name in sorted(environment.keys() - known):
+        if name.startswith(VARIABLE_PREFIX) and not _VARIABLE_OF_KUBERNETES.match(name):
+            close = difflib.get_close_matches(name.removeprefix(VARIABLE_PREFIX), ends, n=1)
+            question = f" Did you mean {VARIABLE_PREFIX}{close[0]}?" if close else ""
+            warnings.append(f"{name} is not a setting and has no effect.{question}")
+    return warnings
+
+
 def _from_option(row: Row[Any], options: Mapping[str, OptionValue], folder: Path) -> _Given | None:
     value = options.get(row.field)
     if value is None or value == ():
@@ -147,6 +166,8 @@ def _from_file(row: Row[Any], file: _File | None) -> _Given | None:
 
 def _toml_text(row: Row[Any], value: object, label: str) -> str:
     # Compared exactly, since True is an int to isinstance.
+    if row.kind.has_units and isinstance(value, str):
+        return value
     if type(value) is not row.kind.toml_type and value not in row.kind.words:
         quotes = "in quotes" if row.kind.toml_type is str else "without quotes"
         raise StartRefused(f"{label} has the wrong type: it {row.kind.expected}, {quotes}.")

@@ -28,6 +28,8 @@ Network = IPv4Network | IPv6Network
 _AUTOMATIC = "auto"
 _MAX_INTEGER = 2**53  # what every JSON and TOML reader holds exactly
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
+_SIZE = re.compile(r"([0-9]{1,18})(?: ?([KMGT])(?:i?B)?)?", re.IGNORECASE)
+_SIZE_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _HOST_NAME = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
@@ -55,6 +57,8 @@ class ValueType(Generic[T]):
     toml_type: type[str | int | bool] = str
     words: tuple[str, ...] = ()
     """The texts that a TOML file may contain in quotes although the type is not ``str``."""
+    has_units: bool = False
+    """Whether a number may be followed by a unit; a TOML file then contains it in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,24 @@ def integer(minimum: int, maximum: int = _MAX_INTEGER) -> ValueType[int]:
 
     bounds = f"of at least {minimum}" if maximum == _MAX_INTEGER else f"from {minimum} to {maximum}"
     return ValueType("NUMBER", f"must be an integer {bounds}", parse, int)
+
+
+def size_in_bytes(minimum: int, maximum: int = _MAX_INTEGER) -> ValueType[int]:
+    """A number of bytes between bounds, both included; ``5G`` is 5 times 1024 to the third."""
+
+    def parse(text: str) -> int:
+        match = _SIZE.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        size_bytes = int(match[1]) * _SIZE_FACTORS[(match[2] or "").upper()]
+        if not minimum <= size_bytes <= maximum:
+            raise ValueError(text)
+        return size_bytes
+
+    bounds = "" if minimum == 0 else f" of at least {minimum}"
+    bounds = bounds if maximum == _MAX_INTEGER else f" from {minimum} to {maximum}"
+    expected = f"must be a number of bytes{bounds}, or a size such as 500M or 5G"
+    return ValueType("SIZE", expected, parse, int, has_units=True)
 
 
 def automatic_or(numbers: ValueType[int]) -> ValueType[int | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podstead.config import Settings, StartRefused, read_settings
+from podstead.config import Settings, StartRefused, read_settings, unknown_variables
 from podstead.config.settings import TABLE
 from podstead.config.sources import OptionValue
 from podstead.config.table import Row, Sources
@@ -44,6 +44,46 @@ def toml(tmp_path: Path) -> Toml:
         return {"config": str(path)}
 
     return write
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("0", 0),
+        ("5000000", 5_000_000),
+        ("1K", 1024),
+        ("500M", 500 << 20),
+        ("5G", 5 << 30),
+        ("5 GiB", 5 << 30),
+        ("5gb", 5 << 30),
+        ("2T", 2 << 40),
+    ],
+)
+def test_sizes_have_units(toml: Toml, text: str, size_bytes: int) -> None:
+    assert read({"quota_bytes": text}).quota_bytes == size_bytes
+    assert read(environment={"PODSTEAD_QUOTA_BYTES": text}).quota_bytes == size_bytes
+    assert read(toml(f'quota-bytes = "{text}"')).quota_bytes == size_bytes
+
+
+@pytest.mark.parametrize("text", ["5X", "G", "5.5G", "-1G", "9" * 17 + "T", "5 G B"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    assert "or a size such as 500M or 5G" in refusal({"quota_bytes": text})
+
+
+def test_variables_that_are_no_settings_are_named_with_what_was_meant() -> None:
+    environment = {
+        "PODSTEAD_PORTS": "80",
+        "PODSTEAD_ZZZ": "1",
+        "PODSTEAD_QUOTA_BYTES": "5G",
+        "PODSTEAD_TOKEN_SECRET": "…",
+        "PODSTEAD_SERVICE_HOST": "10.0.0.1",
+        "PODSTEAD_PORT_3000_TCP_ADDR": "10.0.0.1",
+        "HOME": "/root",
+    }
+    assert unknown_variables(environment) == [
+        "PODSTEAD_PORTS is not a setting and has no effect. Did you mean PODSTEAD_PORT?",
+        "PODSTEAD_ZZZ is not a setting and has no effect.",
+    ]
 
 
 # --- Sources and their order ----------------------------------------------------------------

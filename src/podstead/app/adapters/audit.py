@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from typing import ClassVar
 
+from podstead.app.adapters.account_names import facts_of
 from podstead.core.requester import requester_address
 from podstead.idp.audit import AuditEvent
 
@@ -30,10 +31,10 @@ class LogAudit:
     counts: ClassVar[Counter[AuditEvent]] = Counter()
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
-        """Log an event, with the id of its account, if any, and the address of the client whose
-        request caused it."""
+        """Log an event, with the id and name of its account, if any, and the address of the client
+        whose request caused it."""
         self.counts[event] += 1
         level = logging.WARNING if event in _NOTABLE else logging.INFO
-        named = {"account": account_id, "client_address": requester_address()}
-        known = {name: value for name, value in named.items() if value is not None}
+        address = requester_address()
+        known = facts_of(account_id) | ({} if address is None else {"client_address": address})
         logger.log(level, "%s", event.value, extra={**known, **facts})

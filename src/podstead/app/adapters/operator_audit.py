@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from podstead.app.adapters.account_names import facts_of
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.idp.administration.audit_log import AuditLog, CausedBy, LoggedEvent
@@ -59,8 +60,7 @@ class OperatorAudit:
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
         """Collect an event, with the operator's login name."""
-        account = {} if account_id is None else {"account": account_id}
-        noted = {**account, **facts, "operator": self._login}
+        noted = {**facts_of(account_id), **facts, "operator": self._login}
         self.acts.append(OperatorAct(self._clock.now_ms(), event.value, noted))
 
 
@@ -121,6 +121,7 @@ async def log_acts_regularly(records: RecordStore) -> None:
 def _logged(act: OperatorAct) -> LoggedEvent:
     facts = dict(act.facts)
     account, operator = facts.pop("account", ""), facts.pop("operator", "")
+    facts.pop("account_name", "")  # of the account, which the page reads
     return LoggedEvent(act.at_ms, act.what, account, f"{operator} (command)", facts=facts)
 
 

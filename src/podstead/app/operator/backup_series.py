@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +64,8 @@ class BackupSeries:
         earlier = self.existing()
         folder = self.place / datetime.now(tz=UTC).strftime(_NAME_FORMAT)
         previous = earlier[max(earlier)] if earlier else None
+        with contextlib.suppress(FileExistsError, FileNotFoundError):  # the backup says which
+            self.place.mkdir(mode=0o700)
         manifest = await back_up_to_folder(
             self.settings, folder, previous=previous, on_step=on_step
         )

@@ -23,7 +23,7 @@ from podstead.core.errors import Conflict, NotFound
 from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions
 from podstead.idp.names import name_key
-from podstead.idp.records import USERNAMES
+from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
 from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
@@ -39,12 +39,14 @@ _RESOURCES_AT_ONCE = 1000
 @dataclass(frozen=True, slots=True)
 class ListedPod:
     """A pod, what it is charged for, whether it has an account, and whether an import into it was
-    interrupted."""
+    interrupted. ``last_use_s`` is when somebody last signed in to the account, or an application
+    used it."""
 
     record: PodRecord
     used_bytes: int
     has_account: bool
     is_unfinished: bool = False
+    last_use_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +80,18 @@ class PodAdministration:
             ListedPod(
                 pod,
                 await store.used_bytes(pod.name),
-                await self._has_account(pod),
+                account_id is not None,
                 await self.records.read(UNFINISHED_IMPORTS, pod.root) is not None,
+                None if account_id is None else await self._last_use_s(account_id),
             )
             async for pod in each_pod(store)
+            for account_id in [await self._account_id(pod)]
         ]
 
     async def find(self, name: str) -> PodRecord:
         """A pod that has no account. Raises NotFound, Conflict, StorageError."""
         pod = await self._pod(name)
-        if await self._has_account(pod):
+        if await self._account_id(pod) is not None:
             raise Conflict(
                 f"The pod '{pod.name}' has an account. To delete both, use "
                 f"'podstead account delete {pod.name}'."
@@ -144,8 +148,16 @@ class PodAdministration:
             raise NotFound(f"There is no pod '{name}'.")
         return pod
 
-    async def _has_account(self, pod: PodRecord) -> bool:
-        return await self.records.read(USERNAMES, name_key(pod.name)) is not None
+    async def _account_id(self, pod: PodRecord) -> str | None:
+        found = await self.records.read(USERNAMES, name_key(pod.name))
+        return None if found is None else found.value.account_id
+
+    async def _last_use_s(self, account_id: str) -> int | None:
+        signed_in = await self.records.read(LAST_SIGN_INS, account_id)
+        grants = await self.records.of_owner(GRANTS, account_id)
+        used_s = [each.value.last_used_s for each in grants]
+        used_s += [] if signed_in is None else [signed_in.value.at_s]
+        return max(used_s, default=None)
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ class LimitSettings:
     max_body_bytes: int = setting(
         _GIB,
         "max-body-bytes",
-        value_types.integer(0),
+        value_types.size_in_bytes(0),
         Group.LIMITS,
         "The maximum size of a body to store; larger ones get 413.",
         unit="bytes",
@@ -40,7 +40,7 @@ class LimitSettings:
     max_rdf_bytes: int = setting(
         4 * _MIB,
         "max-rdf-bytes",
-        value_types.integer(_KIB, 256 * _MIB),
+        value_types.size_in_bytes(_KIB, 256 * _MIB),
         Group.LIMITS,
         "The maximum size of an RDF document that the server parses; larger ones get 413.",
         unit="bytes",

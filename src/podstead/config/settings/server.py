@@ -215,6 +215,15 @@ class ServerSettings:
         Group.SERVER,
         "The directory of the authority that issues the certificate.",
     )
+    acme_ca_file: Path | None = optional(
+        "acme-ca-file",
+        value_types.FILE,
+        Group.SERVER,
+        (
+            "Certificates in PEM format by which the server verifies the HTTPS of acme-directory, "
+            "for an authority of your own that the system does not trust."
+        ),
+    )
     acme_port: int = setting(
         80,
         "acme-port",

@@ -63,7 +63,7 @@ class StorageSettings:
     quota_bytes: int = setting(
         0,
         "quota-bytes",
-        value_types.integer(0),
+        value_types.size_in_bytes(0),
         Group.STORAGE,
         (
             "The maximum size of a pod: its resources, including about 800 bytes of metadata "
@@ -73,7 +73,7 @@ class StorageSettings:
     )
     min_free_bytes: int | None = optional(
         "min-free-bytes",
-        value_types.integer(0),
+        value_types.size_in_bytes(0),
         Group.STORAGE,
         (
             "The amount of disk space to keep free. With less, requests that would store "
@@ -96,7 +96,7 @@ class StorageSettings:
     rendering_cache_bytes: int = setting(
         64 * _MIB,
         "rendering-cache-bytes",
-        value_types.integer(0),
+        value_types.size_in_bytes(0),
         Group.STORAGE,
         (
             "The maximum amount of memory that each worker uses to cache converted documents "

@@ -259,7 +259,11 @@ def partial_file(target: Path) -> Iterator[Path]:
 @contextmanager
 def _partial(target: Path) -> Iterator[Path]:
     """A locked folder beside ``target``, which is removed if the context raises."""
-    target.parent.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
+    if not target.parent.is_dir():
+        raise BackupUnusable(
+            f"The folder {target.parent} does not exist. If a disk is mounted there, mount it; if "
+            "not, create the folder."
+        )
     remove_abandoned(target.parent)
     partial = target.parent / f".{target.name}{PARTIAL}{secrets.token_hex(4)}"
     partial.mkdir(mode=_DIRECTORY)

@@ -94,7 +94,12 @@ class AutomaticCertificate:
         logger.info("Ordering a certificate for %s", ", ".join(names))
         key = _new_key()
         order = CertificateOrder(
-            settings.acme_directory, settings.acme_email or "", names, self._account_key(), key
+            directory=settings.acme_directory,
+            ca_file=settings.acme_ca_file,
+            email=settings.acme_email or "",
+            names=names,
+            account_key=self._account_key(),
+            key=key,
         )
         with answering_challenges(_listening_address(settings), settings.acme_port) as publish:
             chain = order_certificate(order, publish)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import requests
@@ -37,6 +38,9 @@ class CertificateOrder:
 
     directory: str
     """The URL of the authority's directory."""
+    ca_file: Path | None
+    """The certificates by which the authority's HTTPS is verified; ``None`` for those of the
+    system."""
     email: str
     names: Sequence[str]
     """The host names, all of which the certificate is to be valid for."""
@@ -54,6 +58,13 @@ def order_certificate(order: CertificateOrder, publish: Publish) -> bytes:
         raise OrderFailed(_challenge_failure(error)) from error
     except errors.TimeoutError as error:
         raise OrderFailed(f"{order.directory} did not decide within three minutes.") from error
+    except requests.exceptions.SSLError as error:
+        raise OrderFailed(
+            f"The certificate of {order.directory} is not trusted: for an authority of your own, "
+            "set acme-ca-file to the file with its certificates."
+        ) from error
+    except requests.ConnectionError as error:
+        raise OrderFailed(f"{order.directory} cannot be reached.") from error
     except (errors.Error, messages.Error, requests.RequestException, ValueError) as error:
         raise OrderFailed(f"{order.directory} refused the order: {_one_line(error)}") from error
 
@@ -61,7 +72,12 @@ def order_certificate(order: CertificateOrder, publish: Publish) -> bytes:
 def _order(order: CertificateOrder, publish: Publish) -> bytes:
     key = JWKEC(key=load_pem_private_key(order.account_key, None))
     network = ClientNetwork(
-        key, alg=ES256, user_agent=f"podstead/{__version__}", timeout=_TIMEOUT_S
+        key,
+        alg=ES256,
+        # The library hands it to requests, which takes a path as well.
+        verify_ssl=order.ca_file is None or str(order.ca_file),  # type: ignore[arg-type]
+        user_agent=f"podstead/{__version__}",
+        timeout=_TIMEOUT_S,
     )
     client = ClientV2(ClientV2.get_directory(order.directory, network), network)
     _log_in(client, order.email)
