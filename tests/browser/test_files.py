@@ -310,6 +310,20 @@ def test_the_editor_goes_to_the_mistake(page: Page, pod: Pod) -> None:
 
 
 @AT_BOTH_WIDTHS
+def test_a_text_that_cannot_be_saved_without_a_connection_stays(page: Page, pod: Pod) -> None:
+    opened(page, pod, f"/.pages/files{pod.root}private/card.ttl?view=edit")
+    text = CARD + "# written on a train\n"
+    page.locator("textarea").fill(text)
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Your text is still here")
+    expect(page.locator("textarea")).to_have_value(text)
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("card.ttl was saved.")
+
+
+@AT_BOTH_WIDTHS
 def test_a_thumbnail_is_shown(page: Page, pod: Pod) -> None:
     opened(page, pod, f"/.pages/files{pod.root}private/?view=grid")
     picture = page.locator('[data-name="sea.png"] img')

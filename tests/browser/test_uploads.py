@@ -246,8 +246,28 @@ def test_an_upload_can_be_cancelled_and_tried_again(page: Page, pod: Pod, owner:
     row = page.get_by_role("listitem").filter(has_text="film.mp4")
     row.get_by_role("button", name="Cancel: film.mp4").click()
     expect(row).to_contain_text("Cancelled")
+    summary = page.locator(".upload-summary")
+    expect(summary).to_contain_text("The upload was cancelled.")
     page.unroute("**/.pages/uploads/**")
     assert stored(pod, "film.mp4") is None
+
+
+@AT_BOTH_WIDTHS
+def test_an_upload_says_that_there_is_no_connection_and_not_how_long_it_takes(
+    page: Page, pod: Pod
+) -> None:
+    open_upload(page, pod)
+    page.evaluate(WAIT_HERE)
+    summary = page.locator(".upload-summary")
+    page.context.set_offline(True)
+    page.locator(CHOOSE).set_input_files([file("late.bin", os.urandom(1_000_000))])
+    expect(summary).to_contain_text("No connection")
+    expect(summary).not_to_contain_text("left")
+    expect(summary).not_to_contain_text("per second")
+    page.context.set_offline(False)
+    news(page, "The upload is finished. Files: 1")
+    expect(summary).to_contain_text("The upload is finished. Files: 1")
+    assert len(stored(pod, "late.bin") or b"") == 1_000_000
 
 
 def test_what_failed_is_listed_among_many(page: Page, pod: Pod) -> None:

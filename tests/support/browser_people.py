@@ -16,7 +16,9 @@ from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
 CHECK = """rules => axe.run(document, {
-        resultTypes: ["violations"], ...(rules && {runOnly: {type: "rule", values: rules}}),
+        resultTypes: ["violations"],
+        ...(rules ? {runOnly: {type: "rule", values: rules}}
+                  : {rules: {"target-size": {enabled: true}}}),
     }).then(found => found.violations.map(each => ({
         rule: each.id, help: each.help, where: each.nodes.map(node => node.html),
     })))"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,11 +21,18 @@ from podstead.web.idp.cookies import Header
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages.addresses import SECURITY
 from podstead.web.pod_pages.rendering import render_in_layout
-from podstead.web.pod_pages.texts import current_texts
+from podstead.web.pod_pages.texts import LANGUAGES, current_texts
 from podstead.web.response import NO_STORE, Response, content_response
 
+_address: ContextVar[str | None] = ContextVar("address", default=None)
 _NONCE_BYTES: Final = 16
 _PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
+
+
+def use_address(address: str | None) -> None:
+    """Set where the page of this request leads back to after the choice of another language;
+    ``None`` for a page that cannot be shown again."""
+    _address.set(address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,13 @@ class Renderer:
         its forms may lead."""
         nonce = self.randomness.token_hex(_NONCE_BYTES)
         body = render(
-            f"idp/{template}", nonce=nonce, server_name=self.server_name, status=status, **context
+            f"idp/{template}",
+            nonce=nonce,
+            server_name=self.server_name,
+            status=status,
+            page_address=_address.get(),
+            languages=LANGUAGES,
+            **context,
         )
         policy = (b"content-security-policy", _policy(nonce, form_targets))
         fields = [policy, NO_STORE, *headers]

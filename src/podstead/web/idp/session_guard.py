@@ -27,7 +27,7 @@ from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
-from podstead.web.idp.rendering import Renderer
+from podstead.web.idp.rendering import Renderer, use_address
 from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
 from podstead.web.origins import check_form_token, check_origin
@@ -196,6 +196,8 @@ class SessionGuard:
 
     async def _browser_request(self, request: Request, *, wants_page: bool) -> BrowserRequest:
         use_language_of(request, secure=self._cookies.secure)
+        query = f"?{request.query.decode('latin-1')}" if request.query else ""
+        use_address(request.path + query if request.method == "GET" else None)
         browser = self._cookies.browser(request)
         return BrowserRequest(
             request=request,

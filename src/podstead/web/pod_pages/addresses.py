@@ -150,12 +150,13 @@ def target_or_none(request: Request) -> ResourcePath | None:
     return path if path.startswith("/") else None
 
 
-def local_address(text: str | None) -> str | None:
-    """A text as the address of one of the pages to continue at; ``None`` if it is another one.
+def local_address(text: str | None, *, below: str = HOME) -> str | None:
+    """A text as the address of one of the pages to continue at; ``None`` if it is another one. The
+    pages are ``below`` their prefix.
 
     A link could otherwise lead people from the sign-in to any place (open redirect).
     """
-    if text is None or not text.startswith(HOME) or not text.isascii():
+    if text is None or not text.startswith(below) or not text.isascii():
         return None
     path, question_mark, query = text.partition("?")
     try:

@@ -328,7 +328,24 @@ function startEditor() {
   }
   let isSaved = true;
   area.addEventListener("input", () => (isSaved = false));
-  form.addEventListener("submit", () => (isSaved = true));
+  form.addEventListener("submit", async (event) => {
+    // Without a connection the browser would leave the page, and the text with it.
+    event.preventDefault();
+    const note = form.querySelector("[data-offline]");
+    const buttons = form.querySelectorAll("button");
+    buttons.forEach((button) => (button.disabled = true));
+    try {
+      await fetch(location.pathname, { method: "HEAD", cache: "no-store" });
+    } catch {
+      if (note instanceof HTMLElement) note.hidden = false;
+      return;
+    } finally {
+      buttons.forEach((button) => (button.disabled = false));
+    }
+    if (note instanceof HTMLElement) note.hidden = true;
+    isSaved = true;
+    form.submit();
+  });
   addEventListener("beforeunload", (event) => {
     if (!isSaved) event.preventDefault();
   });

@@ -199,11 +199,13 @@ class Upload {
     this.request?.abort();
     this.wake?.();
     if (this.url !== null) this.send("DELETE", this.url, {}, null).catch(() => {});
+    this.all.next();
   }
 
   retry() {
     this.attempts = 0;
     this.message = "";
+    this.all.outcome = "";
     this.set("waiting");
     this.all.next();
   }
@@ -323,6 +325,8 @@ class Uploads {
     /** @type {[number, number][]} what had been sent at which time */
     this.samples = [];
     this.isDrawing = false;
+    /** What has become of all, when nothing is on its way any more. */
+    this.outcome = "";
     this.language = document.documentElement.lang || "en";
   }
 
@@ -347,6 +351,7 @@ class Uploads {
     });
     this.listenForDrops();
     document.addEventListener("paste", (event) => this.paste(event));
+    window.addEventListener("offline", () => this.changed());
     window.addEventListener("online", () => this.uploads.forEach((upload) => upload.wake?.()));
     window.addEventListener("beforeunload", (event) => {
       if (this.uploads.some((upload) => !upload.isOver)) event.preventDefault();
@@ -400,6 +405,7 @@ class Uploads {
   /** @param {Chosen[]} chosen */
   add(chosen) {
     if (!chosen.length) return;
+    this.outcome = "";
     if (this.uploads.every((upload) => upload.isOver)) {
       this.uploads = this.uploads.filter((upload) => upload.state === "failed");
       this.list.replaceChildren(...this.uploads.map((upload) => upload.row.element));
@@ -436,10 +442,18 @@ class Uploads {
   }
 
   finish() {
+    if (this.outcome) return;
     const done = this.uploads.filter((upload) => upload.state === "done").length;
     const failed = this.uploads.filter((upload) => upload.state === "failed").length;
-    const numbers = { done: this.number(done), failed: this.number(failed) };
-    this.news.textContent = this.text(failed ? "some-failed" : "finished", numbers);
+    const cancelled = this.uploads.filter((upload) => upload.state === "cancelled").length;
+    const numbers = {
+      done: this.number(done),
+      failed: this.number(failed),
+      cancelled: this.number(cancelled),
+    };
+    const what = cancelled ? "some-cancelled" : failed ? "some-failed" : "finished";
+    this.outcome = this.text(what, numbers);
+    this.news.textContent = this.outcome;
     if (!done) return;
     // The page of the container shows what is new by itself; others lead there.
     const event = new CustomEvent("uploads-finished", { cancelable: true, detail: { failed } });
@@ -507,12 +521,17 @@ class Uploads {
       this.text("of", { sent: this.size(sent), size: this.size(size) }),
     ];
     const isOver = this.uploads.every((upload) => upload.isOver);
+    const isSending = this.uploads.some(({ state }) => state === "sending");
+    if (!isSending || !navigator.onLine) this.samples = [];
     const speed = this.speed(sent);
-    if (!isOver && speed > 0) {
+    if (!isOver && !navigator.onLine) {
+      parts.push(this.text("offline"));
+    } else if (isSending && speed > 0) {
       parts.push(this.text("speed", { size: this.size(speed) }));
       parts.push(this.text("left", { time: this.time((size - sent) / speed) }));
     }
-    this.summary.textContent = parts.join(" · ");
+    // Nothing is on its way any more: what has become of it, and not how much has been sent.
+    this.summary.textContent = isOver && this.outcome ? this.outcome : parts.join(" · ");
     this.total.hidden = isOver;
     this.end.textContent = this.text(isOver ? "close" : "cancel-all");
   }
@@ -553,6 +572,8 @@ class Uploads {
     let [value, unit] = [bytes, 0];
     while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
     const digits = { maximumFractionDigits: unit ? 1 : 0 };
+    // As the pages of the server write it.
+    if (!unit) return `${this.number(value)} B`;
     return this.number(value, { style: "unit", unit: units[unit], ...digits });
   }
 

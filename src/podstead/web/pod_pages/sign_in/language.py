@@ -32,4 +32,8 @@ class LanguageChoice:
             raise BadRequest("The pages do not exist in this language")
         chosen = self._cookies.set(LANGUAGE_COOKIE, language, _KEPT_S)
         asked = sent.text("next")
-        return see_other("/" if asked == "/" else local_address(asked) or HOME, chosen)
+        if asked == "/":
+            return see_other("/", chosen)
+        # Also the pages of the identity provider have the choice.
+        address = local_address(asked) or local_address(asked, below="/idp/")
+        return see_other(address or HOME, chosen)
