@@ -330,7 +330,15 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
     assert not (broken.root / "set-aside").exists()
 
     exit_code, found = broken.check("--repair")
-    assert (exit_code, [each for each in found if not each["repaired"]]) == (0, [])
+    # What could not be brought back is not called repaired.
+    assert exit_code == 1
+    left = {each["where"]: each["loss"] for each in found if not each["repaired"]}
+    assert all(loss.endswith("Restore it from a backup.") for loss in left.values()), left
+    assert left[broken.path("3.bin")].startswith(f"Deleted {broken.path('3.bin')}: its body is ")
+    assert {each["code"] for each in found if each["loss"]} <= {
+        Code.BODY_MISSING.value,
+        Code.BODY_DAMAGED.value,
+    }
     (kept,) = (each for each in broken.aside() if each["where"] == broken.path("3.bin"))
     (folder,) = (broken.root / "set-aside").iterdir()
     assert (folder / kept["file"]).read_bytes() == lost

@@ -34,8 +34,9 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
     were not repaired, or if it could not check everything. It ends with how much space the pods use
     and how much is free.
 
-    With --repair, nothing is deleted: what cannot stay in use is moved to a dated folder below
-    set-aside/ in the data root, with a list.
+    With --repair, what cannot stay in use is moved to a dated folder below set-aside/ in the data
+    root, with a list. A document whose body is gone is deleted, and the command says so and exits
+    with code 1: restore it from a backup.
     """
     settings = settings_from(options)
     with ProgressLine(only_on_terminal=True) as progress:
@@ -87,8 +88,9 @@ def _print(finding: Finding, *, as_json: bool) -> None:
             "what": finding.what,
             "remedy": finding.remedy,
             "repaired": finding.is_repaired,
+            "loss": finding.loss,
         }
         print_json_line(fields)
         return
-    done = "repaired" if finding.is_repaired else finding.remedy
+    done = "repaired" if finding.is_repaired else finding.loss or finding.remedy
     echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
+from podstead.storage.access import why_not_usable
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite.ephemeral_store import prepare_ephemeral_store
@@ -29,7 +31,7 @@ def prepare_root(root: Path) -> RootLayout:
         for database in (layout.database, layout.ephemeral_database):
             _create_file(database)
     except OSError as error:
-        raise _unusable(root, error) from error
+        raise unusable(root, error) from error
     try:
         migrate(layout.database)
         prepare_ephemeral_store(layout.ephemeral_database)
@@ -68,7 +70,7 @@ def prepare_folders(root: Path) -> RootLayout:
         # The lock of backups belongs to the server's account, whoever makes the first backup.
         _create_file(layout.removal_hold)
     except OSError as error:
-        raise _unusable(root, error) from error
+        raise unusable(root, error) from error
     return layout
 
 
@@ -92,6 +94,16 @@ def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
         (layout.root / "doorbells").rmdir()
 
 
+def root_mark(root: Path) -> str:
+    """A text by which those who can read a data root know it, and nobody else: its lock is never
+    written, so its date is that of the first start, to the nanosecond. Empty without one."""
+    try:
+        status = RootLayout(root).lock.stat()
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{status.st_ino}:{status.st_mtime_ns}".encode()).hexdigest()
+
+
 def lock_root(root: Path, *, shared: bool = False) -> RootLock:
     """Lock a prepared root for one server, until the lock is released or the process ends.
 
@@ -101,7 +113,7 @@ def lock_root(root: Path, *, shared: bool = False) -> RootLock:
     try:
         descriptor = os.open(RootLayout(root).lock, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE)
     except OSError as error:
-        raise _unusable(root, error) from error
+        raise unusable(root, error) from error
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError as error:
@@ -111,7 +123,7 @@ def lock_root(root: Path, *, shared: bool = False) -> RootLock:
                 f"Another server is running on the data root {root}. Stop it first, or choose "
                 "another root with --root."
             ) from error
-        raise _unusable(root, error) from error
+        raise unusable(root, error) from error
     return RootLock(descriptor)
 
 
@@ -136,7 +148,11 @@ class RootLock(AbstractContextManager["RootLock"]):
             self._descriptor = -1
 
 
-def _unusable(root: Path, error: OSError) -> RootUnusable:
+def unusable(root: Path, error: OSError) -> RootUnusable:
+    """The refusal of a data root that cannot be read or written, with the reason."""
+    reason = why_not_usable(root)
+    if reason:
+        return RootUnusable(f"The data root {root} cannot be used: {reason}.")
     message = f"The data root {root} cannot be used: {error.strerror}"
     if isinstance(error, PermissionError):
         return RootUnusable(

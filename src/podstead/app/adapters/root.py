@@ -25,6 +25,7 @@ from podstead.app.adapters.shared_folders import claim_shared_folder
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.storage.access import why_not_usable
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
 from podstead.storage.disk_space import DiskSpace
@@ -58,7 +59,9 @@ def prepared_root(settings: Settings, *, accept_loss: bool = False) -> Iterator[
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        reason = why_not_usable(root) or error.strerror
+        if isinstance(error, FileExistsError):
+            reason = "it is not a folder"
         raise RootUnusable(
             f"Cannot create the data root {root}: {reason}. Choose another one with --root."
         ) from error

@@ -79,7 +79,9 @@ async def check_root(
             )
             async for finding in _findings(check):
                 if repair and finding.repair is not None:
-                    finding.is_repaired = await finding.repair()
+                    done = await finding.repair()
+                    finding.is_repaired = done is True
+                    finding.loss = done if isinstance(done, str) else ""
                 findings.append(finding)
                 on_finding(finding)
     return findings

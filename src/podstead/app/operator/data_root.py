@@ -13,8 +13,10 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.storage.inspection import Inspection
+from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
+from podstead.storage.root import unusable
 
 
 @asynccontextmanager
@@ -41,7 +43,13 @@ async def opened_store(settings: Settings) -> AsyncIterator[Store]:
 
 def check_has_records(settings: Settings) -> None:
     """Raises RootUnusable if no server has been started with these settings, StorageError."""
-    if not has_records(settings):
+    try:
+        has_some = has_records(settings)
+        if has_some and settings.database is None:
+            RootLayout(settings.root).database.open("rb").close()
+    except OSError as error:
+        raise unusable(settings.root, error) from error
+    if not has_some:
         raise RootUnusable(
             f"There is no data in {settings.root}. Set --root to the data root of the server."
         )

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
 from podstead.app.operator.data_root import opened_records
 from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
@@ -24,6 +26,7 @@ from podstead.storage.backup.last import read_last_backup
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore
+from podstead.storage.root import root_mark, unusable
 from podstead.web.probe_endpoint import KEY_BYTES, PROBES, VALID_MS, Probe
 
 LOW_DISK_FACTOR: Final = 4
@@ -36,7 +39,12 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 async def diagnose(settings: Settings) -> Sequence[Diagnosis]:
     """All findings. Raises nothing."""
     layout = RootLayout(settings.root)
-    findings = [*_modes(layout), *_disk(settings, layout), _backup(settings, layout)]
+    findings: list[Diagnosis] = []
+    try:
+        findings += [*_modes(layout), *_disk(settings, layout), _backup(settings, layout)]
+    except OSError as error:
+        remedy = "Run the command as the user who runs the server."
+        findings.append(serious("root", str(unusable(settings.root, error)), remedy))
     findings += await asyncio.to_thread(lambda: [*_certificate_files(settings)])
     try:
         async with opened_records(settings) as records:
@@ -178,6 +186,18 @@ async def _clock(records: RecordStore) -> Diagnosis:
     return serious("clock", check.detail, "Synchronize the clock of this machine (NTP).")
 
 
+def _root_in(content: bytes) -> str | None:
+    """The mark of the data root whose server has sent its readiness."""
+    try:
+        return msgspec.json.decode(content, type=_Readiness).root
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+class _Readiness(msgspec.Struct):
+    root: str | None = None
+
+
 def _private_address(settings: Settings) -> Iterator[Diagnosis]:
     address = settings.admin_listen
     if address is None:
@@ -192,7 +212,13 @@ def _private_address(settings: Settings) -> Iterator[Diagnosis]:
             "Start the server. If another program uses the address, set another --admin-listen.",
         )
         return
-    if reply.status == 200:
+    if _root_in(reply.content) != root_mark(settings.root):
+        yield warning(
+            "readiness",
+            f"At the private address {address} is another server, not that of {settings.root}.",
+            "Start this server, with another --admin-listen.",
+        )
+    elif reply.status == 200:
         yield good("readiness", "The server is ready.")
     else:
         text = reply.content.decode("utf-8", "replace").strip()

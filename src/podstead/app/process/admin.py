@@ -35,6 +35,7 @@ from podstead.app.process.tls.front import private_folder
 from podstead.config import Settings, StartRefused
 from podstead.config.value_types import ListenAddress
 from podstead.core.counting import counted
+from podstead.storage.root import root_mark
 from podstead.web.authority import read_address
 
 logger = logging.getLogger("podstead.app")
@@ -154,7 +155,11 @@ class Monitor:
         checks = self._checks()
         ready = all(check.ok for check in checks.values())
         content = msgspec.json.encode(
-            {"status": "ready" if ready else "not ready", "checks": checks}
+            {
+                "status": "ready" if ready else "not ready",
+                "checks": checks,
+                "root": root_mark(self._settings.root),
+            }
         )
         return 200 if ready else 503, _JSON, content + b"\n"
 

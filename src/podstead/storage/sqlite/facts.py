@@ -8,6 +8,7 @@ import apsw
 
 from podstead.core.errors import StorageError
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
+from podstead.storage.sqlite.trouble import explained
 
 
 class SqliteFacts:
@@ -36,7 +37,6 @@ class SqliteFacts:
             finally:
                 connection.close()
         except apsw.Error as error:
-            raise StorageError(
-                f"The facts of the server could not be read or written: {error}"
-            ) from error
+            otherwise = f"The facts of the server in {self._database} could not be read or written"
+            raise StorageError(explained(self._database, error, otherwise=otherwise)) from error
         return value

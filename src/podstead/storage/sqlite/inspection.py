@@ -23,6 +23,7 @@ from podstead.storage.private_files import sync_directory
 from podstead.storage.sqlite import copying, figures
 from podstead.storage.sqlite.connection import BusyHandler, open_reader
 from podstead.storage.sqlite.migrate import read_schema_version
+from podstead.storage.sqlite.trouble import explained
 from podstead.storage.statement_inspection import InspectionSql, StatementInspection
 
 _WAIT_S: Final = 10.0
@@ -117,4 +118,5 @@ def _trouble(database: Path) -> Iterator[None]:
 
 
 def _error(database: Path, error: Exception) -> StorageError:
-    return StorageError(f"{database} could not be read or copied: {error}")
+    otherwise = f"{database} could not be read or copied"
+    return StorageError(explained(database, error, otherwise=otherwise))

@@ -16,6 +16,7 @@ from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.migrations import Migration, read_migrations
 from podstead.storage.sqlite.connection import BusyHandler, open_writer
 from podstead.storage.sqlite.shrinking import enable_shrinking
+from podstead.storage.sqlite.trouble import explained
 
 MIGRATION_WAIT_S = 60.0
 """How long to wait for another process that is migrating or writing."""
@@ -65,9 +66,7 @@ def check_schema(connection: apsw.Connection) -> None:
 
 
 def _failure(database: Path, error: apsw.Error) -> str:
-    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-        return f"{database} is damaged or no database: restore a backup, or give another root."
-    return f"{database} could not be brought up to date: {error}."
+    return explained(database, error, otherwise=f"{database} could not be brought up to date")
 
 
 def _migrate_once(database: Path, steps: Sequence[Migration]) -> None:

@@ -59,6 +59,7 @@ from podstead.storage.sqlite.row_changes import new_change_queue
 from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
+from podstead.storage.sqlite.trouble import explained
 from podstead.storage.sqlite.write_turns import ResourceTurn, WriteTurns
 from podstead.storage.sqlite.writer import Writer
 
@@ -139,7 +140,8 @@ class SqliteStore:
                 reader.close()
                 raise
         except apsw.Error as error:
-            raise StorageError(f"The database {database} could not be opened") from error
+            otherwise = f"The database {database} could not be opened"
+            raise StorageError(explained(database, error, otherwise=otherwise)) from error
         change_notifier = ChangeNotifier(self._layout.change_pipes)
         group_commit = Writer(
             writer,

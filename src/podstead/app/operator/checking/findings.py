@@ -66,8 +66,9 @@ REMEDIES: Final = {
     Code.DISK_LOW: "Free some space: the server refuses new content",
 }
 
-Repair = Callable[[], Awaitable[bool]]
-"""Sets a finding right; False if it has changed since and was left alone."""
+Repair = Callable[[], Awaitable[bool | str]]
+"""Sets a finding right; False if it has changed since and was left alone. A text says what was lost
+so that the rest can stay in use."""
 
 
 @dataclass(slots=True)
@@ -79,6 +80,8 @@ class Finding:
     what: str
     repair: Repair | None = None
     is_repaired: bool = False
+    loss: str = ""
+    """What a repair could not bring back, and what the operator can do about it."""
 
     @property
     def remedy(self) -> str:

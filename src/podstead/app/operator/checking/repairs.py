@@ -71,7 +71,7 @@ class Repairs:
 
     async def replace_body(
         self, path: ResourcePath, code: Code, kept: Path | bytes | None, *, blob: BlobId | None
-    ) -> bool:
+    ) -> bool | str:
         """Set aside what is left of a body, and give the resource one that can be read; a document
         without a body is deleted. ``blob`` is the damaged one, ``None`` for a small body."""
         found = await self._read(path)
@@ -79,11 +79,15 @@ class Repairs:
             return False
         await self._keep(found, code, kept)
         if found.kind is ResourceKind.ACL:
-            return await self._close(found)
-        if found.kind.is_container:
+            done, what = await self._close(found), "Left only the owner with access by"
+        elif found.kind.is_container:
             empty = Put(path, found.kind, found.content_type, InlineBody(b""), creates=False)
-            return await self._commit([AtVersion(path, found.version)], puts=[empty])
-        return await self._delete(found)
+            done = await self._commit([AtVersion(path, found.version)], puts=[empty])
+            what = "Emptied the description of"
+        else:
+            done, what = await self._delete(found), "Deleted"
+        lost = "gone" if kept is None else f"damaged; what was left of it is in {self.aside.folder}"
+        return done and f"{what} {path}: its body is {lost}. Restore it from a backup."
 
     async def _was_replaced(self, found: Metadata, blob: BlobId | None) -> bool:
         """Whether somebody has stored another body since the damaged one was found."""
