@@ -204,3 +204,24 @@ def test_a_body_that_is_replaced_while_it_is_sent_arrives_whole(
     rest = wire.receive_bytes(SIZE_BYTES - 1 - len(start))
     assert digest(start + rest) == digest(content[1:])
     assert owner.client.get(changeable).status == 404
+
+
+@pytest.mark.parametrize("fields", [{}, {"Range": "bytes=0-"}], ids=["whole", "range"])
+def test_a_download_goes_on_although_the_content_is_replaced_and_its_file_removed(
+    owner: Owner, wire: Wire, content: bytes, changeable: str, fields: dict[str, str]
+) -> None:
+    before = owner.blobs()
+    wire.send(owner.compose("GET", changeable, fields))
+    begun = wire.receive_bytes(MIB)  # of so much that the server has to go on reading
+    for number in range(3):
+        replaced = owner.client.put(changeable, b"%d" % number * MIB, "application/octet-stream")
+        assert replaced.status == 204
+    if not fields and not CHOICE.with_s3 and not CHOICE.on_postgresql:
+        # The HTTP server has the file open itself, so it does not need its name.
+        wait_until(lambda: len(owner.blobs()) == len(before), "the removal of what was replaced")
+    header, _, body = begun.partition(b"\r\n\r\n")
+    assert header.startswith((b"HTTP/1.1 200", b"HTTP/1.1 206"))
+    body += wire.receive_bytes(SIZE_BYTES - len(body))
+    assert hashlib.sha256(body).digest() == hashlib.sha256(content).digest()
+    if not CHOICE.with_s3:
+        wait_until(lambda: len(owner.blobs()) == len(before), "the removal after the reader")
