@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -80,6 +79,7 @@ class Documents:
         self._limits_at_once = replace(
             limits, max_context_work=min(limits.max_context_work, _WORK_AT_ONCE)
         )
+        self._limits_of_stored = replace(limits, max_context_work=_STORED_WORK)
         self._cache: BoundedCache[ResourcePath, tuple[Version, Document]] = BoundedCache(
             CACHE_BYTES
         )
@@ -104,15 +104,19 @@ class Documents:
 
     async def parse(self, content: bytes, content_type: str, *, path: ResourcePath) -> Document:
         """Read bytes as RDF at a path. Raises MalformedRdf and UnknownContext."""
-        pod = storage_root(path) or ""
-        return await self._parse(content, content_type, self.url_of(path), pod, self._limits)
+        return await self._parse(content, content_type, self.url_of(path), self._limits, path)
 
     async def parse_at(self, content: bytes, content_type: str, *, base_iri: str) -> Document:
         """Read bytes as RDF with any base IRI. Raises MalformedRdf and UnknownContext."""
-        return await self._parse(content, content_type, base_iri, "", self._limits)
+        return await self._parse(content, content_type, base_iri, self._limits)
 
     async def _parse(
-        self, content: bytes, content_type: str, base_iri: str, pod: str, limits: RdfLimits
+        self,
+        content: bytes,
+        content_type: str,
+        base_iri: str,
+        limits: RdfLimits,
+        path: ResourcePath | None = None,
     ) -> Document:
         contexts = self._contexts.bundled
         for _ in range(_MAX_FETCHED_CONTEXTS):
@@ -121,9 +125,13 @@ class Documents:
             )
             try:
                 if len(content) < COSTLY_FROM_BYTES:
-                    # What is too complex may only be too much to be done at once.
-                    with suppress(RdfTooComplex):
-                        return _with_limits(work(limits=self._limits_at_once), limits)
+                    try:
+                        document = work(limits=self._limits_at_once)
+                    except RdfTooComplex:
+                        pass  # it may only be too much to be done at once
+                    else:
+                        return _limited(document, limits) if document.original else document
+                pod = "" if path is None else storage_root(path) or ""
                 return await self.costly.in_thread(work, pod=pod)
             except UnknownContext as unknown:
                 contexts = {**contexts, unknown.url: await self._contexts.further(unknown)}
@@ -150,10 +158,11 @@ class Documents:
         return await self._read(metadata, await self.read_bytes(metadata))
 
     async def _read(self, metadata: Metadata, content: bytes) -> Document:
-        url, pod = self.url_of(metadata.path), storage_root(metadata.path) or ""
-        limits = replace(self._limits, max_context_work=_STORED_WORK)
+        path, limits = metadata.path, self._limits_of_stored
         try:
-            return await self._parse(content, metadata.content_type, url, pod, limits)
+            return await self._parse(
+                content, metadata.content_type, self.url_of(path), limits, path
+            )
         except UnknownContext:
             raise
         except (RdfTooComplex, RdfTooLarge) as error:  # accepted under other limits
@@ -262,11 +271,10 @@ class Documents:
         return await self.run(work, size_bytes=size_bytes, path=at)
 
 
-def _with_limits(document: Document, limits: RdfLimits) -> Document:
-    """The document as if it had been read with these limits, which apply when it is written."""
-    if document.original is None:
-        return document
-    original = replace(document.original, limits=limits)
+def _limited(document: Document, limits: RdfLimits) -> Document:
+    """The JSON-LD document as if it had been read with these limits, which apply when it is
+    written."""
+    original = document.original and replace(document.original, limits=limits)
     return msgspec.structs.replace(document, original=original)
 
 
