@@ -32,12 +32,17 @@ start: $(RUN_STAMP) ## Start the server with accounts; options in ARGS, as in: m
 
 .PHONY: test
 test: $(DEV_STAMP) ## Run all tests, those from outside also on PostgreSQL and S3; or, with ARGS, what pytest is told
+ifeq ($(ARGS),)
 	@scripts/install-packages test
 	@$(BIN)/python -m tests.support.node
 	@$(BIN)/python -m tests.support.python_clients
+	$(PYTEST)
+	TEST_ENGINE=postgresql TEST_BODIES=s3 $(PYTEST) \
+		-m "not embedded" $(WITHOUT_ENGINE:%=--ignore=%) $(ON_EACH_ENGINE)
+else
+	@$(BIN)/python -m tests.support.system_packages $(ARGS)
 	$(PYTEST) $(ARGS)
-	$(if $(ARGS),,TEST_ENGINE=postgresql TEST_BODIES=s3 $(PYTEST) \
-		-m "not embedded" $(WITHOUT_ENGINE:%=--ignore=%) $(ON_EACH_ENGINE))
+endif
 
 .PHONY: check
 check: $(DEV_STAMP) ## Check format, lint, types, import contracts, documents, texts and scripts
@@ -112,7 +117,7 @@ lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with 
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was built; data stays
-	rm -rf $(VENV) build dist tests/clients/node_modules tests/clients/applications/node_modules \
+	rm -rf $(VENV) $(wildcard .venv-*) build dist tests/clients/node_modules tests/clients/applications/node_modules \
 		tests/servers/community/node_modules tests/servers/javascript/node_modules \
 		tests/browser/node_modules \
 		scripts/typescript/node_modules \
@@ -121,7 +126,7 @@ clean: ## Remove the environment and everything that was built; data stays
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RUN_STAMP): requirements/run.txt pyproject.toml
-	@scripts/set-up run
+	@VENV=$(VENV) scripts/set-up run
 
 $(DEV_STAMP): requirements/dev.txt pyproject.toml
-	@scripts/set-up dev
+	@VENV=$(VENV) scripts/set-up dev

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.engine_choice import CHOICE
 from tests.support.memory import MEMORY, has_room_in_memory
-from tests.support.system_packages import is_installed
+from tests.support.system_packages import is_installed, needed_by
 
 # The assertions of the engine suite explain themselves like those of any test module.
 pytest.register_assert_rewrite("tests.storage.engine_suite")
@@ -62,8 +62,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
-    for marker in item.iter_markers("needs"):
-        package = str(marker.args[0])
+    for package in needed_by(item):
         if not is_installed(package):
             message = f"needs the Debian package {package} (scripts/install-packages)"
             if os.environ.get("CI") == "true":
