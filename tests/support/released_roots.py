@@ -180,7 +180,8 @@ def schema_of(root: Path, database: str | None = None) -> int:
 def unpack(archive: Path, folder: Path) -> tuple[dict[str, str], list[Recorded]]:
     """Unpack a root into the folder. Returns the tokens of its pods, and the answers."""
     with tarfile.open(archive) as opened:
-        opened.extractall(folder, filter="data")
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+        opened.extractall(folder)
     kept = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
     return kept["tokens"], [Recorded(**each) for each in kept["answers"]]
 

@@ -52,13 +52,33 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
+# Python before 3.11.5 gets possessive and atomic patterns wrong, so there are none. What a repeated
+# group matches can be matched in one way only, so that time stays linear, and the group is repeated
+# a bounded number of times, because each takes memory until the match ends.
+_MAX_REPETITIONS: Final = 100
+_REPEATED: Final = f"{{0,{_MAX_REPETITIONS}}}"
+
+# A string with at most _MAX_REPETITIONS escapes and quotation marks in it.
 STRING_PATTERN: Final = (
-    r'(?:"""(?:[^"\\]++|\\.|"(?!""))*+"""'
-    r"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
-    r'|"(?!"")(?:[^"\\\n\r]++|\\.)*+"'
-    r"|'(?!'')(?:[^'\\\n\r]++|\\.)*+')"
+    rf'(?:"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*){_REPEATED}"""'
+    rf"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*){_REPEATED}'''"
+    rf'|"(?!"")[^"\\\n\r]*(?:\\.[^"\\\n\r]*){_REPEATED}"'
+    rf"|'(?!'')[^'\\\n\r]*(?:\\.[^'\\\n\r]*){_REPEATED}')"
 )
+# What ends a string, and the escapes that hide it, by the quotation marks before the string.
+_ENDS_OF_STRINGS: Final = {
+    '"""': re.compile(r'\\.|"""', re.DOTALL),
+    "'''": re.compile(r"\\.|'''", re.DOTALL),
+    '"': re.compile(r'\\.|["\n\r]', re.DOTALL),
+    "'": re.compile(r"\\.|['\n\r]", re.DOTALL),
+}
 IRI_PATTERN: Final = r'<[^<>"{}|^`\x00-\x20]*>'
+
+_START_OF_NAME: Final = rf"(?:[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?)?:"
+_DOTTED: Final = rf"[{_CHARS}.:]*"
+_UNTIL_LAST_DOTS: Final = rf"(?:{_DOTTED}[{_CHARS}:])?"
+_ESCAPE: Final = r"(?:%[0-9A-Fa-f]{2}|\\.)"
+_ESCAPE_IN_NAME: Final = rf"(?:(?:\.*{_ESCAPE}|\.+(?=[%\\])){_UNTIL_LAST_DOTS})"
 
 _PATTERNS: Final = {
     TokenKind.COMMENT: r"\#[^\n\r]*",
@@ -69,10 +89,8 @@ _PATTERNS: Final = {
     # allowed.
     TokenKind.VARIABLE: rf"[?$][{_BASE}_0-9][{_CHARS}]*",
     TokenKind.DIRECTIVE_OR_LANGUAGE: r"@[A-Za-z][A-Za-z0-9\-]*",
-    TokenKind.NAME: (
-        rf"(?:[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?)?"
-        rf":(?:[{_CHARS}:]++|%[0-9A-Fa-f]{{2}}|\\.|\.+(?=[{_CHARS}:%\\]))*+"
-    ),
+    # With at most _MAX_REPETITIONS escapes.
+    TokenKind.NAME: _START_OF_NAME + _UNTIL_LAST_DOTS + _ESCAPE_IN_NAME + _REPEATED,
     # Includes dots, as in a name, so that a text with many dots is not scanned from each of them.
     TokenKind.WORD: rf"[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?",
     TokenKind.NUMBER: r"[+\-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?",
@@ -80,27 +98,38 @@ _PATTERNS: Final = {
     TokenKind.PUNCTUATION: r"[^\s]",
 }
 _KINDS: Final = tuple(_PATTERNS)
+# Python 3.11 takes longer for an attribute of an enumeration than for all else about a token.
+_COMMENT, _STRING, _UNTERMINATED, _NAME = (
+    TokenKind.COMMENT,
+    TokenKind.STRING,
+    TokenKind.UNTERMINATED,
+    TokenKind.NAME,
+)
 # With the whitespace before it, which would otherwise be compared with every pattern.
 _TOKEN: Final = re.compile(
-    r"\s*+(?:{})".format("|".join(f"({pattern})" for pattern in _PATTERNS.values())), re.DOTALL
+    r"\s*(?:{})".format("|".join(f"({pattern})" for pattern in _PATTERNS.values())), re.DOTALL
 )
 
-# The bulk of a patch, terms and punctuation between them, which is skipped in one match.
+_ESCAPES_IN_NAME: Final = re.compile(_ESCAPE_IN_NAME + _REPEATED, re.DOTALL)
+
+# The bulk of a patch, terms and punctuation between them, which is skipped in a few matches.
 _PLAIN: Final = re.compile(
-    "(?:{})*+".format(
+    "(?:{}){}".format(
         "|".join(
             (
-                r"[\s\[\](),.;=]++",
+                r"[\s\[\](),.;=]+",
                 _PATTERNS[TokenKind.IRI],
                 STRING_PATTERN,
-                _PATTERNS[TokenKind.NAME],
+                # A name, with the dots after it.
+                rf"{_START_OF_NAME}{_DOTTED}(?:{_ESCAPE}{_DOTTED}){_REPEATED}(?![{_CHARS}.:%\\])",
                 r"a(?=\s)",
                 _PATTERNS[TokenKind.NUMBER],
                 _PATTERNS[TokenKind.COMMENT],
                 rf"(?!@for){_PATTERNS[TokenKind.DIRECTIVE_OR_LANGUAGE]}",
                 _PATTERNS[TokenKind.DATATYPE],
             )
-        )
+        ),
+        _REPEATED,
     ),
     re.DOTALL,
 )
@@ -136,14 +165,15 @@ class Lexer:
     def next(self) -> Token | None:
         """The next token; ``None`` at the end. Raises MalformedRdf for an unterminated string."""
         while (match := _TOKEN.match(self._text, self._position)) is not None:
-            self._position = match.end()
             group = match.lastindex or 0
-            kind = _KINDS[group - 1]
-            if kind is TokenKind.UNTERMINATED:
-                line = line_of(self._text, match.start(group))
-                raise MalformedRdf(self._media_type, "a string is not terminated", line=line)
-            if kind is not TokenKind.COMMENT:
-                return Token(kind, match[group], match.start(group))
+            kind, start, end = _KINDS[group - 1], match.start(group), match.end()
+            if kind is _UNTERMINATED:
+                kind, end = _STRING, self._end_of_string(start)
+            elif kind is _NAME and end - start > _MAX_REPETITIONS:
+                end = self._end_of_name(end)
+            self._position = end
+            if kind is not _COMMENT:
+                return Token(kind, self._text[start:end], start)
         return None
 
     def next_notable(self) -> Token | None:
@@ -155,10 +185,36 @@ class Lexer:
         """
         if self.has_brackets:
             return self.next()
-        plain = _PLAIN.match(self._text, self._position)
-        if plain is not None:
-            self._position = plain.end()
-        return self.next()
+        while True:
+            start = self._position
+            plain = _PLAIN.match(self._text, start)
+            if plain is not None:
+                self._position = plain.end()
+                if self._position - start >= _MAX_REPETITIONS:
+                    continue
+            token = self.next()
+            # The two kinds that _PLAIN does not match if they have many escapes.
+            if token is None or (token.kind is not _STRING and token.kind is not _NAME):
+                return token
+
+    def _end_of_string(self, start: int) -> int:
+        """The end of a string with many escapes. Raises MalformedRdf if there is none."""
+        opening = self._text[start : start + 3]
+        if opening not in _ENDS_OF_STRINGS:
+            opening = opening[0]
+        for match in _ENDS_OF_STRINGS[opening].finditer(self._text, start + len(opening)):
+            if match[0] == opening:
+                return match.end()
+            if match[0] in "\n\r":
+                break
+        line = line_of(self._text, start)
+        raise MalformedRdf(self._media_type, "a string is not terminated", line=line)
+
+    def _end_of_name(self, end: int) -> int:
+        """The end of a name of which the escapes may go on at ``end``."""
+        while (match := _ESCAPES_IN_NAME.match(self._text, end)) and match.end() > end:
+            end = match.end()
+        return end
 
 
 class TextRewriter:

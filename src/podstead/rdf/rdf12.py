@@ -30,7 +30,7 @@ _MARKS_OF_TRIPLE_TERMS: Final = (b"<<", b"{|", b"~")
 # What every document with a direction contains, in the Turtle family and in RDF/XML.
 _MARKS_OF_DIRECTIONS: Final = (b"--lt", b"--rt", b"dir")
 # Searched in lower case. May have false positives, which the lexer rejects, but misses nothing.
-_MAYBE_VERSION: Final = re.compile(rb"version\s*+[\"'#]")
+_MAYBE_VERSION: Final = re.compile(rb"version\s*[\"'#]")
 _VERSION_LINE: Final = re.compile(rb"\s*@?version\s*[\"']", re.IGNORECASE)
 _ABOUT_DIRECTIONS: Final = re.compile(r"dirLangString|base direction")
 

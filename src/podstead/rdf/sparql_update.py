@@ -47,6 +47,7 @@ _OTHER_PATTERNS: Final = frozenset(
 _BOOLEANS: Final = frozenset({"TRUE", "FALSE"})
 _PATH_CHARACTERS: Final = frozenset("/|^*+!?")
 _MAX_QUOTED_CHARACTERS: Final = 40
+_MAX_PLAIN_CHARACTERS: Final = 100_000
 _BLOCK_NAME: Final = "urn:block:"
 
 
@@ -59,7 +60,8 @@ def parse_sparql_update(
     a SPARQL Update, PatchRefused for unsupported features, RdfTooLarge, RdfTooComplex.
     """
     text = decode(content, SPARQL_UPDATE, limits)
-    if _PLAIN_UPDATE.fullmatch(text) is not None:
+    # The memory for a match grows with the number of terms.
+    if len(text) <= _MAX_PLAIN_CHARACTERS and _PLAIN_UPDATE.fullmatch(text) is not None:
         patch = _read_plain(text, base_iri, limits)
         if patch is not None:
             return patch
@@ -80,14 +82,15 @@ def parse_sparql_update(
 
 # An update that inserts and deletes data, without variables, brackets, escapes in names, and
 # comments. Strings and IRIs are matched as the lexer does, so each brace that is matched is one.
-_BLOCK: Final = rf"\{{(?:[^<>\"'{{}}()\[\]?$#\\]++|{IRI_PATTERN}|{STRING_PATTERN})*+\}}"
-_PREFIXES: Final = rf"\s*+(?:PREFIX\s++[^\s<>\"'{{}}()\[\]?$#\\:]*+:\s*+{IRI_PATTERN}\s*+)*+"
+_PLAIN_TEXT: Final = r"[^<>\"'{}()\[\]?$#\\]*"
+_BLOCK: Final = rf"\{{{_PLAIN_TEXT}(?:(?:{IRI_PATTERN}|{STRING_PATTERN}){_PLAIN_TEXT})*\}}"
+_PREFIXES: Final = rf"\s*(?:PREFIX\s+[^\s<>\"'{{}}()\[\]?$#\\:]*:\s*{IRI_PATTERN}\s*)*"
 _PLAIN_OPERATION: Final = re.compile(
-    rf"({_PREFIXES})(INSERT|DELETE)\s++DATA\s*+({_BLOCK})\s*+;?",
+    rf"({_PREFIXES})(INSERT|DELETE)\s+DATA\s*({_BLOCK})\s*;?",
     re.ASCII | re.IGNORECASE | re.DOTALL,
 )
 _PLAIN_UPDATE: Final = re.compile(
-    rf"(?:{_PREFIXES}(?:INSERT|DELETE)\s++DATA\s*+{_BLOCK}\s*+(?:;|\Z))++\s*+",
+    rf"(?:{_PREFIXES}(?:INSERT|DELETE)\s+DATA\s*{_BLOCK}\s*(?:;|\Z))+\s*",
     re.ASCII | re.IGNORECASE | re.DOTALL,
 )
 
