@@ -155,11 +155,14 @@ def _sensible(model: Model, step: Step) -> tuple[dict[str, bytes], frozenset[str
 def _takable(
     model: Model, step: Step, puts: dict[str, bytes], deletes: frozenset[str]
 ) -> dict[str, str]:
-    """The bodies that can be taken: no ACL's, and a blob only once, from a deleted resource."""
+    """The bodies that can be taken: from and for no ACL, and a blob only once, from a deleted
+    resource."""
     taken: dict[str, str] = {}
     for path, source in step.taken_from.items():
         stored = model.resources.get(source)
-        if path not in puts or stored is None or stored.kind is ResourceKind.ACL:
+        if path not in puts or stored is None:
+            continue
+        if ResourceKind.ACL in (stored.kind, KINDS[path]):
             continue
         is_large = len(stored.content) > INLINE_BODY_BYTES
         if not is_large or (source in deletes and source not in taken.values()):

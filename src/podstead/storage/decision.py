@@ -262,16 +262,18 @@ class _PendingWrite:
             self.bodies[put.path] = None
             return body.blob
         if isinstance(body, StoredBody):
-            return self._take_stored_body(put.path, body)
+            return self._take_stored_body(put.path, put.kind, body)
         self.bodies[put.path] = body.content
         return None
 
-    def _take_stored_body(self, path: ResourcePath, body: StoredBody) -> BlobId | None:
+    def _take_stored_body(
+        self, path: ResourcePath, kind: ResourceKind, body: StoredBody
+    ) -> BlobId | None:
         # The state still holds what was stored before this write.
         source = self.state.resources[body.path]
         if source is None or source.version != body.version:
             raise _Refused(VersionConflict(AtVersion(body.path, body.version)))
-        if source.kind == ResourceKind.ACL.value:
+        if ResourceKind.ACL.value in (source.kind, kind.value):
             raise InvalidWrite(f"{path}: an ACL names its subject, so it cannot be copied as it is")
         if source.size_bytes != body.size_bytes:
             raise InvalidWrite(f"{path}: the body at {body.path} has another size")

@@ -112,6 +112,22 @@ class CopySuite:
         with pytest.raises(StorageError):
             await store.commit(write(put("/alice/c/a", stored(rules))))
 
+    async def test_an_acl_takes_no_body_as_it_is(self, engine: Engine) -> None:
+        """What a batch has deleted of it must be kept with the content it had."""
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/alice/c/a", b"content"), put("/alice/c/.acl", b"old")))
+        source = await read_present(store, "/alice/c/a")
+        replacing = write(put("/alice/c/.acl", stored(source), creates=False))
+        deleting = write(deletes=["/alice/c/.acl"])
+        replaced, deleted = await asyncio.gather(
+            *map(store.commit, (replacing, deleting)), return_exceptions=True
+        )
+        assert isinstance(replaced, StorageError)
+        assert isinstance(deleted, Committed)
+        kept = await store.deleted_acls(deleting.version, [path("/alice/c/.acl")])
+        assert [acl.content for acl in kept.values()] == [b"old"]
+
     # --- large bodies -------------------------------------------------------------------------
 
     async def test_a_large_body_goes_to_the_resource_that_replaces_its_own(
