@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
 from podstead.storage.copying import rows
+from podstead.storage.copying.bodies import FileBlobs, verify_bodies
 from podstead.storage.copying.rows import (
     CopyFailed,
     CopyRefused,
@@ -32,8 +35,10 @@ from podstead.storage.copying.tables import (
     RecordRow,
     RecordTable,
 )
+from podstead.storage.inspection import LargeBody
 from podstead.storage.postgresql.copying import PostgresTarget
 from podstead.storage.postgresql.inspection import PostgresInspection
+from podstead.storage.records import BlobId
 from podstead.storage.sqlite import migrate as migrate_sqlite
 from podstead.storage.sqlite.copying import SqliteTarget
 from podstead.storage.sqlite.inspection import SqliteInspection
@@ -199,6 +204,22 @@ def test_a_damaged_body_is_not_copied(source: Path, database: str) -> None:
         connection.execute("UPDATE bodies SET content = CAST('damaged' AS BLOB)")
     with pytest.raises(CopyFailed, match="The body of /a/b is damaged"):
         copy(source, database, iter(()))
+
+
+async def test_what_is_wrong_with_a_large_body_is_told(tmp_path: Path) -> None:
+    blobs = FileBlobs(tmp_path)
+    blob = BlobId(f"{'a' * 32}-{hashlib.sha256(b'body').hexdigest()}")
+
+    async def content() -> AsyncIterator[bytes]:
+        yield b"oddy"
+
+    (tmp_path / "drafts").mkdir()
+    body = LargeBody(ResourcePath("/a/b"), blob, 4)
+    with pytest.raises(StorageError, match="could not be read"):
+        await verify_bodies(lambda: iter([body]), blobs, blobs, ignore)
+    await blobs.write(blob, 4, content())
+    with pytest.raises(CopyFailed, match="The body of /a/b is damaged"):
+        await verify_bodies(lambda: iter([body]), blobs, blobs, ignore)
 
 
 def test_a_row_that_the_target_has_otherwise_is_found(source: Path, database: str) -> None:

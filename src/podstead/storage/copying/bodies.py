@@ -129,7 +129,7 @@ async def _for_all(
         async with asyncio.TaskGroup() as acting:
             for _ in range(_AT_ONCE):
                 acting.create_task(act_on_next())
-    except* (StorageError, CopyFailed) as errors:
+    except ExceptionGroup as errors:  # "except*" would raise another group
         raise errors.exceptions[0] from None
 
 

@@ -107,7 +107,7 @@ class S3Bodies:
             async with asyncio.TaskGroup() as copying:
                 for blob, name in copies:
                     copying.create_task(copy(blob, name))
-        except* StorageError as errors:
+        except ExceptionGroup as errors:  # "except*" would raise another group
             raise errors.exceptions[0] from None
 
     async def remove(self, blobs: Iterable[BlobId]) -> Sequence[BlobId]:
