@@ -17,6 +17,7 @@ from tests.storage.engine_suite.engine import commit, content_of, plant, put, re
 PROCESSES = 3
 PATHS = 30
 ROUNDS = 5
+ACTIONS = 20
 
 _PRELUDE = """
 import asyncio, sys
@@ -85,6 +86,89 @@ async def one(store, writer):
 async def work(store):
     await asyncio.gather(*[one(store, writer) for writer in range(4)])
 asyncio.run(main())
+"""
+
+# Workers as a server forks them write to the same few documents, and compare the rows that they
+# have cached with those in the database. Their parent kills, replaces, stops and continues them.
+_WORKERS = """
+import asyncio, os, random, select, signal, sys, traceback
+from pathlib import Path
+import apsw
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.layout import RootLayout
+from podstead.storage.records import *
+from podstead.storage.sqlite import SharedChanges, SqliteStore, write_turns, writer
+
+writer.MAX_TURN_WAIT_S = write_turns.MAX_RESOURCE_WAIT_S = 0.05  # for what is stopped
+root, actions, shared = Path(sys.argv[1]), int(sys.argv[2]), SharedChanges()
+PATHS = [ResourcePath(f"/alice/c/{number}") for number in range(6)]
+progress, report = os.pipe()
+stop, keep_open = os.pipe()
+
+def stored(database):
+    return {path: database.execute("SELECT version FROM resources WHERE path = ?", (path,)).get
+            for path in PATHS}
+
+async def put(store, path, rows, version):
+    turn = store.write_turn(path)
+    await turn.take()
+    try:
+        await store.commit(Write(version, 1, (), (Put(path, ResourceKind.DOCUMENT, "text/plain",
+            InlineBody(b"1"), creates=rows[path] is None),)))
+    finally:
+        turn.end()
+
+async def work(me):
+    store, database = SqliteStore(root, shared=shared), apsw.Connection(
+        str(RootLayout(root).database))
+    database.set_busy_timeout(60_000)
+    await store.open()
+    draw, count = random.Random(me), 0
+    while not select.select([stop], [], [], 0)[0]:
+        rows = stored(database)
+        await asyncio.gather(*[put(store, path, rows, Version(f"{me}-{count}-{path}"))
+            for path in draw.sample(PATHS, draw.randint(1, 3))])
+        count += 1
+        await asyncio.sleep(0)
+        before = stored(database)
+        cached = await store.read_metadata(PATHS)
+        if before == stored(database):
+            found = {path: row and row.version for path, row in cached.items()}
+            assert found == before, (found, before)
+            os.write(report, b".")
+    await store.close()
+
+def fork(me):
+    child = os.fork()
+    if child:
+        return child
+    os.close(keep_open)
+    try:
+        asyncio.run(work(me))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+def wait_for(comparisons, timeout_s):
+    while comparisons > 0 and select.select([progress], [], [], timeout_s)[0]:
+        comparisons -= len(os.read(progress, comparisons))
+    return comparisons <= 0
+
+draw, workers = random.Random(0), [fork(number) for number in range(3)]
+for number in range(actions):
+    assert wait_for(draw.randint(1, 40), 60)
+    index = draw.randrange(3)
+    if number % 2:
+        os.kill(workers[index], signal.SIGSTOP)
+        wait_for(20, 0.5)  # in vain if it was stopped while it had SQLite's lock
+        os.kill(workers[index], signal.SIGCONT)
+    else:
+        os.kill(workers[index], signal.SIGKILL)
+        assert os.waitpid(workers[index], 0)[1] == signal.SIGKILL
+        workers[index] = fork(3 + number)
+os.close(keep_open)
+print(*[os.waitpid(worker, 0)[1] for worker in workers])
 """
 
 
@@ -169,3 +253,13 @@ async def _check(root: Path, acknowledged: dict[str, int]) -> None:
         assert content == b"%d " % found * (10 if found % 3 else 1000)
         assert (await read_present(store, target)).version.endswith(f"-{found}")
     await store.close()
+
+
+async def test_workers_have_the_rows_that_are_stored_whatever_becomes_of_others(
+    tmp_path: Path,
+) -> None:
+    """Killed while they write, have a turn or tell what they wrote, stopped, and replaced."""
+    await (await prepared(tmp_path)).close()
+    command = [sys.executable, "-c", _WORKERS, str(tmp_path), str(ACTIONS)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)  # noqa: ASYNC221
+    assert ended.stdout == "0 0 0\n"

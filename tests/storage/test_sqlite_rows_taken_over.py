@@ -280,6 +280,21 @@ def test_changes_that_are_being_written_are_not_read() -> None:
     assert shared.get(7) is None
 
 
+def test_changes_whose_slot_two_workers_wrote_at_once_are_not_read() -> None:
+    """The first bytes are of the one, the rest of the other."""
+    shared, other = SharedChanges(), SharedChanges()
+    first, later = 7, 7 + SLOTS
+    shared.put(RowChanges(first, 9, {path("/alice/"): None}, others=True))
+    other.put(RowChanges(later, later + 2, {path("/alice/c/"): None}, others=False))
+    place = 7 * SLOT_BYTES
+    whole = shared._memory[place : place + SLOT_BYTES]
+    for count in range(1, 64):
+        shared._memory[place : place + SLOT_BYTES] = whole
+        shared._memory[place : place + count] = other._memory[place : place + count]
+        for before in (first, later):
+            assert shared.get(before) in (None, other.get(before))
+
+
 async def test_batches_that_no_reader_comes_for_do_not_pile_up(stores: list[SqliteStore]) -> None:
     store = stores[0]
     await store.read_metadata(PATHS)

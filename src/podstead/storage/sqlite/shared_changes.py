@@ -9,7 +9,7 @@ The memory is divided into slots, and the count of row changes before a batch de
 A reader looks for the batch that begins where its cached rows end. If the slot contains another
 batch by now, or not yet this one, the reader clears its cache: memory is only saved work. A batch
 is put there after its commit, so what is found there has happened; a checksum detects a slot that
-is being written.
+is being written, perhaps by two workers at once, or that a worker was writing when it was killed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SharedChanges:
         rows = [
             (path, None if row is None else astuple(row)) for path, row in changes.resources.items()
         ]
-        content = _encoder.encode((changes.after, changes.others, rows))
+        content = _encoder.encode((changes.before, changes.after, changes.others, rows))
         if len(content) <= _MAX_BYTES:
             header = _HEADER.pack(changes.before, len(content), zlib.crc32(content))
             start = changes.before % SLOTS * SLOT_BYTES
@@ -68,6 +68,9 @@ class SharedChanges:
         content = self._memory[start : start + length]
         if zlib.crc32(content) != checksum:
             return None
-        after, others, rows = _decoder.decode(content)
+        # Only what the checksum covers counts: the header may be that of another batch.
+        began, after, others, rows = _decoder.decode(content)
+        if began != before:
+            return None
         resources = {path: None if row is None else ResourceRow(*row) for path, row in rows}
         return RowChanges(before, after, resources, others)
