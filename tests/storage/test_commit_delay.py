@@ -25,6 +25,7 @@ from podstead.storage.sqlite.commit_delay import (
 )
 from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import plant, put, write
+from tests.support.server import DEADLINE_S
 
 _END_S = 2.0
 
@@ -202,4 +203,20 @@ async def test_announced_writes_share_a_commit(
     monkeypatch.setattr(writer, "MAX_HOLD_S", 0.001)
     await stored("c", 1)
     assert commits == 2
+    await store.close()
+
+
+async def test_writes_that_were_announced_and_did_not_come_delay_one_batch(
+    layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(layout.root)
+    await store.open()
+    await plant(store)
+    assert store._opened is not None
+    monkeypatch.setattr(writer, "MAX_HOLD_S", 0.001)
+    store._opened.writer.expect(1)
+    assert isinstance(await store.commit(write(put("/alice/c/a"))), Committed)
+    monkeypatch.setattr(writer, "MAX_HOLD_S", 2 * DEADLINE_S)
+    async with asyncio.timeout(DEADLINE_S):
+        assert isinstance(await store.commit(write(put("/alice/c/b"))), Committed)
     await store.close()

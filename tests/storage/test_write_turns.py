@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -185,6 +186,18 @@ async def test_nobody_waits_long_for_a_resource(
     stopped.end()
     assert not await other.take()
     other.end()
+
+
+async def test_a_turn_ends_although_a_child_process_has_the_file_open(file: Path) -> None:
+    path = ResourcePath("/alice/c/a")
+    turn, other = ResourceTurn(file, path), ResourceTurn(file, path)
+    assert not await turn.take()
+    assert turn._turns is not None
+    inherited = os.dup(turn._turns._descriptor)  # as fork does
+    turn.end()
+    assert not await other.take()
+    other.end()
+    os.close(inherited)
 
 
 def test_a_writer_knows_whether_others_write(turns: list[WriteTurns]) -> None:

@@ -98,6 +98,8 @@ class Committer:
         # an ACL that is not committed.
         if after is not None and after.kind is ResourceKind.DOCUMENT:
             lock.release_early(after)
+        else:
+            lock.keep()
         # Nothing may be awaited between these two: the writes that build on this one must follow
         # it in the store's queue.
         ended = await self._store.commit(write)

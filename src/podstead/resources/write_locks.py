@@ -141,6 +141,11 @@ class WriteLock:
         self._chain = queue.chain
         queue.lock.release()
 
+    def keep(self) -> None:
+        """Keep the lock until the write is stored, so that no other can share its commit."""
+        if self._queue.turn is not None:
+            self._queue.turn.expect(0)
+
     def mark_committed(self) -> None:
         """Record that the write was committed.
 
@@ -179,6 +184,8 @@ class WriteLock:
         """Release the lock, or take the write off the pending ones."""
         queue = self._queue
         if self._chain is None:  # not released early, so the lock is still held
+            if queue.turn is not None:  # others may wait for this write, which was not made
+                queue.turn.expect(max(0, queue.writers - 1 - queue.pending))
             queue.lock.release()
             return
         queue.pending -= 1

@@ -193,6 +193,33 @@ async def test_writers_that_meet_share_one_turn_and_announce_themselves() -> Non
     assert locks.queues == {}
 
 
+async def test_nobody_waits_for_a_writer_that_was_refused_or_keeps_the_lock() -> None:
+    """A batch that waits for it would delay all other writes of the process."""
+    among = Among()
+    locks = WriteLocks(among.turn)
+
+    async def write(number: int) -> None:
+        async with locks.of(ONE) as lock:
+            await asyncio.sleep(0)
+            lock.release_early(left(f"{number}"))
+            for _ in range(20):  # until all have planned
+                await asyncio.sleep(0)
+            lock.mark_committed()
+
+    async def refuse() -> None:
+        async with locks.of(ONE):
+            await asyncio.sleep(0)
+
+    async def delete() -> None:
+        async with locks.of(ONE) as lock:
+            lock.keep()
+            await asyncio.sleep(0)
+
+    await asyncio.gather(write(1), write(2), refuse(), refuse(), delete(), write(3))
+    assert among.announced == [0, 4, 3, 2, 0, 1, 0]
+    assert (among.taken, among.ended) == (1, 1)
+
+
 async def test_a_turn_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_locks, "MAX_TURN_S", 0.0)
     among = Among()

@@ -172,5 +172,6 @@ class ResourceTurn:
 
     def end(self) -> None:
         if self._turns is not None:
+            self._turns.end()  # not only closed: a child process may have inherited the file
             self._turns.close()
             self._turns = None

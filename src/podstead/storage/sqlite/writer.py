@@ -128,10 +128,6 @@ class Writer:
             self._wait_no_more()
         return future
 
-    def _is_complete(self) -> bool:
-        """Whether the writes have come for which a batch waits."""
-        return not self._awaited and (self._held or len(self._waiting) >= self._delay.expected)
-
     def expect(self, writes: int) -> None:
         """So many writes follow the one that is submitted next, and the batch may wait for them.
 
@@ -171,6 +167,7 @@ class Writer:
             self._timer = timer if self._turn_asked_s is None else None
             return
         self._held = False
+        self._awaited = 0  # those that have not come by now may never come
         self._current_batch = self._waiting.take(MAX_JOBS)
         jobs = [job for job, _ in self._current_batch]
         try:
