@@ -218,11 +218,6 @@ WITH_VALUES: Final = {
     "This resource is RDF and must be sent as Turtle or JSON-LD, not %(media_type)s": N_(
         "This is linked data and must be Turtle or JSON-LD, not %(media_type)s"
     ),
-    "The sent value of <%(property)s> of <%(subject)s> contradicts the one that"
-    " the server maintains": N_(
-        "The server itself maintains <%(property)s> of <%(subject)s>, and what "
-        "you saved contradicts it"
-    ),
     "An ACL can name at most %(number)s agent groups": N_(
         "Access rules can name at most %(number)s groups"
     ),
