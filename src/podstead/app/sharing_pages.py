@@ -10,6 +10,7 @@ from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.access_requests import AccessRequests, RequestNotices
 from podstead.resources.sharing.contacts import Contacts
+from podstead.resources.sharing.group_names import GroupNames
 from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
@@ -23,7 +24,7 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_page import SharedPage
 from podstead.web.pod_pages.sharing.request_pages import AskPage, RequestsPage
 from podstead.web.pod_pages.sharing.routes import SharingPages
-from podstead.web.pod_pages.sharing.sentences import Names
+from podstead.web.pod_pages.sharing.sentences import Names, NamesByReader
 from podstead.web.pod_pages.sharing.share_page import SharePage
 from podstead.web.pod_pages.sharing.why_page import WhyPage
 
@@ -81,7 +82,7 @@ def build_sharing_pages(
         counters=parts.store,
         clock=parts.clock,
     )
-    names = Names(base_url)
+    names = NamesByReader(base_url, GroupNames(base_url, resources, parts.documents))
     return SharingPages(
         share=SharePage(
             sharing=sharing,
@@ -101,7 +102,7 @@ def build_sharing_pages(
             requests=requests,
             waiting=WaitingRequests(requests, parts.store),
             sharing=sharing,
-            names=names,
+            names=Names(base_url),
             guard=guard,
             renderer=renderer,
         ),

@@ -387,3 +387,59 @@ async def test_contacts_are_offered(photos: Server, alice: Browser) -> None:
     await photos.alice.put("/alice/c.ttl", card.replace('alert("x")', "alert(1)"), TURTLE)
     page = await alice.get(SHARE)
     assert 'value="https://carol.example/#me" label="Carol &#34;&lt;script&gt;' in page.text
+
+
+GROUPS = f"""@prefix vcard: <http://www.w3.org/2006/vcard/ns#>.
+@prefix foaf: <http://xmlns.com/foaf/0.1/>. @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#>.
+<#g1> a vcard:Group; vcard:fn "Book\u202e  club"; foaf:name "Readers";
+  vcard:hasMember <{BASE}/bob/#me>.
+<#g2> a vcard:Group; rdfs:label "Neighbours". <#choir%20boys> a vcard:Group; vcard:fn " "."""
+MEMBERS_URL = f"{BASE}/alice/private/groups.ttl"
+
+
+async def test_groups_appear_by_the_name_that_they_state(photos: Server, alice: Browser) -> None:
+    assert (await photos.alice.put("/alice/private/groups.ttl", GROUPS, TURTLE)).status == 201
+    groups = ", ".join(f"<{MEMBERS_URL}#{each}>" for each in ("g1", "g2", "choir%20boys"))
+    await photos.put_acl(FOLDER, (f"acl:agentGroup {groups}", "+Read"))
+    page = words(await alice.get(SHARE))
+    for name in ("Book club", "Neighbours", "choir boys"):
+        assert f"The members of {name} can view." in page
+    assert f"{MEMBERS_URL}#g1" in page  # two groups can state the same name
+    own = words(await alice.get("/.pages/shared?view=by-me"))
+    assert "The members of Book club can view" in own
+    assert "groups.ttl#" not in own
+    why = words(await alice.get(f"/.pages/why{FOLDER}?ask=yes&who=bob"))
+    assert "allow it to the group Book club, of which" in why
+    preview = words(await give(alice, f"{MEMBERS_URL}#g2", "edit", kind="group"))
+    assert f"Neighbours {MEMBERS_URL}#g2 Can view Can edit" in preview
+
+
+async def test_the_name_of_a_group_that_may_not_be_read_does_not_show(
+    photos: Server, bob: Browser
+) -> None:
+    assert (await photos.alice.put("/alice/private/groups.ttl", GROUPS, TURTLE)).status == 201
+    rules = (
+        acl_turtle("/bob/x", (f"acl:agentGroup <{MEMBERS_URL}#g2>", "Read"), owner=False)
+        + f"<#o> a acl:Authorization; acl:agent <{BASE}/bob/#me>; "
+        f"acl:accessTo <{BASE}/bob/x>; acl:mode acl:Control."
+    )
+    assert (await photos.bob.put("/bob/x", "x", "text/plain")).status == 201
+    assert (await photos.bob.put("/bob/x.acl", rules, TURTLE)).status == 201
+    for address in ("/.pages/share/bob/x", "/.pages/why/bob/x?ask=yes&who=alice"):
+        page = await bob.get(address)
+        assert page.status == 200
+        assert "g2" in words(page)
+        assert "Neighbours" not in page.text
+
+
+async def test_a_request_on_home_is_not_among_what_happened_too(
+    photos: Server, alice: Browser, bob: Browser
+) -> None:
+    ask = f"/.pages/ask{PHOTO}"
+    await bob.send(await bob.get(ask), ask, role="view", message="please")
+    page = words(await alice.get("/.pages/"))
+    assert "please" in page
+    recent = page.partition("Recent activity")[2]
+    assert "sea.txt" in recent
+    assert "inbox" not in recent
+    assert "inbox" in words(await alice.get("/.pages/activity"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from podstead.core.identifiers import ResourcePath
 from podstead.resources.activity import ChangeFilter, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
@@ -26,8 +27,11 @@ SHOWN_REQUESTS: Final = 3
 class ShownRequests(Protocol):
     """Reads the requests for access that wait for a person."""
 
-    async def __call__(self, person: Person, *, limit: int) -> Sequence[object]:
-        """As the list of requests shows them. Raises ServerTrouble."""
+    async def __call__(
+        self, person: Person, *, limit: int
+    ) -> tuple[Sequence[object], frozenset[ResourcePath]]:
+        """The newest as the list of requests shows them, and the notifications of all. Raises
+        ServerTrouble."""
 
 
 class HomePage:
@@ -56,6 +60,7 @@ class HomePage:
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
+        requests, notifications = await self._requests(person, limit=SHOWN_REQUESTS)
         pods = []
         changes = []
         for root in person.pods:
@@ -71,14 +76,15 @@ class HomePage:
                 }
             )
             found = await self._activity.page(
-                page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES
+                page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES + len(notifications)
             )
             changes += [
-                shown_change(change, person, root, self._base_url) for change in found.changes
+                shown_change(change, person, root, self._base_url)
+                for change in found.changes
+                if change.path not in notifications
             ]
         shared = await self._shared.shared_with(person.identity, own=person.pods)
         changes.sort(key=lambda each: -each.at_ms)
-        requests = await self._requests(person, limit=SHOWN_REQUESTS)
         return self._renderer.page(
             page,
             "account/home.html",

@@ -20,7 +20,7 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_tabs import BY_ME, WITH_ME, shared_tabs
 from podstead.web.pod_pages.sharing.answers import shown_answer
-from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, shown_role
+from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, NamesByReader, shown_role
 from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
 
@@ -61,7 +61,7 @@ class SharedPage:
         *,
         lists: SharedLists,
         requests: AccessRequests,
-        names: Names,
+        names: NamesByReader,
         renderer: PageRenderer,
     ) -> None:
         self._lists = lists
@@ -81,11 +81,12 @@ class SharedPage:
         )
         # Who has a pod here finds the answers among the requests.
         answers = () if person.pods else await self._requests.kept_answers(person.identity)
+        names = await self._names.of(person.identity, ())
         return self._renderer.page(
             page,
             "shared/shared.html",
             views=shared_tabs(page, WITH_ME),
-            answers=[shown_answer(each, self._names) for each in answers],
+            answers=[shown_answer(each, names) for each in answers],
             is_complete=is_complete,
             only_of=None if storage is None else shown_name(storage),
             shared=[_shared(each) for each in found.resources],
@@ -102,6 +103,8 @@ class SharedPage:
         found, after = await self._lists.shared_by(
             person.identity, pod, after=page.query_text("after")
         )
+        named = (entry.grantee for each in found for entry in each.entries[:_SHOWN_PEOPLE])
+        names = await self._names.of(person.identity, named)
         return self._renderer.page(
             page,
             "shared/shared.html",
@@ -110,29 +113,31 @@ class SharedPage:
             only_of=None,
             shared=None,
             more_of=[],
-            own=[self._own(each) for each in found],
+            own=[_own(each, names) for each in found],
             more=_more({"view": BY_ME, "pod": pod, "after": after or ""}, after),
         )
 
-    def _own(self, shared: SharedBy) -> ShownOwn:
-        path = shared.resource
-        shown = shared.entries[:_SHOWN_PEOPLE]
-        people = len({entry.grantee for entry in shown})
-        return ShownOwn(
-            name=shown_name(path),
-            address=files_url(path),
-            share_address=share_url(path),
-            is_container=is_container(path),
-            place=_place(path),
-            sentences=[self._sentence(entry, path) for entry in shown],
-            more=shared.total - people,
-        )
 
-    def _sentence(self, entry: AccessEntry, path: ResourcePath) -> str:
-        clause = self._names.clause(entry)
-        if not is_container(path) or entry.scope is Scope.BOTH:
-            return clause
-        return f"{clause} · {_(SCOPES[entry.scope])}"
+def _own(shared: SharedBy, names: Names) -> ShownOwn:
+    path = shared.resource
+    shown = shared.entries[:_SHOWN_PEOPLE]
+    people = len({entry.grantee for entry in shown})
+    return ShownOwn(
+        name=shown_name(path),
+        address=files_url(path),
+        share_address=share_url(path),
+        is_container=is_container(path),
+        place=_place(path),
+        sentences=[_sentence(entry, path, names) for entry in shown],
+        more=shared.total - people,
+    )
+
+
+def _sentence(entry: AccessEntry, path: ResourcePath, names: Names) -> str:
+    clause = names.clause(entry)
+    if not is_container(path) or entry.scope is Scope.BOTH:
+        return clause
+    return f"{clause} · {_(SCOPES[entry.scope])}"
 
 
 def _shared(shared: SharedResource) -> ShownShared:

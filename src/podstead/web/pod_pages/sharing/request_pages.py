@@ -135,12 +135,15 @@ class RequestsPage:
         """How many requests wait for a person. Raises ServerTrouble."""
         return sum([len(await self._waiting.of(person.identity, pod)) for pod in person.pods])
 
-    async def waiting(self, person: Person, *, limit: int) -> Sequence[ShownRequest]:
-        """The newest of them. Raises ServerTrouble."""
+    async def waiting(
+        self, person: Person, *, limit: int
+    ) -> tuple[Sequence[ShownRequest], frozenset[ResourcePath]]:
+        """The newest of them, and the notifications of all. Raises ServerTrouble."""
         found = [
             each for pod in person.pods for each in await self._waiting.of(person.identity, pod)
         ]
-        return [await self._shown(person, request) for request in found[:limit]]
+        shown = [await self._shown(person, request) for request in found[:limit]]
+        return shown, frozenset(request.notification for request in found)
 
     async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
         """A request, with the state of the rules that allowing it would change."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.resources.sharing.group_names import GroupNames
 from podstead.wac.iris import local_path
 from podstead.wac.modes import Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
@@ -90,12 +93,17 @@ _OTHER_APPLICATIONS: Final = N_(
 )
 _NO_RULE: Final = N_("No rule of “%(folder)s” allows it.")
 
+_CUSTOMARY_FRAGMENTS: Final = frozenset({"", "it", "me", "this"})
+"""Fragments that say nothing about what they identify."""
+
 
 class Names:
     """What agents, groups and folders are called on the pages."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, groups: Mapping[str, str] | None = None) -> None:
+        """``groups`` are the names that groups state themselves, by IRI."""
         self._base_url = base_url
+        self._groups = {} if groups is None else groups
 
     def grantee(self, grantee: Grantee) -> str:
         """A short name; the IRI is shown beside it where it matters who exactly is meant."""
@@ -104,8 +112,14 @@ class Names:
                 return _("Everyone")
             case GranteeKind.AUTHENTICATED:
                 return _("Anyone who is signed in")
-            case _:
+            case GranteeKind.GROUP:
+                return self.group(grantee.iri)
+            case GranteeKind.AGENT:
                 return self.iri(grantee.iri)
+
+    def group(self, iri: str) -> str:
+        """The name that a group states itself; else the last part of its address."""
+        return self._groups.get(iri) or _last_part(iri)
 
     def iri(self, iri: str) -> str:
         """The name of the pod for its owner; else the IRI itself, so that nobody can choose to be
@@ -151,6 +165,26 @@ class Names:
                 return _(_GRANTED[reason.grantee.kind], folder=name, name=who)
             case _:
                 return _(_NO_RULE, folder=name)
+
+
+class NamesByReader:
+    """Gives each person the names that this person may read."""
+
+    def __init__(self, base_url: str, groups: GroupNames) -> None:
+        self._base_url = base_url
+        self._groups = groups
+
+    async def of(self, person: Identity | None, grantees: Iterable[Grantee]) -> Names:
+        """The names of these grantees, and of agents and folders. Raises ServerTrouble."""
+        groups = {each.iri for each in grantees if each.kind is GranteeKind.GROUP}
+        return Names(self._base_url, await self._groups.of(person, sorted(groups)))
+
+
+def _last_part(iri: str) -> str:
+    document, _separator, fragment = iri.partition("#")
+    if fragment not in _CUSTOMARY_FRAGMENTS:
+        return unquote(fragment)
+    return unquote(urlsplit(document).path.rstrip("/").rpartition("/")[2]) or iri
 
 
 def shown_modes(modes: Modes) -> str:

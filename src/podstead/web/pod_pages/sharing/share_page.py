@@ -37,7 +37,7 @@ from podstead.web.pod_pages.notices import Notice, Tone, add_notices
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
-from podstead.web.pod_pages.sharing.sentences import Names, shown_role
+from podstead.web.pod_pages.sharing.sentences import NamesByReader, shown_role
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change, read_kind
 from podstead.web.pod_pages.sharing.views import (
     everyone_lists,
@@ -84,7 +84,7 @@ class SharePage:
         people: PeopleDirectory,
         requests: AccessRequests,
         contacts: Contacts,
-        names: Names,
+        names: NamesByReader,
         guard: PageGuard,
         renderer: PageRenderer,
     ) -> None:
@@ -119,13 +119,13 @@ class SharePage:
         try:
             if sent.text("step") != "save":
                 preview = await self._sharing.preview(page.identity, target, edit, token)
-                return self._preview(page, change, token, preview)
+                return await self._preview(page, change, token, preview)
             confirmed = sent.ticked("confirmed")
             try:
                 await self._sharing.save(page.identity, target, edit, token, confirmed=confirmed)
             except (OwnerLockedOut, NeedsConfirmation) as error:
                 preview = await self._sharing.preview(page.identity, target, edit, token)
-                return self._preview(page, change, token, preview, refused=error)
+                return await self._preview(page, change, token, preview, refused=error)
         except RulesChanged:
             return self._guard.see_other(share_url(target), Notice("rules-changed"))
         await self._answered(page, change)
@@ -185,6 +185,7 @@ class SharePage:
         access = state.access
         target = access.resource
         owner = access.owner
+        names = await self._names.of(page.identity, (each.grantee for each in access.entries))
         return self._renderer.page(
             page,
             "sharing/share.html",
@@ -194,10 +195,10 @@ class SharePage:
             breadcrumb=breadcrumb(target),
             token=state.token,
             is_folder=is_container(target),
-            owner=None if owner is None else self._names.iri(owner),
+            owner=None if owner is None else names.iri(owner),
             owner_iri=owner,
             is_own=owner is not None and page.person is not None and page.person.web_id == owner,
-            entries=shown_entries(state, self._names),
+            entries=shown_entries(state, names),
             rules=shown_rules(access.special),
             everyone_lists=everyone_lists(state),
             inherited_from=access.inherited_from,
@@ -208,7 +209,7 @@ class SharePage:
             requests=[
                 (
                     request,
-                    self._names.iri(request.actor),
+                    names.iri(request.actor),
                     shown_role(request.modes),
                     offered_role(request.modes),
                 )
@@ -226,7 +227,7 @@ class SharePage:
         found = await self._contacts.of(page.identity)
         return sorted(found, key=lambda each: (sort_key(each.name), each.iri))
 
-    def _preview(
+    async def _preview(
         self,
         page: PageRequest,
         change: WantedChange,
@@ -238,6 +239,8 @@ class SharePage:
         target = page.target
         consequences = preview.consequences
         owner_loses = Consequence.OWNER_LOSES in consequences
+        differences = (*preview.here, *preview.inside)
+        names = await self._names.of(page.identity, (each.grantee for each in differences))
         texts = [_OWNER_KEEPS] if owner_loses else []
         if isinstance(refused, NeedsConfirmation):
             texts.append(_NOT_CONFIRMED)
@@ -250,7 +253,7 @@ class SharePage:
             breadcrumb=breadcrumb(target),
             token=token,
             fields=change.fields(),
-            parts=shown_parts(preview, self._names),
+            parts=shown_parts(preview, names),
             changes_anything=preview.changes_anything,
             gets_own_rules=Consequence.GETS_OWN_RULES in consequences,
             stops=change.action == "stop",

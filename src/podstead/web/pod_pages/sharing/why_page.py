@@ -15,12 +15,12 @@ from podstead.resources.sharing.service import Answer, SharingService
 from podstead.wac.iris import origin_of
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.explaining import Reason
-from podstead.wac.sharing.rules import AccessRule, GranteeKind
+from podstead.wac.sharing.rules import AccessRule, Grantee, GranteeKind, group
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
-from podstead.web.pod_pages.sharing.sentences import MODES, Names, shown_role
+from podstead.web.pod_pages.sharing.sentences import MODES, Names, NamesByReader, shown_role
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 
@@ -49,7 +49,7 @@ class WhyPage:
         *,
         sharing: SharingService,
         people: PeopleDirectory,
-        names: Names,
+        names: NamesByReader,
         renderer: PageRenderer,
     ) -> None:
         self._sharing = sharing
@@ -79,6 +79,7 @@ class WhyPage:
                 problem = _(_NOBODY)
             except UnusableIri:
                 problem = _(_NO_ORIGIN) if app and _is_unusable(app) else _(_NOBODY)
+        names = await self._names.of(page.identity, () if answer is None else _grantees(answer))
         return self._renderer.page(
             page,
             "sharing/why.html",
@@ -96,13 +97,15 @@ class WhyPage:
                 if entry.grantee.kind is GranteeKind.AGENT
             ],
             problem=problem,
-            person_name=None if person is None else self._names.iri(person),
+            person_name=None if person is None else names.iri(person),
             person_iri=person,
             role=None if answer is None else shown_role(answer.explanation.modes),
-            modes=[] if answer is None else self._shown(answer),
+            modes=[] if answer is None else _shown(answer, names),
             decided_by=None if answer is None else answer.decided_by,
             folder=None if answer is None else shown_name(answer.decided_by),
-            hidden_groups=() if answer is None else answer.hidden_groups,
+            hidden_groups=[]
+            if answer is None
+            else [names.group(each) for each in answer.hidden_groups],
             is_inherited=answer is not None and answer.decided_by != target,
         )
 
@@ -113,18 +116,25 @@ class WhyPage:
             return None
         return identity.iri if not who else await self._people.find(identity, who)
 
-    def _shown(self, answer: Answer) -> list[ShownMode]:
-        return [
-            ShownMode(
-                _(MODES[mode]),
-                mode in answer.explanation.modes,
-                _distinct(
-                    (self._names.reason(reason, answer.decided_by), _rule_place(reason))
-                    for reason in answer.explanation.about(mode)
-                ),
-            )
-            for mode in (Mode.READ, Mode.APPEND, Mode.WRITE, Mode.CONTROL)
-        ]
+
+def _grantees(answer: Answer) -> Iterable[Grantee]:
+    reasons = answer.explanation.reasons
+    named = [reason.grantee for reason in reasons if reason.grantee is not None]
+    return (*named, *map(group, answer.hidden_groups))
+
+
+def _shown(answer: Answer, names: Names) -> list[ShownMode]:
+    return [
+        ShownMode(
+            _(MODES[mode]),
+            mode in answer.explanation.modes,
+            _distinct(
+                (names.reason(reason, answer.decided_by), _rule_place(reason))
+                for reason in answer.explanation.about(mode)
+            ),
+        )
+        for mode in (Mode.READ, Mode.APPEND, Mode.WRITE, Mode.CONTROL)
+    ]
 
 
 def _distinct(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
