@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
+
+from ada_url import URL
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, parse_path
-
-if TYPE_CHECKING:
-    from ada_url import URL
 
 FILES: Final = "/.pages/files"
 RAW: Final = "/.pages/raw"
@@ -99,7 +98,6 @@ class Links:
 
 
 def _parsed(text: str, base: str | None = None) -> URL | None:
-    from ada_url import URL  # noqa: PLC0415 - 25 ms, for pages only
 
     try:
         return URL(text, base)

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from podstead.app.adapters.body_stores import layout_of
 from podstead.app.adapters.engine import new_store
@@ -20,6 +24,8 @@ from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.tables import BODIES_MARK, GIT_MARK
 from podstead.storage.keys import KeyStorage
 from podstead.storage.layout import RootLayout
+
+T = TypeVar("T")
 
 _NO_DATA = frozenset({BODIES_MARK, GIT_MARK})
 
@@ -38,7 +44,7 @@ def refuse_data_without_records(settings: Settings) -> None:
     layout = layout_of(settings)
     left = []
     if isinstance(settings.bodies, S3Location):
-        if asyncio.run(_has_objects(settings.bodies)):
+        if _run_in_child(_has_objects, settings.bodies):
             left.append(f"large bodies at {settings.bodies.url}")
     elif _has_files(layout.blobs):
         left.append(f"large bodies in {layout.blobs}")
@@ -64,12 +70,23 @@ def refuse_lost_keys(settings: Settings, keys: KeyStorage, *, was_provider: bool
         missing.append(keys.where(TOKEN_KEY))
     if was_provider and not keys.read_folder(PROVIDER):
         missing.append(keys.where(PROVIDER))
-    if bool(missing) and asyncio.run(_has_pods(settings)):
+    if missing and _run_in_child(_has_pods, settings):
         raise RootUnusable(
             f"Keys are missing: {' and '.join(missing)}. Restore them from a backup. With "
             "--accept-loss, the server creates new keys, and all tokens that the lost ones signed "
             "end."
         )
+
+
+def _run_in_child(look: Callable[[T], Coroutine[None, None, bool]], at: T) -> bool:
+    """Run it in a process of its own: the S3 client has threads, which workers that this process
+    forks later would miss."""
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as children:
+        return children.submit(_run, look, at).result()
+
+
+def _run(look: Callable[[T], Coroutine[None, None, bool]], at: T) -> bool:
+    return asyncio.run(look(at))
 
 
 def _has_files(folder: Path) -> bool:

@@ -1,14 +1,15 @@
 """The order of names as the readers of a language expect it: the Unicode Collation Algorithm.
 
 ``Ärger`` stands beside ``Arger``, case matters last, and numbers count by their value: ``page 9``
-comes before ``page 10``. The rules of each language are those of the CLDR, by ICU, which is loaded
-with the first list, because a server for programs alone needs none of it.
+comes before ``page 10``. The rules of each language are those of the CLDR, by ICU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+
+import icu
 
 from podstead.web.pod_pages.texts import current_texts
 
@@ -22,8 +23,6 @@ def name_sort_key() -> SortKey:
 
 @cache
 def _sort_key(language: str) -> SortKey:
-    import icu  # noqa: PLC0415 - 17 MiB and 65 ms
-
     collator = icu.Collator.createInstance(icu.Locale(language))
     collator.setAttribute(icu.UCollAttribute.NUMERIC_COLLATION, icu.UCollAttributeValue.ON)
     sort_key: SortKey = collator.getSortKey
