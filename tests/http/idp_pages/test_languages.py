@@ -31,8 +31,11 @@ async def test_the_choice_leads_to_no_other_place(browser: Browser, asked: str) 
     assert "evil" not in reached.url
 
 
-async def test_a_form_that_was_refused_offers_no_other_language(browser: Browser) -> None:
-    """It could not be shown again."""
+async def test_a_form_that_was_refused_leads_to_itself_in_another_language(
+    browser: Browser,
+) -> None:
     page = await browser.send(await browser.get("/idp/register"), "/idp/register", username="a b")
     assert page.status == 400
-    assert 'action="/.pages/language"' not in page.text
+    page = await browser.send(page, "/.pages/language", language="de")
+    assert page.url.endswith("/idp/register")
+    assert '<html lang="de">' in page.text

@@ -87,7 +87,7 @@ def test_the_list_has_what_may_be_chosen_only() -> None:
 @pytest.mark.parametrize("password", [COMMON, "Password123", "QWERTYUIOP"])
 async def test_a_common_password_is_taken_and_warned_of(browser: Browser, password: str) -> None:
     page = await registered(browser, password)
-    assert page.path == "/.pages/security"
+    assert page.path == "/.pages/welcome"
     assert WARNING in page.text
     assert WARNING in (await browser.get("/idp/account?view=all")).text
 

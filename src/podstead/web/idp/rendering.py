@@ -25,14 +25,18 @@ from podstead.web.pod_pages.texts import LANGUAGES, current_texts
 from podstead.web.response import NO_STORE, Response, content_response
 
 _address: ContextVar[str | None] = ContextVar("address", default=None)
+_is_form_sent: ContextVar[bool] = ContextVar("is_form_sent", default=False)
 _NONCE_BYTES: Final = 16
+_REFUSED: Final = 400
 _PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
 
 
-def use_address(address: str | None) -> None:
+def use_address(address: str | None, *, is_form_sent: bool) -> None:
     """Set where the page of this request leads back to after the choice of another language;
-    ``None`` for a page that cannot be shown again."""
+    ``None`` for a page that cannot be shown again. Where ``is_form_sent``, that is the form, and
+    only a page that refuses what was sent leads back to it: others may show a secret once."""
     _address.set(address)
+    _is_form_sent.set(is_form_sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Renderer:
             nonce=nonce,
             server_name=self.server_name,
             status=status,
-            page_address=_address.get(),
+            page_address=None if _is_form_sent.get() and status < _REFUSED else _address.get(),
             languages=LANGUAGES,
             **context,
         )

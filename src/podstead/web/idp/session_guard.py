@@ -158,16 +158,25 @@ class SessionGuard:
 
         ``is_page`` if the response is a page unless the request asks for something else.
         """
+        # No page repeats what an application sends, or gives it an answer twice.
+        is_shown_again = "GET" in handlers and not path.startswith(AUTHORIZATION_PATH)
         endpoints = {
-            method: self._guarded(handler, rule, is_page=is_page)
+            method: self._guarded(handler, rule, is_page=is_page, is_shown_again=is_shown_again)
             for method, handler in handlers.items()
         }
         if "GET" in endpoints:
             endpoints["HEAD"] = endpoints["GET"]
         return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
 
-    def _guarded(self, handler: Handler, rule: Rule, *, is_page: bool) -> Endpoint:
+    def _guarded(
+        self, handler: Handler, rule: Rule, *, is_page: bool, is_shown_again: bool
+    ) -> Endpoint:
         async def endpoint(request: Request, _: Identity | None) -> Response:
+            query = f"?{request.query.decode('latin-1')}" if request.query else ""
+            use_address(
+                request.path + query if is_shown_again else None,
+                is_form_sent=request.method not in _SAFE,
+            )
             browser_request = await self._browser_request(
                 request, wants_page=_wants_page(request, is_page=is_page)
             )
@@ -196,8 +205,6 @@ class SessionGuard:
 
     async def _browser_request(self, request: Request, *, wants_page: bool) -> BrowserRequest:
         use_language_of(request, secure=self._cookies.secure)
-        query = f"?{request.query.decode('latin-1')}" if request.query else ""
-        use_address(request.path + query if request.method == "GET" else None)
         browser = self._cookies.browser(request)
         return BrowserRequest(
             request=request,
