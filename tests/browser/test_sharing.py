@@ -208,7 +208,7 @@ def test_a_contact_a_group_and_anyone_signed_in_get_access_beside_other_rules(
         assert beside
         for kind, who, named, sentence in (
             ("agent", contact.get_attribute("value"), photos.friend.name, "{} can view."),
-            ("group", team, team, "The members of {} can view."),
+            ("group", team, "team", "The members of {} can view."),
             ("authenticated", None, "Anyone who is signed in", "{} can view."),
         ):
             shown.get_by_label("Who", exact=True).select_option(kind)
