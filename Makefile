@@ -60,7 +60,7 @@ format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
 	$(BIN)/ruff format $(CODE)
 
 .PHONY: docs
-docs: $(DEV_STAMP) ## Write the generated pages of docs/reference
+docs: $(DEV_STAMP) ## Write the generated pages of docs
 	$(BIN)/python -m scripts.generate_docs
 
 .PHONY: texts
@@ -68,7 +68,7 @@ texts: $(DEV_STAMP) ## Collect the texts of the pages for their translations
 	$(BIN)/python -m scripts.texts
 
 .PHONY: tour
-tour: $(DEV_STAMP) ## Take the pictures of docs/tour.md
+tour: $(DEV_STAMP) ## Take the pictures of docs/use/tour.md
 	$(BIN)/python -m tests.support.tour_pictures $(ARGS)
 
 .PHONY: bench

@@ -163,7 +163,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"servers to measure, out of {', '.join(COLUMNS)} (default all)",
     )
     parser.add_argument(
-        "--write-docs", action="store_true", help="write the tables into docs/benchmarks.md"
+        "--write-docs",
+        action="store_true",
+        help="write the tables into docs/evidence/benchmarks.md",
     )
     return parser
 

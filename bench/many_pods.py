@@ -210,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
         "--pods", type=int, default=MANY, help=f"how many pods are many (default {MANY:,})"
     )
     parser.add_argument(
-        "--write-docs", action="store_true", help="write the table into docs/explanation/scale.md"
+        "--write-docs", action="store_true", help="write the table into docs/operate/scale.md"
     )
     return parser
 

@@ -260,7 +260,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=int, default=SECONDS, help=f"length of a round (default {SECONDS})"
     )
     parser.add_argument(
-        "--write-docs", action="store_true", help="write the table into docs/explanation/scale.md"
+        "--write-docs", action="store_true", help="write the table into docs/operate/scale.md"
     )
     return parser
 

@@ -21,8 +21,9 @@ from bench.targets import CPU_PEERS, OURS, WITH_TWO_WORKERS, by_case, targets
 from bench.trials import Verdict
 from bench.watching import WATCHERS, Delays, Watched
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-SCALE_PAGE: Final = PAGE.parent / "explanation" / "scale.md"
+_DOCS: Final = Path(__file__).parent.parent / "docs"
+PAGE: Final = _DOCS / "evidence/benchmarks.md"
+SCALE_PAGE: Final = _DOCS / "operate/scale.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from podstead.config.reference import settings_page
 from podstead.web.errors import STATUSES
 from scripts.requirements_page import requirements_page
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs/reference"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 ERRORS_INTRODUCTION = """\
@@ -34,7 +34,7 @@ is known, `neededBytes`.
 
 
 def errors_page() -> str:
-    """The page ``docs/reference/errors.md``."""
+    """The page ``docs/build/errors.md``."""
     return ERRORS_INTRODUCTION + "".join(_error_rows())
 
 
@@ -49,14 +49,13 @@ def _error_rows() -> Iterator[str]:
 def main() -> int:
     """Returns the exit code."""
     pages = {
-        REFERENCE / "settings.md": settings_page(),
-        REFERENCE / "commands.md": commands_page(),
-        REFERENCE / "errors.md": errors_page(),
-        REFERENCE / "metrics.md": metrics_page(),
-        REFERENCE / "requirements.md": requirements_page(),
+        DOCS / "operate/settings.md": settings_page(),
+        DOCS / "operate/commands.md": commands_page(),
+        DOCS / "build/errors.md": errors_page(),
+        DOCS / "operate/metrics.md": metrics_page(),
+        DOCS / "evidence/requirements.md": requirements_page(),
     }
     if "--check" not in sys.argv[1:]:
-        REFERENCE.mkdir(parents=True, exist_ok=True)
         for path, text in pages.items():
             path.write_text(text, encoding="utf-8")
         return 0

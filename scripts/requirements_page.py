@@ -33,7 +33,7 @@ _TEST_FOLDER = "../../tests"
 
 
 def requirements_page() -> str:
-    """The page ``docs/reference/requirements.md``."""
+    """The page ``docs/evidence/requirements.md``."""
     named, citing = _by_requirement(conformance_tests()), _by_requirement(citing_tests())
     levels = "".join(f"- {level}: {meaning}\n" for level, meaning in LEVELS.items())
     parts = (

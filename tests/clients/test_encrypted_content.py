@@ -23,7 +23,7 @@ from tests.support.nostr import NostrKey
 from tests.support.rdf import TURTLE
 from tests.support.server import ServerProcess, running_server
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs/how-to/encrypt-content.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/use/encrypt-content.md"
 TEXT = "Grüße \U0001f511\r\n\x00 <#a> <#b> 1 .\n"
 LONG = "A long letter. " * 20_000
 BEHAVIOURS = """

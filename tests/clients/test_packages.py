@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 CLIENTS = Path(__file__).resolve().parent
-PAGE = CLIENTS.parent.parent / "docs/reference/clients.md"
+PAGE = CLIENTS.parent.parent / "docs/build/clients.md"
 FOLDERS = {
     "clients": CLIENTS,
     "applications": CLIENTS / "applications",

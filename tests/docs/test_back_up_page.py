@@ -14,7 +14,7 @@ from podstead.storage.root import prepare_root
 from tests.support.processes import REPOSITORY
 from tests.support.server import run_command
 
-PAGE = (REPOSITORY / "docs/how-to/back-up.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/operate/back-up.md").read_text(encoding="utf-8")
 PROGRAM = "/opt/podstead/bin/podstead"
 SERVICE = " --every"
 """A command with this option does not end."""
@@ -26,6 +26,7 @@ def examples(language: str) -> list[str]:
 
 def run(line: str, place: Path) -> None:
     """Run a line that begins with the program."""
+    (place / "backups").mkdir(exist_ok=True)  # where a disk is mounted
     line = line.replace("/backups", f"{place}/backups").replace("/var/lib", f"{place}/lib")
     ended = run_command(*shlex.split(line)[1:])
     assert ended.returncode == 0, ended.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from bench import caches
 
-_DECISION = Path(__file__).resolve().parents[2] / "docs/decisions/0005-response-cache.md"
+_DECISION = Path(__file__).resolve().parents[2] / "docs/evidence/decisions/0005-response-cache.md"
 
 
 def test_the_table_of_caches_has_the_rows_and_columns_that_are_measured(

@@ -10,7 +10,7 @@ from podstead.storage.root import prepare_root
 from tests.support.processes import REPOSITORY
 from tests.support.server import run_command
 
-PAGE = (REPOSITORY / "docs/how-to/check-and-compact.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/operate/check-and-compact.md").read_text(encoding="utf-8")
 
 
 def examples(language: str) -> list[str]:

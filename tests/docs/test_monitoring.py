@@ -14,7 +14,7 @@ from podstead.app.monitoring.families import FAMILIES, MetricKind
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _BOARD: dict[str, Any] = json.loads((_REPOSITORY / "deploy/grafana/podstead.json").read_text())
-_PAGE = (_REPOSITORY / "docs/how-to/monitor.md").read_text(encoding="utf-8")
+_PAGE = (_REPOSITORY / "docs/operate/monitor.md").read_text(encoding="utf-8")
 _OF_PROMETHEUS = {"le", "instance"}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.processes import REPOSITORY
 from tests.support.server import ServerProcess, run_command, running_server
 
-PAGE = (REPOSITORY / "docs/how-to/move-from-another-server.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/operate/move-from-another-server.md").read_text(encoding="utf-8")
 RECORDED = REPOSITORY / "tests/servers/node/recorded/server"
 
 

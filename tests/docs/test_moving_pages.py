@@ -15,7 +15,7 @@ from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
 from tests.support.processes import REPOSITORY
 
-HOW_TO = REPOSITORY / "docs/how-to"
+HOW_TO = REPOSITORY / "docs/operate"
 
 
 def lines_of(page: str) -> list[str]:
@@ -48,7 +48,7 @@ def test_the_commands_for_pods_work_one_after_another(tmp_path: Path) -> None:
     assert len(lines) == 12
     for line in lines:
         run(line, tmp_path)
-    assert run(f"podstead pod list {where}", tmp_path).split()[4:5] == ["alice"]
+    assert run(f"podstead pod list {where}", tmp_path).split()[7:8] == ["alice"]
 
 
 def test_the_commands_for_the_base_url_work_one_after_another(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_TEXT = (_REPOSITORY / "docs/performance.md").read_text(encoding="utf-8")
+_TEXT = (_REPOSITORY / "docs/evidence/performance.md").read_text(encoding="utf-8")
 
 
 def test_each_module_and_test_that_is_named_exists() -> None:

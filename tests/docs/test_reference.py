@@ -22,7 +22,7 @@ def test_the_generated_pages_are_up_to_date() -> None:
 
 
 def test_every_status_of_a_refusal_is_documented() -> None:
-    page = (REPOSITORY / "docs/reference/errors.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/build/errors.md").read_text(encoding="utf-8")
     for status, reason in STATUSES.values():
         assert f"| {status} | {reason} | " in page
 

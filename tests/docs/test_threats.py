@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_PAGE = _REPOSITORY / "docs/explanation/threats.md"
+_PAGE = _REPOSITORY / "docs/evidence/threats.md"
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 _HEADINGS = ("who", "---")
 WEAKNESSES = 30

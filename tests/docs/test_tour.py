@@ -9,7 +9,7 @@ from PIL import Image
 
 from tests.support.tour_pictures import FOLDER, MAX_BYTES, PICTURES
 
-_TOUR = Path(__file__).resolve().parents[2] / "docs/tour.md"
+_TOUR = Path(__file__).resolve().parents[2] / "docs/use/tour.md"
 _TEXT = _TOUR.read_text(encoding="utf-8")
 
 
@@ -19,7 +19,7 @@ def test_each_heading_has_the_picture_of_the_script_below_it() -> None:
     )
     assert [heading for heading, _ in shown] == re.findall(r"^## (.+)$", _TEXT, re.MULTILINE)
     taken = [(each.heading, each.path) for each in PICTURES]
-    assert [(heading, _TOUR.parent / path) for heading, path in shown] == taken
+    assert [(heading, (_TOUR.parent / path).resolve()) for heading, path in shown] == taken
 
 
 def test_each_picture_is_there_and_small() -> None:

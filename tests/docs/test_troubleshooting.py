@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY
 
-PAGE = (REPOSITORY / "docs/how-to/troubleshoot.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/operate/troubleshoot.md").read_text(encoding="utf-8")
 SYMPTOMS = re.findall(r"^\| ([^|]+) \|", PAGE, re.MULTILINE)
 SAID = sorted({said for symptom in SYMPTOMS for said in re.findall(r"`([^`]+)`", symptom)})
 
@@ -21,7 +21,7 @@ def test_what_the_page_quotes_is_what_the_server_says(said: str) -> None:
 
 
 def test_every_status_on_the_page_is_one_of_ours() -> None:
-    errors = (REPOSITORY / "docs/reference/errors.md").read_text(encoding="utf-8")
+    errors = (REPOSITORY / "docs/build/errors.md").read_text(encoding="utf-8")
     known = set(re.findall(r"^\| (\d{3}) \|", errors, re.MULTILINE))
     named = {code for symptom in SYMPTOMS for code in re.findall(r"\b([45]\d\d)\b", symptom)}
     assert named

@@ -96,7 +96,7 @@ def test_the_changes_name_no_removed_setting_as_one_that_exists() -> None:
 
 
 def test_the_prose_on_benchmarks_leaves_figures_to_the_tables() -> None:
-    text = (REPOSITORY / "docs/benchmarks.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/evidence/benchmarks.md").read_text(encoding="utf-8")
     prose = text.partition("## Where Podstead falls short")[2].partition("\n## ")[0]
     assert prose
     assert re.findall(r"\d+", re.sub(r"\([^)\s]+\)", "", prose)) == []

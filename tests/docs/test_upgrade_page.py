@@ -12,7 +12,7 @@ import pytest
 from tests.support.processes import REPOSITORY
 from tests.support.server import DEADLINE_S, run_command
 
-PAGE = REPOSITORY / "docs/how-to/upgrade-a-server.md"
+PAGE = REPOSITORY / "docs/operate/upgrade-a-server.md"
 
 
 @pytest.mark.needs("systemd")

@@ -186,7 +186,7 @@ def shell(tmp_path: Path, environment: dict[str, str]) -> Iterator[Shell]:
 
 @pytest.mark.needs("curl")
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/tutorial/first-pod.md", "docs/tutorial/sign-in.md"]
+    "document", ["README.md", "docs/use/first-pod.md", "docs/build/sign-in.md"]
 )
 def test_the_document_works_as_written(
     document: str, server: Server, shell: Shell, environment: dict[str, str]

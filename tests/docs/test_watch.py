@@ -23,7 +23,7 @@ from tests.support.processes import REPOSITORY
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.watching import Lines
 
-PAGE = (REPOSITORY / "docs/how-to/watch-for-changes.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/use/watch-for-changes.md").read_text(encoding="utf-8")
 CONTAINER = "/alice/public/"
 TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 COMMANDS = re.findall(r"^```console\n\$ (.*)\n([^`]*)^```$", PAGE, re.MULTILINE)

@@ -97,7 +97,8 @@ async def test_caches_keep_what_the_owner_reads_apart(server: Server) -> None:
 
 
 async def test_the_rights_that_are_stated_are_those_on_the_container(server: Server) -> None:
-    """WAC, section 6.1: a client that asks whether the folder is public is told that it is not."""
+    """Web Access Control, section 6.1: a client that asks whether the folder is public is told
+    that it is not."""
     assert (await server.public.get(POD)).header("wac-allow") == 'user="",public=""'
     owned = (await server.alice.get(POD)).header("wac-allow")
     assert owned == 'user="read write append control",public=""'

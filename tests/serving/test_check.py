@@ -427,7 +427,7 @@ def test_a_folder_that_is_no_root_cannot_be_checked(tmp_path: Path) -> None:
 
 
 def test_each_code_has_a_remedy_and_a_row_in_the_documentation() -> None:
-    page = Path(__file__).parents[2] / "docs/how-to/check-and-compact.md"
+    page = Path(__file__).parents[2] / "docs/operate/check-and-compact.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
     assert (
         {row.split("`")[1] for row in rows}

@@ -1,4 +1,4 @@
-"""How often does a request ask PostgreSQL? As docs/explanation/scale.md says."""
+"""How often does a request ask PostgreSQL? As docs/operate/scale.md says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.database_proxy import DatabaseProxy, of_requests, running_dat
 from tests.support.postgresql import new_database
 from tests.support.server import Answer, ServerProcess
 
-_PAGE = Path(__file__).parents[2] / "docs/explanation/scale.md"
+_PAGE = Path(__file__).parents[2] / "docs/operate/scale.md"
 _ROW = re.compile(
     r"^\| (?P<request>[A-Z]\S.*?) \| (?P<trips>\d+) \| (?P<statements>\d+) \|", re.MULTILINE
 )

@@ -81,7 +81,7 @@ def test_every_setting_of_the_image_and_of_compose_is_one() -> None:
 
 def test_the_backup_that_the_page_shows_has_a_volume_of_its_own() -> None:
     """A backup inside of the data root is refused, and the rest of the file system is read-only."""
-    page = (REPOSITORY / "docs/how-to/run-in-a-container.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/operate/run-in-a-container.md").read_text(encoding="utf-8")
     [target] = re.findall(r"podstead backup (\S+)", page)
     folder = f"/{Path(target).parts[1]}"
     compose = (FOLDER / "compose.yaml").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ from tests.support.listeners import CERTIFICATE, KEY, client_tls
 from tests.support.processes import REPOSITORY
 from tests.support.server import DEADLINE_S, ServerProcess, run_command
 
-HOW_TO = REPOSITORY / "docs/how-to/run-a-server.md"
+HOW_TO = REPOSITORY / "docs/operate/run-a-server.md"
 ENVIRONMENT = {"PATH": os.defpath}
 
 

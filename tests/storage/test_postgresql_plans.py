@@ -1,5 +1,5 @@
 """Does every statement of the PostgreSQL engine that requests and sweeps run find its rows by an
-index, and could each table be partitioned as docs/explanation/scale.md says?
+index, and could each table be partitioned as docs/operate/scale.md says?
 
 The statements are taken from the source, so that a new one is looked at as well.
 """

@@ -1,4 +1,4 @@
-"""The pictures of ``docs/tour.md``, taken of a server with sample pods: ``make tour``.
+"""The pictures of ``docs/use/tour.md``, taken of a server with sample pods: ``make tour``.
 
 Each picture has a heading of its own in the tour. They are WebP, as large as ``MAX_BYTES`` at the
 most, and are taken anew when the pages change.

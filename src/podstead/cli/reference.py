@@ -35,7 +35,7 @@ exist is `null`. `podstead watch --json` prints the messages as the server sent 
 
 
 def commands_page() -> str:
-    """The page ``docs/reference/commands.md``."""
+    """The page ``docs/operate/commands.md``."""
     return "\n".join([_INTRODUCTION, *_sections(main, click.Context(main, info_name="podstead"))])
 
 

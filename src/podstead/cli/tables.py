@@ -16,7 +16,7 @@ from podstead.core.printable import printable
 _KIB: Final = 1024
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-"""The option of every command that prints something about the server's data; docs/reference says
+"""The option of every command that prints something about the server's data; docs/operate says
 what the objects have in common."""
 
 

@@ -33,7 +33,7 @@ A size is a number of bytes, or a number with a unit: `500M`, `5G` (K, M, G and 
 
 
 def settings_page() -> str:
-    """The page ``docs/reference/settings.md``."""
+    """The page ``docs/operate/settings.md``."""
     return "\n".join([_INTRODUCTION, *map(_section, Group)])
 
 

@@ -291,7 +291,7 @@ def is_passing_trouble(error: BaseException) -> bool:
     return isinstance(error, _PASSING)
 
 
-def cause_of(error: BaseException) -> str:
+def cause_text(error: BaseException) -> str:
     """What is at the bottom of an error, in one line."""
     first: BaseException | None = error
     while first is not None:

@@ -66,7 +66,7 @@ def rewrite(
         return None
     # Labelled blank nodes have the same label on both sides, and the others form trees, so the
     # comparison takes linear time. With graph isomorphism, a malicious document could take minutes
-    # (docs/decisions/0009-json-ld-keeps-its-context.md).
+    # (docs/evidence/decisions/0009-json-ld-keeps-its-context.md).
     labels = writer.labels.given()
     same = datasets_equivalent(
         dataset,

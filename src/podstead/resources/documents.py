@@ -190,7 +190,7 @@ class Documents:
 
     async def read_dataset(self, metadata: Metadata | None) -> Dataset:
         """The triples of a stored resource; none if it does not exist, is not RDF, or has an
-        unknown JSON-LD context (see docs/decisions)."""
+        unknown JSON-LD context (see docs/evidence/decisions)."""
         if metadata is None or not is_rdf(metadata.content_type):
             return EMPTY_DATASET
         try:

@@ -31,7 +31,7 @@ from podstead.core.errors import (
     StorageError,
     StoreUnavailable,
     TargetTooLong,
-    cause_of,
+    cause_text,
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -318,7 +318,7 @@ class Application:
             logger.error("Unexpected error while handling a request", exc_info=error)
             error = ServerTrouble()
         elif isinstance(error, Overloaded | RemoteUnavailable | StoreUnavailable):
-            logger.warning("Responded to a request with 503: %s", cause_of(error))
+            logger.warning("Responded to a request with 503: %s", cause_text(error))
         elif trouble:
             logger.error("A request could not be handled", exc_info=error)
         return self._refuse(error, scope, to_git=to_git)

@@ -19,7 +19,7 @@ from tests.support.people import Account, Person
 from tests.support.processes import REPOSITORY
 from tests.support.websites import running_website
 
-PAGE = (REPOSITORY / "docs/how-to/write-an-application.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/build/write-an-application.md").read_text(encoding="utf-8")
 DEADLINE_S = 120
 
 

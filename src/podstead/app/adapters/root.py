@@ -246,7 +246,7 @@ def _complete_profile_keys(settings: Settings, *, is_new: bool) -> None:
 def _claim_base_url(settings: Settings) -> None:
     """Store the base URL at the first start, and refuse another one at every later start.
 
-    The URLs of all stored resources begin with it (docs/decisions/0003). Raises RootUnusable,
+    The URLs of all stored resources begin with it (decision 0003). Raises RootUnusable,
     StorageError.
     """
     _check_base_url(settings)
@@ -271,7 +271,7 @@ def _check_base_url(settings: Settings) -> None:
 
 def _claim_issuer(settings: Settings, *, was_provider: bool) -> None:
     """Store the issuer at the first start with a provider, and refuse another one later, because no
-    profile would name it (docs/decisions/0017). Raises RootUnusable, StorageError.
+    profile would name it (docs/evidence/decisions/0017). Raises RootUnusable, StorageError.
 
     Earlier versions did not store it; for them it was the base URL.
     """

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podstead.config import Settings
-from podstead.core.errors import cause_of, is_passing_trouble
+from podstead.core.errors import cause_text, is_passing_trouble
 from podstead.core.printable import printable
 from podstead.core.request_mark import current_mark
 from podstead.web.sending import BodyCut
@@ -135,7 +135,7 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str |
 def _cause(record: logging.LogRecord) -> str:
     """What a message about passing trouble says instead of a traceback."""
     error = record.exc_info[1] if record.exc_info else None
-    return cause_of(error) if error is not None and is_passing_trouble(error) else ""
+    return cause_text(error) if error is not None and is_passing_trouble(error) else ""
 
 
 def _quoted(value: object) -> str:

@@ -1,6 +1,6 @@
 """Pages about containers that were made before, while nothing that they show can have changed.
 
-The same idea as for responses to applications (docs/decisions/0005): as long as the store has taken
+The same idea as for responses to applications (decision 0005): as long as the store has taken
 no write of any process, the same request in the same session gets the same page. The session itself
 is looked up for every request, before the cache is asked.
 """
