@@ -56,7 +56,8 @@ def test_the_whole_help_of_start_names_every_option_with_its_meaning() -> None:
 def test_the_help_of_start_names_the_common_options_and_where_the_others_are() -> None:
     result = run("start", "--help")
     listed = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", result.stdout, re.MULTILINE))
-    assert listed == {*(f"--{name}" for name in COMMON_SETTINGS), "--help", "--help-all"}
+    of_the_command = {"--accept-loss", "--help", "--help-all"}
+    assert listed == {*(f"--{name}" for name in COMMON_SETTINGS), *of_the_command}
     for row in TABLE:
         if row.name in COMMON_SETTINGS:
             assert without_spaces(row.meaning) in without_spaces(result.stdout)
