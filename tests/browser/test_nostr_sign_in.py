@@ -200,6 +200,7 @@ def test_a_key_without_an_account_gets_one(
     page.context.clear_cookies()
     page.goto(app.request())
     press(page)
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.agents import Agent, Response, Rule
+from tests.conformance.agents import EVERYONE, Agent, Response, Rule
 from tests.support.conformance_places import EXISTING, PLACES
 from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE
 
@@ -361,9 +361,10 @@ def test_p_28_what_is_private_is_kept_by_no_shared_cache(
 
 @pytest.mark.parametrize("method", READS)
 def test_p_28_public_responses_are_revalidated(
-    public: Agent, places: dict[str, str], method: str
+    public: Agent, alice: Agent, document: str, method: str
 ) -> None:
-    assert public.request(method, places["root"]).listed("Cache-Control") == {"no-cache"}
+    alice.grant(document, Rule(EVERYONE, "Read"))
+    assert public.request(method, document).listed("Cache-Control") == {"no-cache"}
 
 
 def test_p_28_what_one_agent_may_read_is_kept_by_no_shared_cache(

@@ -134,7 +134,7 @@ def test_a_client_library_finds_the_pod_and_reads_it(
     read = client.run("readFile", alice, url=f"{pod}notes/picture").value
     assert read["type"] == "image/png"
     described = client.run("describeResource", alice, url=f"{pod}notes/one%2Ftwo.txt").value
-    assert described["contentType"] == "text/plain"
+    assert described["contentType"] == "text/plain; charset=utf-8"
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

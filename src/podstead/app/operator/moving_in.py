@@ -151,8 +151,7 @@ class MoveIn:
             ]
         )
         former = self.server.base_url.removesuffix("/")
-        # The issuer is compared to the letter (OpenID Connect Discovery 1.0, section 4.3).
-        exactly = [(name, issuer) for name in (former, f"{former}/") if name != issuer]
+        exactly = [] if former == issuer else [(former, issuer), (f"{former}/", issuer)]
         # The URL of a pod at the root is also a name of the provider, which `_adjustment` finds.
         exactly = [(old, new) for old, new in exactly if old not in dict(beginnings)]
         kept = all(old == new for old, new in beginnings)
