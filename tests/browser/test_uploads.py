@@ -115,7 +115,7 @@ def test_fifty_files_arrive_although_the_connection_breaks(
     assert proxy.broken == 6
     for name, content in contents.items():
         assert stored(pod, name.replace(" ", "%20")) == content
-    expect(page.locator(".upload-summary")).to_contain_text(f"{FILES + 1} of {FILES + 1}")
+    expect(page.locator(".upload-summary")).to_contain_text(f"Files: {FILES + 1}")
 
 
 def test_the_page_leads_to_the_folder_when_all_is_done(page: Page, pod: Pod) -> None:
