@@ -121,7 +121,10 @@ class Cluster:
     def create_pod(self, name: str) -> None:
         """A pod, of whose owner :meth:`ask` then sends requests."""
         fields = {"Content-Type": "application/json"}
-        created = request_to("POST", f"{self.url}/.pods", json.dumps({"name": name}), fields)
+        sent = json.dumps({"name": name})
+        created = request_to("POST", f"{self.url}/.pods", sent, fields)
+        if created.status == 503:  # a busy machine may have stopped a node for a moment
+            created = request_to("POST", f"{self.url}/.pods", sent, fields)
         assert created.status == 201, created.text
         self.tokens[name] = json.loads(created.body)["token"]
 

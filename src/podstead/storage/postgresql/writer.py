@@ -40,7 +40,7 @@ MAX_JOBS: Final = 128
 MAX_ATTEMPTS: Final = 5
 """How often a transaction is run that the database ends because of others."""
 
-SILENT_S: Final = 1.0
+SILENT_S: Final = 1.5
 """After this time, a batch that is not done looks for nodes that have said nothing for as long, and
 ends those of their transactions that keep others waiting."""
 
