@@ -265,6 +265,16 @@ async def test_a_process_is_used_again(processes: RdfProcesses) -> None:
     assert children_of_this_process() - before == {first}
 
 
+async def test_the_memory_of_the_server_does_not_count_as_that_of_the_process(
+    processes: RdfProcesses,
+) -> None:
+    before = children_of_this_process()
+    memory_of_the_server = bytearray(b"x") * (300 * 1024 * 1024)
+    assert await processes.in_process(conversion(), pod="")
+    del memory_of_the_server
+    assert len(children_of_this_process() - before) == 1
+
+
 async def test_a_process_ends_when_it_has_been_idle(budgets: ProcessorBudgets) -> None:
     set_requester("203.0.113.1")
     before = children_of_this_process()
