@@ -22,6 +22,8 @@ pytestmark = pytest.mark.embedded
 
 MANY = 150
 SMALL_BYTES = 20_000
+LEFT = "00000000"
+"""What the name of the file contains that a killed server left."""
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def pod(server: ServerProcess) -> Pod:
-    """A pod in which much was deleted a while ago."""
+    """A pod in which much was deleted, and a body that a killed server did not remove."""
     pod = create_pod(server)
     with pod.owner() as client:
         client.put(f"{pod.root}kept.bin", b"k" * LARGE_BYTES)
@@ -42,9 +44,12 @@ def pod(server: ServerProcess) -> Pod:
             client.put(name, b"x" * SMALL_BYTES)
         for name in (*names[1:], f"{pod.root}deleted.bin"):
             assert client.delete(name).status == 204
+    (kept,) = (each for each in (server.root / "blobs").rglob("*-*") if each.is_file())
+    left = kept.with_name(f"{kept.name[:4]}{LEFT}{kept.name[12:]}")
+    left.write_bytes(b"l" * LARGE_BYTES)
     connection = sqlite3.connect(server.root / "podstead.db")
     with contextlib.closing(connection), connection:
-        connection.execute("UPDATE garbage SET dropped_ms = 1")
+        connection.execute("INSERT INTO garbage (blob, dropped_ms) VALUES (?, 1)", (left.name,))
     return pod
 
 
@@ -65,6 +70,7 @@ def assert_whole(server: ServerProcess, pod: Pod) -> None:
         assert client.get(f"{pod.root}kept.bin").body == b"k" * LARGE_BYTES
         assert client.members(f"{pod.root}many/") == {f"{pod.root}many/0"}
         assert client.get(f"{pod.root}many/0").body == b"x" * SMALL_BYTES
+    assert not list((server.root / "blobs").rglob(f"*{LEFT}*"))
     assert run_command("check", "--root", str(server.root)).returncode == 0
 
 
@@ -73,6 +79,7 @@ def test_without_a_server_the_database_is_rewritten(server: ServerProcess, pod: 
     result = compact(server)
     assert result["database_outcome"] == "rewritten"
     assert freed(result, "database") > MANY * SMALL_BYTES // 2
+    assert result["bodies"] == {"before_bytes": 2 * LARGE_BYTES, "after_bytes": LARGE_BYTES}
     server.start()
     assert_whole(server, pod)
     assert freed(compact(server), "bodies") == 0

@@ -23,20 +23,28 @@ class ChildProcess:
     @classmethod
     async def start(cls, module: str, *arguments: str) -> ChildProcess:
         """Run a module. Raises OSError."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",  # neither the environment nor the current folder decides what it runs
-            "-m",
-            module,
-            *arguments,
-            env={"LC_ALL": "C.UTF-8"},
-            cwd="/",
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            start_new_session=True,
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",  # neither the environment nor the current folder decides what it runs
+                "-m",
+                module,
+                *arguments,
+                env={"LC_ALL": "C.UTF-8"},
+                cwd="/",
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
+            )
         )
-        return cls(process)
+        try:
+            return cls(await asyncio.shield(starting))
+        except asyncio.CancelledError:
+            # A start that is cancelled halfway leaves the process running.
+            with contextlib.suppress(OSError):
+                await cls(await starting).end()
+            raise
 
     @property
     def status(self) -> int | None:
@@ -70,3 +78,5 @@ class ChildProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             await self._process.wait()
+        if self._process.stdout is not None:
+            await self._process.stdout.read()  # the pipes are closed when it has ended
