@@ -5,6 +5,7 @@ The judges are rdflib for graphs and the bytes themselves for everything else.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ Asking = Callable[[str, str], Answer]
 """A GET of a URL with an Accept header."""
 
 LDP = rdflib.Namespace("http://www.w3.org/ns/ldp#")
+OIDC_ISSUER = rdflib.URIRef("http://www.w3.org/ns/solid/terms#oidcIssuer")
 TURTLE = "text/turtle"
 
 
@@ -59,6 +61,14 @@ def record_all(
     """The records by URL; those of ``rdf`` are asked for in Turtle."""
     as_turtle = set(rdf)
     return {url: record(url, people, accept=TURTLE if url in as_turtle else "*/*") for url in urls}
+
+
+def naming_issuer(profile: Recorded, issuer: str) -> Recorded:
+    """A profile in Turtle that names this provider."""
+    graph = profile.graph
+    for agent, predicate, _ in list(graph.triples((None, OIDC_ISSUER, None))):
+        graph.set((agent, predicate, rdflib.URIRef(issuer)))
+    return dataclasses.replace(profile, body=graph.serialize(format="turtle").encode())
 
 
 def members(url: str, ask: Asking) -> set[str]:

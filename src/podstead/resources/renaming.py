@@ -76,9 +76,11 @@ async def renamed_document(
     ``adjust`` makes further changes. Raises MalformedRdf, UnknownContext, RdfTooLarge.
     """
     there = await documents.parse(content, content_type, path=path)
-    if adjust is None and names.changes_nothing and from_url == documents.url_of(path):
+    before = there
+    if from_url != documents.url_of(path):
+        before = await documents.parse_at(content, content_type, base_iri=from_url)
+    elif adjust is None and names.changes_nothing:
         return Renamed(content, there.dataset)
-    before = await documents.parse_at(content, content_type, base_iri=from_url)
     wanted = await documents.run(
         partial(renamed_dataset, before.dataset, names.renamed),
         size_bytes=len(before.dataset) * BYTES_OF_A_TRIPLE,

@@ -27,6 +27,7 @@ from tests.support.recorded_pod import (
     Recorded,
     assert_same,
     members,
+    naming_issuer,
     record_all,
 )
 from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
@@ -104,11 +105,15 @@ def write(server: JavaScriptServer) -> Written:
     everybody = asking({"alice": alice, "bob": bob, "public": ""})
     documents = [*urls, *(pod + name for name in CREATED)]
     acls = [f"{pod}{name}.acl" for name in ACLS]
+    recorded = record_all(documents, everybody, rdf=rdf_of(documents))
+    # The issuer as this server's discovery document spells it (OpenID Connect Discovery 4.3).
+    profile, issuer = f"{pod}profile/card", server.base_url.removesuffix("/")
+    recorded[profile] = naming_issuer(recorded[profile], issuer)
     return Written(
         server.data,
         server.base_url,
         server.port,
-        record_all(documents, everybody, rdf=rdf_of(documents)),
+        recorded,
         record_all(acls, everybody, rdf=acls),
         {pod + name: members(pod + name, everybody["alice"]) for name in CONTAINERS},
     )

@@ -15,6 +15,7 @@ import pickle
 import resource
 import struct
 import sys
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -80,8 +81,8 @@ def _processor_s() -> float:
 def _peak_bytes() -> int:
     """From /proc, where there is one: ``ru_maxrss`` begins with the peak of the process that
     started this one (getrusage(2))."""
-    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as status:
-        for line in status:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_bytes().splitlines():
             if line.startswith(b"VmHWM:"):
                 return int(line.split()[1]) * 1024
     unit_bytes = 1 if sys.platform == "darwin" else 1024

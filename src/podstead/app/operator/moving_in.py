@@ -172,16 +172,18 @@ class MoveIn:
     def _source_id(self, pod: FoundPod) -> str:
         return f"{self.kind}:{pod.url}"
 
-    def _adjustment(self, pod: FoundPod, root_url: str) -> Adjustment | None:
-        """For a pod at the root, whose URL named the provider, too: profiles name this one."""
-        if pod.url != self.server.base_url:
-            return None
-        renamed, issuer = Iri(root_url), Iri(self.pods.settings.issuer)
+    def _adjustment(self, pod: FoundPod, root_url: str) -> Adjustment:
+        """Profiles name the provider as its discovery document does: an issuer is compared
+        character by character. The URL of a pod at the root named the former provider, too."""
+        former, issuer = self.server.base_url.removesuffix("/"), Iri(self.pods.settings.issuer)
+        spellings = {Iri(former), Iri(f"{former}/")}
+        if pod.url == self.server.base_url:
+            spellings.add(Iri(root_url))
 
         def adjust(_: ResourcePath, dataset: Dataset) -> Dataset:
             return dataset.with_default(
                 Graph(
-                    (s, p, issuer if p.value == SOLID_OIDC_ISSUER and o == renamed else o)
+                    (s, p, issuer if p.value == SOLID_OIDC_ISSUER and o in spellings else o)
                     for s, p, o in dataset.default
                 )
             )
