@@ -265,5 +265,5 @@ async def test_a_closed_store_is_trouble_also_where_a_response_is_kept(
     reader = nodes.on_first(nodes.owner)
     await nodes.put(nodes.note, "<#a> <#b> 1 .")
     assert {(await reader.get(nodes.note)).status for _ in range(3)} == {200}
-    monkeypatch.setattr(nodes.first, "_read_ahead", closed)
+    monkeypatch.setattr(nodes.first, "_prefetch", closed)
     assert (await reader.get(nodes.note)).status == 500

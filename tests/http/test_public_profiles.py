@@ -32,7 +32,7 @@ def profile_rule(who: str) -> str:
     )
 
 
-async def put_root_rules(server: Server, extra: str) -> None:
+async def put_root_acl(server: Server, extra: str) -> None:
     # The rule names the WebID by its full IRI: relative ones resolve against the URL of the ACL.
     body = extra.replace("<#me>", f"<{ME}>")
     answer = await server.alice.put(f"{POD}.acl", body, "text/turtle")
@@ -142,7 +142,7 @@ async def test_the_rule_opens_nothing_else(server: Server) -> None:
 async def test_the_rule_names_agents_as_any_other(
     server: Server, rule: str, expected: tuple[int, int]
 ) -> None:
-    await put_root_rules(server, profile_rule(rule))
+    await put_root_acl(server, profile_rule(rule))
     answers = [await reader.get(POD) for reader in readers(server)]
     assert tuple(answer.status for answer in answers) == expected
     assert not any("contains" in answer.text for answer in answers)
@@ -154,7 +154,7 @@ async def test_other_modes_on_a_fragment_grant_nothing(server: Server, mode: str
         "acl:mode acl:Read.", f"acl:mode {mode}."
     )
     assert mode in body.rpartition("[]")[2]
-    await put_root_rules(server, body)
+    await put_root_acl(server, body)
     assert (await server.public.get(POD)).status == 401
     assert (await server.bob.get(f"{POD}.acl")).status == 403
 

@@ -11,7 +11,7 @@ import pytest
 
 from podstead.core.errors import AccessDenied, NotFound, Overloaded, PodsteadError, StorageError
 from podstead.idp.factors import LastFactor, remaining_factor
-from podstead.idp.nostr.links import LinkedElsewhere, NostrLinks, ProfileRefused
+from podstead.idp.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRefused
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
 from podstead.idp.source import OPERATOR
 from podstead.storage.records import Record
@@ -166,7 +166,7 @@ async def test_a_use_is_valid_only_while_link_and_account_are_unchanged(desk: De
 async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
     other = await desk.place.new_account("bob")
     await desk.links.link(desk.account, KEY, source=OPERATOR)
-    with pytest.raises(LinkedElsewhere):
+    with pytest.raises(LinkedToOtherAccount):
         await desk.links.link(other, KEY, source=OPERATOR)
     with pytest.raises(NotFound):
         await desk.links.unlink(other, KEY, source=OPERATOR)

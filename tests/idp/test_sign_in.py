@@ -86,7 +86,7 @@ async def test_a_password_is_rehashed_when_the_cost_has_increased(tmp_path: Path
         assert account.password_hash is not None
         assert account.password_hash != before
         assert "m=16," in account.password_hash
-        assert await desk.read(account.account_id) == signed_in.kept
+        assert await desk.read(account.account_id) == signed_in.stored
         assert await right(desk) == "in"
         assert (await desk.read(account.account_id)).value == account  # and not every time
 

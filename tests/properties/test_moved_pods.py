@@ -124,7 +124,7 @@ def test_a_pod_says_and_grants_the_same_elsewhere(
     profile: str,
     folder: str,
     acls: Mapping[str, Sequence[tuple[str, Sequence[str], bool]]],
-    root_rules: Sequence[tuple[str, Sequence[str], bool]],
+    root_acl: Sequence[tuple[str, Sequence[str], bool]],
 ) -> None:
     resources = [
         imported(POD, profile),
@@ -136,9 +136,7 @@ def test_a_pod_says_and_grants_the_same_elsewhere(
             if about in stored or about.endswith("/")
         ),
         *(imported(f"{POD}{each}", None) for each in FOLDERS[1:]),
-        imported(
-            f"{POD}.acl", acl("", [("acl:agent </alice/#me>", ["Control"], True), *root_rules])
-        ),
+        imported(f"{POD}.acl", acl("", [("acl:agent </alice/#me>", ["Control"], True), *root_acl])),
     ]
     with tempfile.TemporaryDirectory() as folder_name:
         asyncio.run(_moves(Path(folder_name), resources))

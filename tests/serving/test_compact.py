@@ -44,13 +44,19 @@ def pod(server: ServerProcess) -> Pod:
             client.put(name, b"x" * SMALL_BYTES)
         for name in (*names[1:], f"{pod.root}deleted.bin"):
             assert client.delete(name).status == 204
-    (kept,) = (each for each in (server.root / "blobs").rglob("*-*") if each.is_file())
+    # The file of a deleted body may go right after the answer.
+    wait_until(lambda: len(body_files(server)) == 1, "file of a body")
+    (kept,) = body_files(server)
     left = kept.with_name(f"{kept.name[:4]}{LEFT}{kept.name[12:]}")
     left.write_bytes(b"l" * LARGE_BYTES)
     connection = sqlite3.connect(server.root / "podstead.db")
     with contextlib.closing(connection), connection:
         connection.execute("INSERT INTO garbage (blob, dropped_ms) VALUES (?, 1)", (left.name,))
     return pod
+
+
+def body_files(server: ServerProcess) -> list[Path]:
+    return [each for each in (server.root / "blobs").rglob("*-*") if each.is_file()]
 
 
 def compact(server: ServerProcess) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Pod:
     async def request(self, wanted: Write, meanwhile: Write | None) -> CommitOutcome:
         """The outcome of a write that another one of the other node comes before."""
         names = ("c/note", "c/new", "empty/new", "c/", "empty/", "", ".acl")
-        async with self.first.read_ahead(map(self.path, names)):
+        async with self.first.prefetch(map(self.path, names)):
             await self.first.read_pod(self.name)
             if meanwhile is not None:  # not as a part of this request
                 other = commit(self.second, meanwhile)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import PostgresStore, expectations, reading_ahead
+from podstead.storage.postgresql import PostgresStore, expectations, prefetch
 from podstead.storage.protocol import Store
 from podstead.storage.records import Write
 from podstead.storage.root import prepare_folders
@@ -59,7 +59,7 @@ class _Requests:
         await asyncio.gather(*ready)
 
     async def _request(self, has_read: asyncio.Event, written: asyncio.Future[Write]) -> object:
-        async with self._store.read_ahead(_TARGETS):
+        async with self._store.prefetch(_TARGETS):
             await self._store.read_pod("a")
             has_read.set()
             return await self._store.commit(await written)
@@ -76,7 +76,7 @@ def test_nodes_hold_what_the_model_says(
     database: str, monkeypatch: pytest.MonkeyPatch, drawn: list[Batch]
 ) -> None:
     monkeypatch.setattr(expectations, "CONTENDED_S", 0.0)
-    monkeypatch.setattr(reading_ahead, "VALID_S", 60.0)
+    monkeypatch.setattr(prefetch, "VALID_S", 60.0)
     asyncio.run(_run(database, drawn))
 
 

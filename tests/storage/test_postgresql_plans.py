@@ -24,7 +24,7 @@ from podstead.storage.postgresql import (
     expectations,
     maintenance,
     migrate,
-    reading_ahead,
+    prefetch,
     reads,
     removal,
     rows,
@@ -37,7 +37,7 @@ _MODULES: Final = (
     ephemeral,
     expectations,
     maintenance,
-    reading_ahead,
+    prefetch,
     reads,
     removal,
 )

@@ -26,7 +26,7 @@ from podstead.storage.blobs import staging
 from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.blobs.s3 import Objects, objects, outages
 from podstead.storage.blobs.s3.credentials import shared_credentials
-from podstead.storage.blobs.s3.turns import PartTurns
+from podstead.storage.blobs.s3.part_limit import PartLimit
 from podstead.storage.blobs.s3.uploads import Part, Piece, draft_pieces
 from podstead.storage.blobs.s3_location import S3Location, parse_s3_location
 from podstead.storage.disk_space import DiskSpace
@@ -242,11 +242,11 @@ async def test_a_body_whose_sender_leaves_while_it_is_stored_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(objects, "PART_BYTES", LEAST_PART_BYTES)
-    take, parts = PartTurns.take, 0
+    take, parts = PartLimit.take, 0
     stalled = asyncio.Event()
 
     @asynccontextmanager
-    async def stall(self: PartTurns) -> AsyncIterator[None]:
+    async def stall(self: PartLimit) -> AsyncIterator[None]:
         nonlocal parts
         parts += 1
         if parts == 3:
@@ -255,7 +255,7 @@ async def test_a_body_whose_sender_leaves_while_it_is_stored_leaves_nothing(
         async with take(self):
             yield
 
-    monkeypatch.setattr(PartTurns, "take", stall)
+    monkeypatch.setattr(PartLimit, "take", stall)
     staging_body = asyncio.create_task(store.stage_body(bytes(3 * LEAST_PART_BYTES)))
     await stalled.wait()
     staging_body.cancel()
@@ -275,10 +275,10 @@ class CountedTurns:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.ended = self.now = 0
         self.one_has_ended = asyncio.Event()
-        take = PartTurns.take
+        take = PartLimit.take
 
         @asynccontextmanager
-        async def counted(turns: PartTurns) -> AsyncIterator[None]:
+        async def counted(turns: PartLimit) -> AsyncIterator[None]:
             async with take(turns):
                 self.now += 1
                 yield
@@ -286,7 +286,7 @@ class CountedTurns:
             self.ended += 1
             self.one_has_ended.set()
 
-        patch.setattr(PartTurns, "take", counted)
+        patch.setattr(PartLimit, "take", counted)
 
 
 async def test_parts_are_stored_while_the_rest_arrives(
@@ -441,16 +441,16 @@ async def test_what_was_lost_while_s3_was_away_is_sent_again_when_it_is_back(
 
 def fail_at_part(patch: pytest.MonkeyPatch, number: int, fail: Callable[[], None]) -> None:
     """Call ``fail`` before the part of that number, counted from now, is stored."""
-    take, taken = PartTurns.take, count(1)
+    take, taken = PartLimit.take, count(1)
 
     @asynccontextmanager
-    async def fail_first(self: PartTurns) -> AsyncIterator[None]:
+    async def fail_first(self: PartLimit) -> AsyncIterator[None]:
         if next(taken) == number:
             fail()
         async with take(self):
             yield
 
-    patch.setattr(PartTurns, "take", fail_first)
+    patch.setattr(PartLimit, "take", fail_first)
 
 
 # --- Resumable uploads on several nodes ---------------------------------------------------------

@@ -97,7 +97,7 @@ import apsw
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import *
-from podstead.storage.sqlite import SharedChanges, SqliteStore, write_turns, writer
+from podstead.storage.sqlite import SharedChanges, SqliteStore, fair_lock, writer
 
 writer.MAX_TURN_WAIT_S = write_turns.MAX_RESOURCE_WAIT_S = 0.05  # for what is stopped
 root, actions, shared = Path(sys.argv[1]), int(sys.argv[2]), SharedChanges()
@@ -110,7 +110,7 @@ def stored(database):
             for path in PATHS}
 
 async def put(store, path, rows, version):
-    turn = store.write_turn(path)
+    turn = store.interprocess_lock(path)
     await turn.take()
     try:
         await store.commit(Write(version, 1, (), (Put(path, ResourceKind.DOCUMENT, "text/plain",

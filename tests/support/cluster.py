@@ -25,6 +25,7 @@ from tests.support.postgresql import PostgresServer, server_on_disk
 from tests.support.proxies import program
 from tests.support.seaweedfs import s3_environment, shared_s3_server
 from tests.support.server import DEADLINE_S, Answer, ServerProcess, request_to
+from tests.support.waiting import wait_until
 
 NODES = 3
 FAKETIME = "faketime/libfaketimeMT.so.1"
@@ -123,8 +124,14 @@ class Cluster:
         fields = {"Content-Type": "application/json"}
         sent = json.dumps({"name": name})
         created = request_to("POST", f"{self.url}/.pods", sent, fields)
-        if created.status == 503:  # a busy machine may have stopped a node for a moment
-            created = request_to("POST", f"{self.url}/.pods", sent, fields)
+
+        def is_answered() -> bool:
+            nonlocal created
+            if created.status == 503:  # a busy machine has stopped a node, or the database recovers
+                created = request_to("POST", f"{self.url}/.pods", sent, fields)
+            return created.status != 503
+
+        wait_until(is_answered, "answer other than 503")
         assert created.status == 201, created.text
         self.tokens[name] = json.loads(created.body)["token"]
 

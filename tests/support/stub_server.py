@@ -30,7 +30,7 @@ import click
 
 from podstead.app.process.run import run_server
 from podstead.app.process.worker import Application, Receive, Send
-from podstead.cli.commands import Commands
+from podstead.cli.commands import CommandGroup
 from podstead.cli.options import settings_from, settings_options
 from podstead.cli.start import announce, end
 from podstead.config import Settings
@@ -134,4 +134,4 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
 
 
 if __name__ == "__main__":
-    Commands(commands=[start])()
+    CommandGroup(commands=[start])()

@@ -19,8 +19,8 @@ from podstead.app.authentication import CredentialVerification
 from podstead.app.channels import CHANNEL_TYPES
 from podstead.app.client_certificates import client_certificates
 from podstead.app.documents import build_documents
-from podstead.app.git import Answering, RepositorySweep
-from podstead.app.life import Life
+from podstead.app.git import GitServices, RepositorySweep
+from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.readings import WorkerReadings
@@ -28,10 +28,10 @@ from podstead.app.monitoring.worker_answers import worker_answers
 from podstead.app.pod_account_pages import AccountPageParts
 from podstead.app.pod_pages import FileParts, build_pod_pages
 from podstead.app.registration import build_registration
+from podstead.app.relying_party import ExternalSignIn
 from podstead.app.resources import Owners, build_resources
 from podstead.app.sharing_pages import SharingParts
 from podstead.app.tracing import traced, traced_application
-from podstead.app.visitors import Visitors
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
@@ -43,9 +43,9 @@ from podstead.rdf.parser import RdfParser
 from podstead.resources.archives import Archives
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.people import NoAccounts
 from podstead.resources.sharing.rules_index import RulesIndex, RulesIndexBuilder
+from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.resources.storage_usage import PodUsage
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
@@ -188,7 +188,7 @@ def build_application(
     repositories = RepositorySweep(directories, store, clock)
     git = None
     if settings.git:
-        git = Answering(
+        git = GitServices(
             settings,
             directories,
             store=store,
@@ -261,7 +261,7 @@ def build_application(
         capacity=capacity,
         max_body_bytes=settings.max_body_bytes,
     )
-    kept_answers = KeptAnswers(
+    stored_answers = StoredAnswers(
         RecordStore(store, clock, randomness), profiles=verification.profiles, sending=foreign
     )
     pod_pages = build_pod_pages(
@@ -290,7 +290,7 @@ def build_application(
             gate=gate,
             owners=owners,
             emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
-            kept_answers=kept_answers,
+            stored_answers=stored_answers,
             notices=provider.request_notices() if provider and settings.mail else None,
             clock=clock,
             randomness=randomness,
@@ -301,7 +301,7 @@ def build_application(
             parse=parse_rules,
             own_account=provider.own_account if provider and not parted_hosts else None,
         ),
-        visitors=Visitors(
+        visitors=ExternalSignIn(
             settings,
             verification=verification,
             others=foreign,
@@ -330,7 +330,7 @@ def build_application(
     readings = WorkerReadings(
         requests=RequestCounts(),
         responses=ResponseCache(
-            store=store if store.read_ahead is None else None,
+            store=store if store.prefetch is None else None,
             keys=provider.keys if provider else None,
             clock=clock,
             capacity_bytes=settings.rendering_cache_bytes // 4,
@@ -379,7 +379,7 @@ def build_application(
             checks=WorkerChecks(store, space, clock),
             store=store,
         ),
-        lifespan=Life(
+        lifespan=WorkerLifespan(
             store=store,
             live_updates=live_updates,
             foreign=foreign,
@@ -387,7 +387,7 @@ def build_application(
             provider=provider,
             git=git,
             repositories=repositories,
-            kept_answers=kept_answers,
+            stored_answers=stored_answers,
             costly=documents.costly,
             among_nodes=settings.database is not None,
             rules_index=RulesIndexBuilder(
@@ -403,12 +403,12 @@ def build_application(
         provider_routes=dict.fromkeys(parted_hosts, parted),
         slow_request=provider.slow_requests.note if provider else None,
         sockets_base_url=settings.sockets_base_url,
-        read_ahead=store.read_ahead,
+        prefetch=store.prefetch,
     )
 
 
 def _directories(layout: RootLayout) -> Directories:
-    return Directories(layout.git, removal_hold=layout.removal_hold)
+    return Directories(layout.git, removal_lock=layout.removal_lock)
 
 
 def _token_policy(settings: Settings, key: SigningKey) -> TokenPolicy | None:

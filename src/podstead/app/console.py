@@ -17,8 +17,8 @@ from podstead.idp.administration.pods import PodActions
 from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.record_store import RecordStore
 from podstead.web.about_operator import AboutOperator
 from podstead.web.cookies import CookieJar

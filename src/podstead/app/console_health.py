@@ -61,13 +61,13 @@ class ServerHealth:
         store, now_ms = self._records.store, self._records.now_ms()
         failed: list[FailedWebhook] = []
         retrying = given_up = 0
-        for kept in await WEBHOOKS.page(store, now_ms=now_ms, limit=_MAX_WEBHOOKS):
-            state = kept.value
+        for stored in await WEBHOOKS.page(store, now_ms=now_ms, limit=_MAX_WEBHOOKS):
+            state = stored.value
             if not state.failures and state.given_up is None:
                 continue
             retrying += state.given_up is None
             given_up += state.given_up is not None
-            channel = await CHANNELS.read(store, kept.key, now_ms=now_ms)
+            channel = await CHANNELS.read(store, stored.key, now_ms=now_ms)
             if channel is None or len(failed) >= _MAX_SHOWN:
                 continue
             failed.append(

@@ -54,7 +54,7 @@ class _Containers:
         await self.resources.handle(ResourceRequest(operation, agent))
 
 
-class Answering:
+class GitServices:
     """The endpoint for git, if the setting ``git`` is on."""
 
     def __init__(

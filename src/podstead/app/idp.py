@@ -16,11 +16,11 @@ from podstead.app.console import build_console
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
 from podstead.app.registration import terms_hash
-from podstead.app.visitors import own_client
-from podstead.authn.elsewhere.visits import OwnClient
+from podstead.app.relying_party import own_client
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.proofs import Proofs
+from podstead.authn.relying_party.sign_ins import OwnClient
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.authn.web_id_documents import ProfileSources
 from podstead.config import Settings
@@ -42,8 +42,8 @@ from podstead.idp.request_notices import MailedRequests
 from podstead.idp.sessions import Sessions
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
-from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.parser import RdfParser
 from podstead.resources.exporting.contents import RepositoryBundler

@@ -19,7 +19,7 @@ from podstead.idp.email_verification import EmailVerification
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
-from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
 from podstead.idp.pod_exports import PodExports
 from podstead.idp.pod_tokens import PodTokens
@@ -27,8 +27,8 @@ from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.exporting.downloads import PodDownloads
 from podstead.web.cookies import CookieJar

@@ -26,7 +26,7 @@ from podstead.core.errors import ServerTrouble
 from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S, OneTimeLinks
 from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
-from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, mark_of
+from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, message_id
 from podstead.idp.names import mailbox_key
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
@@ -122,46 +122,46 @@ class MailSender:
         Raises StorageError, Overloaded."""
         failures = 0
         while due := await self._queue.due(limit=_BATCH):
-            for kept in due:
+            for stored in due:
                 if not await self._queue.lease.hold():
                     return True
-                failures = 0 if await self._sent(kept) else failures + 1
+                failures = 0 if await self._sent(stored) else failures + 1
                 if failures >= MAX_FAILURES:
                     return False
         return True
 
-    async def _sent(self, kept: Versioned[MailJob]) -> bool:
+    async def _sent(self, stored: Versioned[MailJob]) -> bool:
         """Whether the mail server had a decision on a message; otherwise it is tried again later.
         One that cannot be written is tried again, too, and says nothing about the others."""
         try:
-            prepared = await self._prepared(kept.value)
+            prepared = await self._prepared(stored.value)
         except Exception:
             logger.exception("Mail could not be written; it is tried again later")
             MailCounts.note(MailOutcome.DELAYED)
-            await self._queue.later(kept)
+            await self._queue.later(stored)
             return True
         if prepared is None:
-            await self._queue.done(kept)
+            await self._queue.done(stored)
             return True
         recipient, text = prepared
         try:
-            message = self._message(recipient, text, mark=mark_of(kept))
+            message = self._message(recipient, text, mark=message_id(stored))
             await self._transport.send(message, recipient=recipient)
         except MailDelayed as error:
             logger.warning("Mail could not be sent yet: %s", error)
             MailCounts.note(MailOutcome.DELAYED)
-            await self._queue.later(kept)
+            await self._queue.later(stored)
             return False
         except MailRefused as error:
             logger.warning("Mail could not be sent: %s", error)
-            self._note_given_up(kept.value)
+            self._note_given_up(stored.value)
         except Exception:
             # Otherwise one message would keep all others from being sent.
             logger.exception("Mail could not be sent, and is not tried again")
-            self._note_given_up(kept.value)
+            self._note_given_up(stored.value)
         else:
             MailCounts.note(MailOutcome.SENT)
-        await self._queue.done(kept)
+        await self._queue.done(stored)
         return True
 
     def _note_given_up(self, job: MailJob) -> None:
@@ -213,10 +213,10 @@ class MailSender:
         )
 
     async def _password_reset(self, job: MailJob) -> tuple[str, MailText] | None:
-        kept = await self._accounts.find(job.login)
-        if kept is None or kept.value.disabled:
+        stored = await self._accounts.find(job.login)
+        if stored is None or stored.value.disabled:
             return None
-        account = kept.value
+        account = stored.value
         if account.email is None or not account.email_verified_s:
             return None
         key = f"password:{account.account_id}"
@@ -234,8 +234,8 @@ class MailSender:
         )
 
     async def _account(self, job: MailJob) -> Account | None:
-        kept = await self._records.read(ACCOUNTS, job.account_id)
-        return None if kept is None or kept.value.disabled else kept.value
+        stored = await self._records.read(ACCOUNTS, job.account_id)
+        return None if stored is None or stored.value.disabled else stored.value
 
     async def _may_send(self, job: MailJob, key: str, capacity: int, period_s: int) -> bool:
         """Whether one more message with this key may be sent; one that failed before may."""

@@ -11,7 +11,7 @@ from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.challenges import nostr_challenges
 from podstead.idp.nostr.events import SignedEvents
-from podstead.idp.nostr.finding import KeyOwners
+from podstead.idp.nostr.key_owners import KeyOwners
 from podstead.idp.nostr.linked import LinkedWebIds
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.profile_keys import ProfileKeys

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from podstead import __version__
 from podstead.app.pod_account_pages import AccountPageParts, build_account_pages
 from podstead.app.registration import is_markdown
+from podstead.app.relying_party import ExternalSignIn
 from podstead.app.sharing_pages import SharingParts, build_sharing_pages, shared_lists
-from podstead.app.visitors import Visitors
 from podstead.config import Settings
 from podstead.previews.rendering import ContentRenderer
 from podstead.resources.archives import Archives
@@ -97,7 +97,7 @@ def build_pod_pages(
     files: FileParts,
     sharing: SharingParts,
     account: AccountPageParts,
-    visitors: Visitors,
+    visitors: ExternalSignIn,
     registration: Registration,
 ) -> BuiltPages:
     """All pages of one worker. ``accounts`` finds people by the sessions of the provider, if it is
@@ -123,7 +123,7 @@ def build_pod_pages(
     storage_notes = StorageNotes(files.usage)
     containers = ContainerPage(
         lists=MemberLists(resources),
-        kept=PageCache(files.data_version),
+        page_cache=PageCache(files.data_version),
         reach=files.reach,
         authors=files.authors,
         storage_notes=storage_notes,

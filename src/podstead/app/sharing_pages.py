@@ -11,10 +11,10 @@ from podstead.resources.service import ResourceService
 from podstead.resources.sharing.access_requests import AccessRequests, RequestNotices
 from podstead.resources.sharing.contacts import Contacts
 from podstead.resources.sharing.group_names import GroupNames
-from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.people import EmailOwners, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
+from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
@@ -38,7 +38,7 @@ class SharingParts:
     gate: Gate
     owners: Owners
     emails: EmailOwners
-    kept_answers: KeptAnswers
+    stored_answers: StoredAnswers
     notices: RequestNotices | None
     clock: Clock
     randomness: Randomness
@@ -70,7 +70,7 @@ def build_sharing_pages(
         gate=parts.gate,
         owners=parts.owners,
         clock=parts.clock,
-        kept_answers=parts.kept_answers,
+        stored_answers=parts.stored_answers,
         notices=parts.notices,
     )
     people = PeopleDirectory(

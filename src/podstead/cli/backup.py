@@ -19,8 +19,8 @@ from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.backup_series import BackupSeries, SeriesResult
-    from podstead.storage.backup.keeping import KeepRule
     from podstead.storage.backup.manifest import Manifest
+    from podstead.storage.backup.retention import KeepRule
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ def _reporting(act: Callable[[], T], what: str) -> T:
 
 
 def _rules(keep: str | None) -> Sequence[KeepRule]:
-    from podstead.storage.backup.keeping import parse_keep_rules
+    from podstead.storage.backup.retention import parse_keep_rules
 
     try:
         return () if keep is None else parse_keep_rules(keep)
@@ -162,7 +162,7 @@ def _rules(keep: str | None) -> Sequence[KeepRule]:
 
 
 def _interval_s(every: str) -> int:
-    from podstead.storage.backup.keeping import parse_interval_s
+    from podstead.storage.backup.retention import parse_interval_s
 
     try:
         return parse_interval_s(every)

@@ -44,8 +44,8 @@ class _WrongUsage(CommandFailed):
     exit_code = 2
 
 
-class Commands(click.Group):
-    """Commands that report expected errors as a message, without a traceback."""
+class CommandGroup(click.Group):
+    """CommandGroup that report expected errors as a message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         try:
@@ -56,7 +56,7 @@ class Commands(click.Group):
             raise CommandFailed(str(error)) from error
 
 
-class _AllCommands(Commands):
+class _AllCommands(CommandGroup):
     """The commands of the program."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

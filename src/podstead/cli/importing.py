@@ -19,9 +19,9 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from podstead.app.operator.files_in import FileSource, FilesReport
-    from podstead.app.operator.moving_in import MoveReport
-    from podstead.other_servers.values import LeftOut
+    from podstead.app.operator.import_files import FilesImportReport, FileSource
+    from podstead.app.operator.import_server import ServerImportReport
+    from podstead.importers.values import LeftOut
 
 C = TypeVar("C", bound="Callable[..., object]")
 
@@ -64,7 +64,7 @@ def _server_command(name: str, title: str, folder: str) -> click.Command:
         as_json: bool,
         **options: Any,  # noqa: ANN401 - one for each setting
     ) -> None:
-        from podstead.app.operator.moving_in import move_in
+        from podstead.app.operator.import_server import move_in
 
         progress = ProgressLine()
 
@@ -132,7 +132,7 @@ def import_folder(folder: Path, **options: Any) -> None:  # noqa: ANN401 - one f
     extension or of its content. Nothing that is in the pod already is replaced. Who may read the
     documents follows from the access rules of the container.
     """
-    from podstead.app.operator.files_in import files_of
+    from podstead.app.operator.import_files import files_of
 
     _import_files(files_of(folder), f"folder:{folder.resolve()}", options)
 
@@ -149,7 +149,7 @@ def import_webdav(place: str, *, user: str | None, **options: Any) -> None:  # n
     and access rules of WebDAV are not imported. If standard input is not a terminal, its first line
     is the password.
     """
-    from podstead.app.operator.files_in import files_of, webdav_folder
+    from podstead.app.operator.import_files import files_of, webdav_folder
 
     if "://" in place:
         password = "" if user is None else _password()
@@ -163,7 +163,7 @@ def _import_files(
     opened: AbstractAsyncContextManager[FileSource], source_id: str, options: dict[str, Any]
 ) -> None:
     """Import files and print what came of it. Raises Exit if anything was left out."""
-    from podstead.app.operator.files_in import import_files
+    from podstead.app.operator.import_files import import_files
 
     into, dry_run, as_json = (options.pop(name) for name in ("into", "dry_run", "as_json"))
     settings, progress = settings_from(options), ProgressLine()
@@ -171,7 +171,7 @@ def _import_files(
     step = f"{'Reading the files for' if dry_run else 'Importing into'} {into}"
     progress(step)
 
-    async def run() -> FilesReport:
+    async def run() -> FilesImportReport:
         async with opened as source:
             return await import_files(
                 settings,
@@ -218,7 +218,7 @@ def _names(renamed: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
-def _print(report: MoveReport, *, as_json: bool) -> None:
+def _print(report: ServerImportReport, *, as_json: bool) -> None:
     """Print what came of an import. Raises Exit if anything was left out."""
     if as_json:
         print_json(report)

@@ -41,7 +41,7 @@ def move_base(
     host stays the same. Where the former host still leads to this server, requests to it are
     redirected. Run an interrupted move again to finish it.
     """
-    from podstead.app.operator.moving_base import move_data_root
+    from podstead.app.operator.change_base_url import move_data_root
 
     try:
         url = value_types.BASE_URL.parse(new)

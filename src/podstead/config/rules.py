@@ -204,7 +204,7 @@ def with_base_url(settings: Settings) -> Settings:
     return dataclasses.replace(settings, base_url=base_url)
 
 
-def with_terms(settings: Settings) -> Settings:
+def with_terms_text(settings: Settings) -> Settings:
     """The settings with the content of the file with the terms. Raises StartRefused."""
     path = settings.terms
     if path is None:

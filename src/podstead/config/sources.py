@@ -21,7 +21,7 @@ from podstead.config.rules import (
     check_provider_url,
     check_together,
     with_base_url,
-    with_terms,
+    with_terms_text,
     with_token_secrets,
 )
 from podstead.config.settings import TABLE, Settings
@@ -117,7 +117,7 @@ def read_settings(
     settings = with_base_url(settings)
     check_provider_url(settings)
     check_passkeys(settings)
-    return with_token_secrets(with_terms(settings))
+    return with_token_secrets(with_terms_text(settings))
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:

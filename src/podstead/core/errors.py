@@ -6,7 +6,7 @@
     │   ├── NotAuthenticated            credentials absent or not valid
     │   ├── AccessDenied                an authenticated agent lacks a mode
     │   │   └── ForbiddenDestination    no copy or move can go there, whoever asks
-    │   ├── DestinationElsewhere        the destination is on another server
+    │   ├── ForeignDestination        the destination is on another server
     │   ├── NotFound
     │   ├── MethodNotAllowed            the target does not support the method
     │   ├── MethodUnknown               no target supports the method
@@ -99,7 +99,7 @@ class ForbiddenDestination(AccessDenied):
     not that of a resource."""
 
 
-class DestinationElsewhere(RequestRefused):
+class ForeignDestination(RequestRefused):
     """The destination of a copy or move is on another server."""
 
 

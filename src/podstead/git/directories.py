@@ -29,7 +29,7 @@ from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.disk_space import is_full
-from podstead.storage.removal_hold import removal_turn
+from podstead.storage.removal_lock import removals_allowed
 from podstead.storage.repositories import RepositoryName
 
 T = TypeVar("T")
@@ -92,10 +92,10 @@ class DirectoryClaim:
 class Directories:
     """The repositories below one directory, which is created with the first of them."""
 
-    def __init__(self, place: Path, *, removal_hold: Path | None = None) -> None:
-        """While a backup holds the lock on ``removal_hold``, no sweep removes a repository."""
+    def __init__(self, place: Path, *, removal_lock: Path | None = None) -> None:
+        """While a backup holds the lock on ``removal_lock``, no sweep removes a repository."""
         self._place = place.absolute()
-        self._removal_hold = removal_hold
+        self._removal_lock = removal_lock
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-git")
 
     def close(self) -> None:
@@ -287,10 +287,10 @@ class Directories:
             claim.release()
 
     async def _remove_unless_held(self, path: Path) -> None:
-        if self._removal_hold is None:
+        if self._removal_lock is None:
             await self.run(self._remove, path)
             return
-        async with removal_turn(self._removal_hold) as is_allowed:
+        async with removals_allowed(self._removal_lock) as is_allowed:
             if is_allowed:
                 await self.run(self._remove, path)
 

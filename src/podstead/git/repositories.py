@@ -201,11 +201,11 @@ class Repositories:
                 *("rev-list", "--objects", "--all", "--disk-usage"),
                 time_limit_s=_TIDYING_LIMIT_S,
             )
-            kept_bytes = await self._directories.object_bytes(name)
+            stored_bytes = await self._directories.object_bytes(name)
         finally:
             claimed.claim.release()
         reached_bytes = int(reached)
-        return kept_bytes - reached_bytes > max(_MIN_WASTE_BYTES, reached_bytes // 4)
+        return stored_bytes - reached_bytes > max(_MIN_WASTE_BYTES, reached_bytes // 4)
 
     async def _prune(self, name: RepositoryName, container: ResourcePath) -> None:
         """Remove unreachable objects while nobody pushes, since a push may refer to them."""

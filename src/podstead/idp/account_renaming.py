@@ -69,10 +69,10 @@ async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[Po
     no account. Raises StorageError."""
     old = name_key(pod.name)
     named = await records.read(USERNAMES, old)
-    kept = None if named is None else await records.read(ACCOUNTS, named.value.account_id)
-    if kept is None:
+    stored = None if named is None else await records.read(ACCOUNTS, named.value.account_id)
+    if stored is None:
         return lambda _: NOTHING_JOINED
-    account = kept.value
+    account = stored.value
     ended = [
         kind.drop(each.key)
         for kind in _ENDED
@@ -88,11 +88,11 @@ async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[Po
             valid_after_s=max(account.valid_after_s, records.now_s() + 1),
         )
         written: list[Record] = [
-            ACCOUNTS.replace(kept, changed),
+            ACCOUNTS.replace(stored, changed),
             USERNAMES.drop(old),
             USERNAMES.put(new, AccountName(account.account_id), owner=account.account_id),
             *ended,
         ]
-        return Joined(written, [kept.unchanged, USERNAMES.absent(new)], NAME_IN_USE)
+        return Joined(written, [stored.unchanged, USERNAMES.absent(new)], NAME_IN_USE)
 
     return joined

@@ -179,14 +179,14 @@ class Accounts:
     async def is_disabled(self, storage: ResourcePath) -> bool:
         """Whether the account of a storage is disabled; False if it has no account. Raises
         StorageError."""
-        kept = await self.find(storage.strip("/"))
-        return kept is not None and kept.value.disabled
+        stored = await self.find(storage.strip("/"))
+        return stored is not None and stored.value.disabled
 
     async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
         """One page of all accounts, by id, starting after ``after``. Raises StorageError."""
         now_ms = self._records.now_ms()
-        kept = await ACCOUNTS.page(self._records.store, after=after, now_ms=now_ms, limit=limit)
-        return [each.value for each in kept]
+        stored = await ACCOUNTS.page(self._records.store, after=after, now_ms=now_ms, limit=limit)
+        return [each.value for each in stored]
 
     # --- changing -----------------------------------------------------------------------------
 
@@ -238,21 +238,21 @@ class Accounts:
         key = name_key(address)
 
         async def compute() -> Changes[Account]:
-            kept = await self._existing(account_id)
-            before = kept.value.email
-            changed = msgspec.structs.replace(kept.value, email=address)
+            stored = await self._existing(account_id)
+            before = stored.value.email
+            changed = msgspec.structs.replace(stored.value, email=address)
             if address != before:
                 changed = msgspec.structs.replace(changed, email_verified_s=0)
             proofs = await self._records.of_owner(EMAIL_PROOFS, account_id)
             links = await self._records.of_owner(ONE_TIME_LINKS, account_id)
             records: list[Record] = [
-                ACCOUNTS.replace(kept, changed),
+                ACCOUNTS.replace(stored, changed),
                 *(EMAIL_PROOFS.drop(each.key) for each in proofs),
                 *(ONE_TIME_LINKS.drop(each.key) for each in links),
                 *await noting(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
                 *await self._verification(changed, source),
             ]
-            preconditions: list[Precondition] = [kept.unchanged]
+            preconditions: list[Precondition] = [stored.unchanged]
             if before is None or name_key(before) != key:
                 if await self._records.read(EMAILS, key) is not None:
                     raise EmailTaken
@@ -272,9 +272,9 @@ class Accounts:
         Overloaded, StorageError."""
 
         async def compute() -> Changes[None]:
-            kept = await self._existing(account_id)
-            changed = msgspec.structs.replace(kept.value, mails_requests=wanted)
-            return Changes(None, [ACCOUNTS.replace(kept, changed)], [kept.unchanged])
+            stored = await self._existing(account_id)
+            changed = msgspec.structs.replace(stored.value, mails_requests=wanted)
+            return Changes(None, [ACCOUNTS.replace(stored, changed)], [stored.unchanged])
 
         await self._records.transact(compute)
 
@@ -311,12 +311,12 @@ class Accounts:
         self._audit.note(event, account_id=account_id)
         return account
 
-    async def rehash(self, kept: Versioned[Account], password: str, *, network: str) -> None:
+    async def rehash(self, stored: Versioned[Account], password: str, *, network: str) -> None:
         """Store the password with the current cost of hashing. Nothing happens if the account has
         changed meanwhile. Raises Overloaded, StorageError."""
         password_hash = await self._passwords.hash(password, network=network)
-        changed = msgspec.structs.replace(kept.value, password_hash=password_hash)
-        await self._records.try_commit([ACCOUNTS.replace(kept, changed)], [kept.unchanged])
+        changed = msgspec.structs.replace(stored.value, password_hash=password_hash)
+        await self._records.try_commit([ACCOUNTS.replace(stored, changed)], [stored.unchanged])
 
     # --- ending -------------------------------------------------------------------------------
 
@@ -391,10 +391,10 @@ class Accounts:
         self._audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
 
     async def _existing(self, account_id: str) -> Versioned[Account]:
-        kept = await self.read(account_id)
-        if kept is None:
+        stored = await self.read(account_id)
+        if stored is None:
             raise NotFound(_NO_ACCOUNT)
-        return kept
+        return stored
 
     async def _change(
         self,
@@ -403,9 +403,11 @@ class Accounts:
         joined: Sequence[Record] = (),
     ) -> Account:
         async def compute() -> Changes[Account]:
-            kept = await self._existing(account_id)
-            changed = change(kept.value)
-            return Changes(changed, [ACCOUNTS.replace(kept, changed), *joined], [kept.unchanged])
+            stored = await self._existing(account_id)
+            changed = change(stored.value)
+            return Changes(
+                changed, [ACCOUNTS.replace(stored, changed), *joined], [stored.unchanged]
+            )
 
         return await self._records.transact(compute)
 
@@ -426,9 +428,9 @@ class Accounts:
 
         async def compute() -> Changes[Account]:
             now_s = self._records.now_s()
-            kept = await self._existing(account_id)
+            stored = await self._existing(account_id)
             changed = msgspec.structs.replace(
-                change(kept.value), valid_after_s=max(kept.value.valid_after_s, now_s + 1)
+                change(stored.value), valid_after_s=max(stored.value.valid_after_s, now_s + 1)
             )
             ended = [
                 kind.drop(each.key)
@@ -437,8 +439,8 @@ class Accounts:
             ]
             return Changes(
                 changed,
-                [ACCOUNTS.replace(kept, changed), *ended, *further],
-                [kept.unchanged, *preconditions],
+                [ACCOUNTS.replace(stored, changed), *ended, *further],
+                [stored.unchanged, *preconditions],
             )
 
         return await self._records.transact(compute)

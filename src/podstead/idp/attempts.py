@@ -150,11 +150,11 @@ class Attempts:
 
     async def succeeded(self, attempt: Attempt) -> None:
         """Reset the count of consecutive failures. Raises Overloaded, StorageError."""
-        kept = await self._records.read(FAILURES, attempt.subject)
-        if kept is None or kept.value.in_a_row == 0:
+        stored = await self._records.read(FAILURES, attempt.subject)
+        if stored is None or stored.value.in_a_row == 0:
             return
-        forgiven = msgspec.structs.replace(kept.value, in_a_row=0)
-        await self._records.try_commit([FAILURES.replace(kept, forgiven)], [kept.unchanged])
+        forgiven = msgspec.structs.replace(stored.value, in_a_row=0)
+        await self._records.try_commit([FAILURES.replace(stored, forgiven)], [stored.unchanged])
 
     async def _note(self, attempt: Attempt) -> None:
         if not self._limits.in_a_row and not self._limits.per_hour:
@@ -162,8 +162,8 @@ class Attempts:
 
         async def compute() -> Changes[bool]:
             now_ms = self._records.now_ms()
-            kept = await self._read(attempt)
-            before = NONE_YET if kept is None else kept.value
+            stored = await self._read(attempt)
+            before = NONE_YET if stored is None else stored.value
             noted = after_failure(before, self._limits, now_s=now_ms // 1000)
             record = FAILURES.put(
                 attempt.subject,
@@ -171,7 +171,7 @@ class Attempts:
                 owner=attempt.account_id,
                 expires_ms=now_ms + HOUR_S * 1000,
             )
-            unchanged = FAILURES.absent(attempt.subject) if kept is None else kept.unchanged
+            unchanged = FAILURES.absent(attempt.subject) if stored is None else stored.unchanged
             return Changes(noted.paused_until_s > before.paused_until_s, [record], [unchanged])
 
         try:
@@ -184,12 +184,12 @@ class Attempts:
 
     async def _read(self, attempt: Attempt) -> Versioned[Failures] | None:
         now_ms = self._records.now_ms()
-        kept = await self._records.read(FAILURES, attempt.subject)
-        if kept is not None:
-            wait_s = seconds_to_wait(kept.value, self._limits, now_s=now_ms // 1000)
+        stored = await self._records.read(FAILURES, attempt.subject)
+        if stored is not None:
+            wait_s = seconds_to_wait(stored.value, self._limits, now_s=now_ms // 1000)
             if wait_s:
                 raise RateLimited(retry_after_s=wait_s)
-        return kept
+        return stored
 
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
         if attempt.address is None:

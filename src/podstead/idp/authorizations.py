@@ -64,14 +64,14 @@ class Pending:
     """An interaction with everything that its page shows."""
 
     uid: str
-    kept: Versioned[Interaction]
+    stored: Versioned[Interaction]
     client: Client
     stage: Stage
     account: Account | None
 
     @property
     def interaction(self) -> Interaction:
-        return self.kept.value
+        return self.stored.value
 
     @property
     def redirect_host(self) -> str:
@@ -142,18 +142,20 @@ class Authorizations:
         Raises NotFound if there is none or it has expired, AccessDenied if it belongs to another
         browser, and BadRequest if it is finished.
         """
-        kept = await self._records.read(INTERACTIONS, secret_key(uid))
-        if kept is None:
+        stored = await self._records.read(INTERACTIONS, secret_key(uid))
+        if stored is None:
             raise NotFound("This sign-in has expired. Go back to the application and start again")
-        if browser is None or not hmac.compare_digest(secret_key(browser), kept.value.browser_hash):
+        if browser is None or not hmac.compare_digest(
+            secret_key(browser), stored.value.browser_hash
+        ):
             raise AccessDenied("This sign-in was started in another browser")
-        if kept.value.finished:
+        if stored.value.finished:
             raise BadRequest("This sign-in is finished. Go back to the application")
-        client = await self._clients.find(kept.value.request.client_id)
-        if client is None or not matches_redirect(kept.value.request.redirect_uri, client):
+        client = await self._clients.find(stored.value.request.client_id)
+        if client is None or not matches_redirect(stored.value.request.redirect_uri, client):
             raise BadRequest("The application is no longer registered")
-        account = await self._account(kept.value.account_id)
-        return Pending(uid, kept, client, await self._stage(kept.value, client), account)
+        account = await self._account(stored.value.account_id)
+        return Pending(uid, stored, client, await self._stage(stored.value, client), account)
 
     async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
         """Record that a factor was verified in the interaction. Raises StorageError, Overloaded."""
@@ -240,31 +242,31 @@ class Authorizations:
         await self._records.commit([record])
         if stage is not Stage.DONE:
             return Interact(uid)
-        kept = await self._records.read(INTERACTIONS, secret_key(uid))
+        stored = await self._records.read(INTERACTIONS, secret_key(uid))
         client = await self._clients.find(interaction.request.client_id)
-        if kept is None or client is None:
+        if stored is None or client is None:
             return Interact(uid)
         account = await self._account(interaction.account_id)
-        return await self.proceed(Pending(uid, kept, client, stage, account), session)
+        return await self.proceed(Pending(uid, stored, client, stage, account), session)
 
     async def _finish(self, pending: Pending, session: BrowserSession, code: str) -> None:
         interaction, client = pending.interaction, pending.client
-        kept = await self._records.read(ACCOUNTS, session.account_id)
-        if kept is None or kept.value.disabled:
+        stored = await self._records.read(ACCOUNTS, session.account_id)
+        if stored is None or stored.value.disabled:
             raise BadRequest("The account cannot be used")
-        account = kept.value
+        account = stored.value
         method_exists = await precondition_on(
             self._records, interaction.sign_in_method, account_id=account.account_id
         )
         done = msgspec.structs.replace(interaction, finished=True)
         await self._commit(
             [
-                INTERACTIONS.replace(pending.kept, done),
+                INTERACTIONS.replace(pending.stored, done),
                 *await self._grants.issued(
                     interaction, client, account, session_id=session.public_id, code=code
                 ),
             ],
-            [pending.kept.unchanged, kept.unchanged, *method_exists],
+            [pending.stored.unchanged, stored.unchanged, *method_exists],
         )
         await self._clients.note_use(client.client_id, account.account_id)
 
@@ -288,12 +290,14 @@ class Authorizations:
     async def _account(self, account_id: str | None) -> Account | None:
         if account_id is None:
             return None
-        kept = await self._records.read(ACCOUNTS, account_id)
-        return None if kept is None else kept.value
+        stored = await self._records.read(ACCOUNTS, account_id)
+        return None if stored is None else stored.value
 
     async def _replace(self, pending: Pending, **changes: object) -> None:
         changed = msgspec.structs.replace(pending.interaction, **changes)
-        await self._commit([INTERACTIONS.replace(pending.kept, changed)], [pending.kept.unchanged])
+        await self._commit(
+            [INTERACTIONS.replace(pending.stored, changed)], [pending.stored.unchanged]
+        )
 
     async def _commit(
         self, records: Sequence[Record], preconditions: Sequence[Precondition]

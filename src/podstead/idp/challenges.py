@@ -95,12 +95,12 @@ class Challenges:
     ) -> Challenge:
         """Use up the challenge with this key, and return its record. Raises ChallengeInvalid unless
         it was issued for this purpose, holder and account; StorageError, Overloaded."""
-        kept = await self._records.read(self._kind, secret_key(key))
-        if kept is None or not await self._records.try_commit(
-            [self._kind.drop(kept.key)], [kept.unchanged]
+        stored = await self._records.read(self._kind, secret_key(key))
+        if stored is None or not await self._records.try_commit(
+            [self._kind.drop(stored.key)], [stored.unchanged]
         ):
             raise ChallengeInvalid
-        taken = kept.value
+        taken = stored.value
         is_theirs = hmac.compare_digest(taken.holder_hash, secret_key(holder))
         if not is_theirs or taken.purpose != purpose or taken.account_id != account_id:
             raise ChallengeInvalid

@@ -130,9 +130,9 @@ class ClientDirectory:
         StorageError, and ClientUnavailable if the document cannot be fetched at present."""
         if len(client_id) > MAX_CLIENT_ID_CHARACTERS:
             return None
-        kept = await self._records.read(CLIENTS, client_id)
-        if kept is not None:
-            return kept.value
+        stored = await self._records.read(CLIENTS, client_id)
+        if stored is not None:
+            return stored.value
         return await self._described(client_id) if self._is_document(client_id) else None
 
     async def register(self, sent: Json, *, network: str) -> Registered:
@@ -168,12 +168,12 @@ class ClientDirectory:
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
         """The registered client, if this token gives access to its registration (RFC 7592)."""
-        kept = await self._records.read(CLIENTS, client_id)
-        if kept is None or kept.value.registration_token_hash is None:
+        stored = await self._records.read(CLIENTS, client_id)
+        if stored is None or stored.value.registration_token_hash is None:
             return None
         presented = secret_key(registration_token)
-        matches = hmac.compare_digest(kept.value.registration_token_hash, presented)
-        return kept.value if matches else None
+        matches = hmac.compare_digest(stored.value.registration_token_hash, presented)
+        return stored.value if matches else None
 
     async def remove(self, client_id: str) -> None:
         """Remove a registration. All tokens of the client become invalid, because each check looks
@@ -183,27 +183,29 @@ class ClientDirectory:
     async def note_use(self, client_id: str, account_id: str) -> None:
         """Extend a registration that an account has just used. Raises StorageError, Overloaded."""
         now_ms = self._records.now_ms()
-        kept = await self._records.read(CLIENTS, client_id)
+        stored = await self._records.read(CLIENTS, client_id)
         lasting_ms = now_ms + REGISTRATION_MS
-        if kept is None or kept.expires_ms is None:
+        if stored is None or stored.expires_ms is None:
             return
-        owner = _owner_in_use(kept.owner, account_id)
-        if kept.owner == owner and kept.expires_ms >= lasting_ms:
+        owner = _owner_in_use(stored.owner, account_id)
+        if stored.owner == owner and stored.expires_ms >= lasting_ms:
             return
         surplus: Sequence[str] = ()
-        if owner not in (kept.owner, _USED_BY_SEVERAL):
+        if owner not in (stored.owner, _USED_BY_SEVERAL):
             surplus = await self._surplus(owner, limit=MAX_PER_ACCOUNT)
-        renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
+        renewed = CLIENTS.put(
+            client_id, stored.value, owner=owner, expires_ms=lasting_ms + RENEW_MS
+        )
         # A registration that was removed meanwhile stays removed.
         records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
-        await self._records.try_commit(records, [kept.unchanged])
+        await self._records.try_commit(records, [stored.unchanged])
 
     async def _surplus(self, owner: str, *, limit: int) -> Sequence[str]:
         """The registrations to remove so that an owner has room for one more: those not used for
         the longest time."""
-        kept = await self._records.of_owner(CLIENTS, owner, limit=2 * limit)
-        oldest = sorted(kept, key=_last_used)
-        return [each.key for each in oldest[: max(0, len(kept) + 1 - limit)]]
+        stored = await self._records.of_owner(CLIENTS, owner, limit=2 * limit)
+        oldest = sorted(stored, key=_last_used)
+        return [each.key for each in oldest[: max(0, len(stored) + 1 - limit)]]
 
     async def _surplus_in_all(self, now_ms: int) -> Sequence[str]:
         """The registration to remove when there are too many in total: among a random sample, the
@@ -281,9 +283,9 @@ class ClientDirectory:
                 raise ClientUnavailable(ceil(wait_s))
 
 
-def _last_used(kept: Versioned[Client]) -> tuple[bool, int]:
+def _last_used(stored: Versioned[Client]) -> tuple[bool, int]:
     """The sort key of registrations that may be removed: unused ones first."""
-    return not _is_unused(kept.owner), kept.expires_ms or 0
+    return not _is_unused(stored.owner), stored.expires_ms or 0
 
 
 def _is_unused(owner: str | None) -> bool:

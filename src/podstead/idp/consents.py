@@ -34,8 +34,8 @@ class Consents:
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)
-        kept = await self._records.read(CONSENTS, key)
-        return None if kept is None else kept.value
+        stored = await self._records.read(CONSENTS, key)
+        return None if stored is None else stored.value
 
     async def changes(
         self, account_id: str, client: Client, redirect_uri: str, consent: Consent
@@ -43,8 +43,8 @@ class Consents:
         """The records that store the consent and remove those that exceed the limit. Raises
         StorageError."""
         key = _key(account_id, client, redirect_uri)
-        kept = await self._records.of_owner(CONSENTS, account_id, limit=2 * MAX_CONSENTS)
-        others = sorted((each for each in kept if each.key != key), key=_last_used_s)
+        stored = await self._records.of_owner(CONSENTS, account_id, limit=2 * MAX_CONSENTS)
+        others = sorted((each for each in stored if each.key != key), key=_last_used_s)
         surplus = others[: max(0, len(others) + 1 - MAX_CONSENTS)]
         return [
             CONSENTS.put(key, consent, owner=account_id),
@@ -57,8 +57,8 @@ def last_used_s(consents: Sequence[Consent]) -> int:
     return max((max(each.last_used_s, each.given_s) for each in consents), default=0)
 
 
-def _last_used_s(kept: Versioned[Consent]) -> int:
-    return last_used_s([kept.value])
+def _last_used_s(stored: Versioned[Consent]) -> int:
+    return last_used_s([stored.value])
 
 
 def _key(account_id: str, client: Client, redirect_uri: str) -> str:

@@ -88,19 +88,19 @@ class ClientCredentials:
 
     async def of(self, account_id: str) -> Sequence[ClientCredential]:
         """The client credentials of an account, oldest first. Raises StorageError."""
-        kept = await self._records.of_owner(CREDENTIALS, account_id)
-        return sorted((each.value for each in kept), key=lambda each: each.created_s)
+        stored = await self._records.of_owner(CREDENTIALS, account_id)
+        return sorted((each.value for each in stored), key=lambda each: each.created_s)
 
     async def delete(
         self, account_id: str, credential_id: str, *, source: RequestSource = OPERATOR
     ) -> None:
         """Delete client credentials; the tokens issued for them become invalid. Raises NotFound if
         the account has no such credentials, Overloaded, StorageError."""
-        kept = await self._records.read(CREDENTIALS, credential_id)
-        if kept is None or kept.value.account_id != account_id:
+        stored = await self._records.read(CREDENTIALS, credential_id)
+        if stored is None or stored.value.account_id != account_id:
             raise NotFound("There are no such client credentials")
-        noted = await self._noting(AuditEvent.CREDENTIAL_DELETED, kept.value, source)
-        await self._records.commit([CREDENTIALS.drop(credential_id), *noted], [kept.unchanged])
+        noted = await self._noting(AuditEvent.CREDENTIAL_DELETED, stored.value, source)
+        await self._records.commit([CREDENTIALS.drop(credential_id), *noted], [stored.unchanged])
         self._audit.note(
             AuditEvent.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
         )

@@ -49,7 +49,7 @@ class KnownBrowsers:
     def device(self, marks: str, account: Account) -> str | None:
         """The device id of the browser that sent the marks, if it is known for the account;
         ``None`` if it has not signed in to it, or not since the password was changed."""
-        mark = self._mark_of(marks, account)
+        mark = self._message_id(marks, account)
         now_s = self._clock.now_ms() // 1000
         if mark is None or mark.made_s < account.valid_after_s or mark.made_s + MARK_S <= now_s:
             return None
@@ -59,14 +59,14 @@ class KnownBrowsers:
         """The marks for the browser to keep after a sign-in; ``None`` without keys."""
         if not self._keys:
             return None
-        before = self._mark_of(marks, account)
+        before = self._message_id(marks, account)
         others = [each.text for each in _read(marks) if before is None or each != before]
         device = self._randomness.token_hex(_DEVICE_BYTES)
         made_s = issue_time_s(account, self._clock.now_ms() // 1000)
         new = f"{device}.{made_s}.{_sign(self._keys[0], account, device, made_s)}"
         return BETWEEN.join([new, *others][:MAX_MARKS])
 
-    def _mark_of(self, marks: str, account: Account) -> _Mark | None:
+    def _message_id(self, marks: str, account: Account) -> _Mark | None:
         for mark in _read(marks):
             for key in self._keys:
                 expected = _sign(key, account, mark.device, mark.made_s)

@@ -25,10 +25,10 @@ class LastSignIns:
         """Record a sign-in unless one was recorded within the last hour. Raises StorageError,
         Overloaded."""
         account_id = account.value.account_id
-        kept = await self._records.read(LAST_SIGN_INS, account_id)
+        stored = await self._records.read(LAST_SIGN_INS, account_id)
         now_s = self._records.now_s()
-        if kept is not None and now_s - kept.value.at_s < _EXACT_TO_S:
+        if stored is not None and now_s - stored.value.at_s < _EXACT_TO_S:
             return
         noted = LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id)
-        unchanged = LAST_SIGN_INS.absent(account_id) if kept is None else kept.unchanged
+        unchanged = LAST_SIGN_INS.absent(account_id) if stored is None else stored.unchanged
         await self._records.try_commit([noted], [unchanged, account.unchanged])

@@ -156,19 +156,19 @@ class MailQueue:
             failing += sum(1 for each in page if each.value.attempts)
         return failing
 
-    async def done(self, kept: Versioned[MailJob]) -> None:
+    async def done(self, stored: Versioned[MailJob]) -> None:
         """Remove a message that was sent, or never will be. Raises Overloaded."""
-        await self._records.commit([_JOBS[MailSubject(kept.value.subject)].drop(kept.key)])
+        await self._records.commit([_JOBS[MailSubject(stored.value.subject)].drop(stored.key)])
 
-    async def later(self, kept: Versioned[MailJob]) -> None:
+    async def later(self, stored: Versioned[MailJob]) -> None:
         """Let a message wait after a failure. Raises Overloaded."""
-        kind, job = _JOBS[MailSubject(kept.value.subject)], kept.value
+        kind, job = _JOBS[MailSubject(stored.value.subject)], stored.value
         wait_s = RETRY_S[min(job.attempts, len(RETRY_S) - 1)]
-        key = _key(self._records.now_ms() + wait_s * 1000, mark_of(kept))
+        key = _key(self._records.now_ms() + wait_s * 1000, message_id(stored))
         again = msgspec.structs.replace(job, attempts=job.attempts + 1)
-        moved = kind.put(key, again, owner=kept.owner, expires_ms=kept.expires_ms)
+        moved = kind.put(key, again, owner=stored.owner, expires_ms=stored.expires_ms)
         # If the account was deleted meanwhile, so was the message.
-        await self._records.try_commit([kind.drop(kept.key), moved], [kept.unchanged])
+        await self._records.try_commit([kind.drop(stored.key), moved], [stored.unchanged])
 
 
 async def waiting_messages(store: EntryCounts) -> int:
@@ -176,14 +176,14 @@ async def waiting_messages(store: EntryCounts) -> int:
     return sum([await kind.count(store, at_most=MAX_WAITING) for kind in _JOBS.values()])
 
 
-def due_ms(kept: Versioned[MailJob]) -> int:
+def due_ms(stored: Versioned[MailJob]) -> int:
     """When a message is to be sent: the beginning of its key."""
-    return int(kept.key.partition(".")[0])
+    return int(stored.key.partition(".")[0])
 
 
-def mark_of(kept: Versioned[MailJob]) -> str:
+def message_id(stored: Versioned[MailJob]) -> str:
     """What identifies a message as long as it waits."""
-    return kept.key.partition(".")[2]
+    return stored.key.partition(".")[2]
 
 
 def _key(at_ms: int, mark: str) -> str:

@@ -43,7 +43,7 @@ class PodExports:
         event, account_id = AuditEvent.POD_EXPORTED, account.account_id
         permit = _PERMITS.put(
             account_id,
-            PodExportPermit(owner.kept.key),
+            PodExportPermit(owner.stored.key),
             owner=account_id,
             expires_ms=self._records.now_ms() + VALID_MS,
         )
@@ -53,5 +53,5 @@ class PodExports:
 
     async def is_allowed(self, owner: OpenSession) -> bool:
         """Whether the export is allowed in this session."""
-        kept = await self._records.read(_PERMITS, owner.account.account_id)
-        return kept is not None and kept.value.session == owner.kept.key
+        stored = await self._records.read(_PERMITS, owner.account.account_id)
+        return stored is not None and stored.value.session == owner.stored.key

@@ -25,8 +25,8 @@ class MailedRequests:
         """Queue a message to the owner of a storage. If that fails, the request was sent all the
         same."""
         with contextlib.suppress(ServerTrouble):
-            kept = await self._accounts.find(storage.strip("/"))
-            account = None if kept is None else kept.value
+            stored = await self._accounts.find(storage.strip("/"))
+            account = None if stored is None else stored.value
             if account is None or account.disabled or not account.mails_requests:
                 return
             if account.email is None or not account.email_verified_s:

@@ -93,5 +93,5 @@ def first_event(
 
 async def security_events(records: RecordStore, account_id: str) -> Sequence[SecurityEvent]:
     """The events of an account, the newest first. Raises StorageError."""
-    kept = await records.of_owner(SECURITY_EVENTS, account_id)
-    return [each.value for each in sorted(kept, key=lambda each: each.key, reverse=True)]
+    stored = await records.of_owner(SECURITY_EVENTS, account_id)
+    return [each.value for each in sorted(stored, key=lambda each: each.key, reverse=True)]

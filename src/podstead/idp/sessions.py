@@ -48,12 +48,12 @@ _MAX_USER_AGENT_CHARACTERS: Final = 300
 class OpenSession:
     """A valid session, with its account."""
 
-    kept: Versioned[BrowserSession]
+    stored: Versioned[BrowserSession]
     owner: Versioned[Account]
 
     @property
     def session(self) -> BrowserSession:
-        return self.kept.value
+        return self.stored.value
 
     @property
     def account(self) -> Account:
@@ -126,7 +126,7 @@ class Sessions:
             *await self._surplus(account),
         ]
         if instead_of is not None:
-            records.append(SESSIONS.drop(instead_of.kept.key))
+            records.append(SESSIONS.drop(instead_of.stored.key))
         await self._records.commit(
             records,
             [account.unchanged, *method_exists],
@@ -142,16 +142,16 @@ class Sessions:
         if secret is None:
             return None
         now_ms = self._records.now_ms()
-        kept = await self._records.read(SESSIONS, secret_key(secret))
-        if kept is None:
+        stored = await self._records.read(SESSIONS, secret_key(secret))
+        if stored is None:
             return None
-        account = await self._records.read(ACCOUNTS, kept.value.account_id)
+        account = await self._records.read(ACCOUNTS, stored.value.account_id)
         if account is None or account.value.disabled:
             return None
-        if not _is_valid(kept.value, account.value):
+        if not _is_valid(stored.value, account.value):
             return None
-        await self._renew(kept, now_ms // 1000)
-        return OpenSession(kept, account)
+        await self._renew(stored, now_ms // 1000)
+        return OpenSession(stored, account)
 
     def is_recent(self, signed_in: OpenSession) -> bool:
         """Whether the person has signed in recently (A-86), with a factor that is sufficient for
@@ -167,9 +167,9 @@ class Sessions:
         valid = [each for each in listed if _is_valid(each.value, account)]
         return sorted(valid, key=lambda each: each.value.created_s, reverse=True)
 
-    async def end(self, kept: Versioned[BrowserSession]) -> None:
+    async def end(self, stored: Versioned[BrowserSession]) -> None:
         """Sign a browser out. Raises Overloaded, StorageError."""
-        await self._records.commit([SESSIONS.drop(kept.key)])
+        await self._records.commit([SESSIONS.drop(stored.key)])
 
     async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
         """Sign every browser of an account out; the ``joined`` records are part of the write.
@@ -184,13 +184,15 @@ class Sessions:
         newest_first = await self.of_account(account.value)
         return [SESSIONS.drop(each.key) for each in newest_first[MAX_SESSIONS - 1 :]]
 
-    async def _renew(self, kept: Versioned[BrowserSession], now_s: int) -> None:
+    async def _renew(self, stored: Versioned[BrowserSession], now_s: int) -> None:
         """Extend a session, if that is worth a write. If another request changes the session
         meanwhile, above all if it ends it, nothing happens."""
-        until_s = _end_s(kept.value, now_s)
-        if kept.expires_ms is None or until_s * 1000 < kept.expires_ms + RENEWED_AFTER_S * 1000:
+        until_s = _end_s(stored.value, now_s)
+        if stored.expires_ms is None or until_s * 1000 < stored.expires_ms + RENEWED_AFTER_S * 1000:
             return
-        await self._records.try_commit([self._put(kept.key, kept.value, now_s)], [kept.unchanged])
+        await self._records.try_commit(
+            [self._put(stored.key, stored.value, now_s)], [stored.unchanged]
+        )
 
     def _put(self, key: str, session: BrowserSession, now_s: int) -> Record:
         return SESSIONS.put(

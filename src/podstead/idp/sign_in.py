@@ -39,16 +39,16 @@ class SignedIn:
     """An account whose owner has been verified.
 
     ``at_s`` is the Unix time to record in sessions and tokens. Whatever is written as a consequence
-    has ``kept.unchanged`` as a precondition, so that a change of the password in the meantime
+    has ``stored.unchanged`` as a precondition, so that a change of the password in the meantime
     prevents it.
     """
 
-    kept: Versioned[Account]
+    stored: Versioned[Account]
     at_s: int
 
     @property
     def account(self) -> Account:
-        return self.kept.value
+        return self.stored.value
 
 
 class PasswordSignIn:
@@ -124,16 +124,16 @@ class PasswordSignIn:
     async def _still_so(self, found: Versioned[Account]) -> SignedIn:
         """The account as it is after the comparison of the password, which takes a while."""
         now_s = self._clock.now_ms() // 1000
-        kept = await self._accounts.read(found.value.account_id)
-        if kept is None or kept.value.password_hash != found.value.password_hash:
+        stored = await self._accounts.read(found.value.account_id)
+        if stored is None or stored.value.password_hash != found.value.password_hash:
             raise SignInFailed
-        if kept.value.disabled:
+        if stored.value.disabled:
             raise AccountDisabled
-        return SignedIn(kept, issue_time_s(kept.value, now_s))
+        return SignedIn(stored, issue_time_s(stored.value, now_s))
 
     async def _rehashed(self, signed_in: SignedIn, password: str, network: str) -> SignedIn:
-        await self._accounts.rehash(signed_in.kept, password, network=network)
-        kept = await self._accounts.read(signed_in.account.account_id)
-        if kept is None or kept.value.disabled:
+        await self._accounts.rehash(signed_in.stored, password, network=network)
+        stored = await self._accounts.read(signed_in.account.account_id)
+        if stored is None or stored.value.disabled:
             raise SignInFailed
-        return SignedIn(kept, signed_in.at_s)
+        return SignedIn(stored, signed_in.at_s)

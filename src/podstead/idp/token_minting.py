@@ -13,7 +13,7 @@ from podstead.core.clock import Randomness
 from podstead.idp.accounts import issue_time_s
 from podstead.idp.discovery import userinfo_url
 from podstead.idp.keys import KeyRoster
-from podstead.idp.oauth.token import Minted, Subject
+from podstead.idp.oauth.token import Subject, TokenSet
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
 from podstead.idp.scopes import speaks_for_web_id
 from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
@@ -29,7 +29,7 @@ SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Mint:
+class TokenIssuer:
     """Creates the tokens of one response, at one time, with the keys of that time."""
 
     issuer: str
@@ -37,7 +37,7 @@ class Mint:
     randomness: Randomness
     now_s: int
 
-    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:
+    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> TokenSet:
         """The members of a token response, and the record of its refresh token."""
         access_token = self.access_token(subject)
         body: dict[str, object] = {
@@ -49,7 +49,7 @@ class Mint:
         if "openid" in subject.scopes:
             body["id_token"] = self._id_token(subject, client, access_token)
         if not with_refresh or subject.grant is None:
-            return Minted(body)
+            return TokenSet(body)
         secret = self.randomness.token_hex(SECRET_BYTES)
         body["refresh_token"] = secret
         expires_s = min(self.now_s + REFRESH_TOKEN_S, subject.grant.began_s + GRANT_S)
@@ -65,7 +65,7 @@ class Mint:
             owner=subject.account.account_id,
             expires_ms=expires_s * 1000,
         )
-        return Minted(body, (record,))
+        return TokenSet(body, (record,))
 
     def access_token(self, subject: Subject) -> str:
         """A token for resource servers (A-70), or for the userinfo endpoint alone."""

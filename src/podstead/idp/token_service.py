@@ -26,7 +26,7 @@ from podstead.idp.records import (
     Client,
     ClientCredential,
 )
-from podstead.idp.token_minting import Mint
+from podstead.idp.token_minting import TokenIssuer
 from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import secret_key
 
@@ -65,7 +65,7 @@ class TokenService:
         async def compute() -> Changes[tuple[TokenExchange, OAuthAnswer]]:
             now_s = self._records.now_s()
             randomness = self._records.randomness
-            mint = Mint(self._issuer, await self._keys.current(), randomness, now_s)
+            mint = TokenIssuer(self._issuer, await self._keys.current(), randomness, now_s)
             facts = await self._facts(form, presented)
             request = TokenRequest(form, presented or _by_token(facts), jkt, now_s)
             exchange = TokenExchange(request, facts, mint)
@@ -113,12 +113,12 @@ class TokenService:
         return Facts(client, credential, code, refresh_token, grant, account)
 
     async def _credential(self, client_id: str) -> ClientCredential | None:
-        kept = await self._records.read(CREDENTIALS, client_id)
-        return None if kept is None else kept.value
+        stored = await self._records.read(CREDENTIALS, client_id)
+        return None if stored is None else stored.value
 
     async def _account(self, account_id: str) -> Account | None:
-        kept = await self._records.read(ACCOUNTS, account_id)
-        return None if kept is None else kept.value
+        stored = await self._records.read(ACCOUNTS, account_id)
+        return None if stored is None else stored.value
 
 
 def credential_client(credential_id: str, secret_hash: str) -> Client:

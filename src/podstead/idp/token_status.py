@@ -171,10 +171,10 @@ class TokenStatus:
         return await self._records.read(REFRESH_TOKENS, secret_key(text))
 
     async def _live_grant(self, grant_id: str) -> Grant | None:
-        kept = await self._records.read(GRANTS, grant_id)
-        if kept is None or kept.value.revoked:
+        stored = await self._records.read(GRANTS, grant_id)
+        if stored is None or stored.value.revoked:
             return None
-        account = await self._records.read(ACCOUNTS, kept.value.account_id)
+        account = await self._records.read(ACCOUNTS, stored.value.account_id)
         if account is None or account.value.disabled:
             return None
-        return kept.value if kept.value.authenticated_s >= account.value.valid_after_s else None
+        return stored.value if stored.value.authenticated_s >= account.value.valid_after_s else None

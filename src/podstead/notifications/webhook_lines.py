@@ -210,10 +210,10 @@ class Line:
         return noted == self._webhook or await self._put(noted)
 
     async def _put(self, webhook: Webhook) -> bool:
-        kept: Versioned[Channel] = self._channel
+        stored: Versioned[Channel] = self._channel
         self._webhook = webhook
         return await self._with.records.try_commit(
-            [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)], [kept.unchanged]
+            [WEBHOOKS.put(self._key, webhook, expires_ms=stored.expires_ms)], [stored.unchanged]
         )
 
     def _facts(self) -> dict[str, object]:

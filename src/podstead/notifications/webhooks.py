@@ -87,7 +87,7 @@ class Webhooks:
         after, records = "", self._with.records
         now_ms = records.now_ms()
         while page := await WEBHOOKS.page(records.store, after=after, now_ms=now_ms):
-            wanted |= {kept.key for kept in page if kept.value.given_up is None}
+            wanted |= {stored.key for stored in page if stored.value.given_up is None}
             after = page[-1].key
         return wanted
 

@@ -39,11 +39,11 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
+from podstead.outbound.fetch_limits import FetchLimits, Share
 from podstead.outbound.foreign_documents import FetchedDocument
 from podstead.outbound.guard import Guard
 from podstead.outbound.outcomes import Outcomes
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import RemoteResponse, exchange
 from podstead.outbound.urls import Target, resolve_reference
 
@@ -94,7 +94,7 @@ class Fetcher:
             max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
         )
         self._limits = limits
-        self._slots = FetchSlots()
+        self._slots = FetchLimits()
         self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
         self.outcomes = Outcomes()
 

@@ -19,10 +19,10 @@ from podstead.outbound.bodies import read_body
 from podstead.outbound.circuit_breaker import Circuit
 from podstead.outbound.errors import FetchFailed, TooSlow
 from podstead.outbound.fetch import USER_AGENT
+from podstead.outbound.fetch_limits import FetchLimits, Share
 from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
 from podstead.outbound.outcomes import Outcomes
-from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import RemoteResponse, exchange
 from podstead.outbound.urls import Origin
 
@@ -58,7 +58,7 @@ class Poster:
         self._guard = guard
         self._tls = tls
         self._limits = limits
-        self._slots = FetchSlots()
+        self._slots = FetchLimits()
         self.outcomes = Outcomes()
 
     async def check(self, url: str) -> None:

@@ -82,7 +82,7 @@ def pod_resources(
     profile = _PROFILE.format(name=name, provider=provider)
     return (
         _put(root, ResourceKind.STORAGE, profile),
-        _put(acl_of(root), ResourceKind.ACL, root_rules(owner)),
+        _put(acl_of(root), ResourceKind.ACL, root_acl(owner)),
         _put(f"{root}profile/", ResourceKind.CONTAINER),
         _put(f"{root}profile/card", ResourceKind.DOCUMENT, _CARD),
         _acl(f"{root}profile/card", owner, public_modes="acl:Read"),
@@ -111,7 +111,7 @@ def _put(path: str, kind: ResourceKind, turtle: str = "") -> Put:
     )
 
 
-def root_rules(owner: str) -> str:
+def root_acl(owner: str) -> str:
     """The ACL of the root container of a new pod in Turtle: the owner may do everything, and
     everyone may read the profile, which is the container without its members."""
     profile = _authorization(

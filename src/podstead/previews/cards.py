@@ -56,7 +56,7 @@ PICTURES: Final = tuple(
 )
 
 
-class Form(Enum):
+class ValueKind(Enum):
     """How a value is written."""
 
     TEXT = "text"
@@ -68,17 +68,17 @@ class Form(Enum):
     CARD = "card"
 
 
-_FORMS: Final = {
-    vocab.XSD_BOOLEAN: Form.BOOLEAN,
-    vocab.XSD_DATE_TIME: Form.TIME,
-    vocab.XSD + "date": Form.DATE,
-    vocab.XSD_INTEGER: Form.NUMBER,
-    vocab.XSD_DECIMAL: Form.NUMBER,
-    vocab.XSD + "double": Form.NUMBER,
-    vocab.XSD + "float": Form.NUMBER,
-    vocab.XSD + "int": Form.NUMBER,
-    vocab.XSD + "long": Form.NUMBER,
-    vocab.XSD + "nonNegativeInteger": Form.NUMBER,
+_VALUE_KINDS: Final = {
+    vocab.XSD_BOOLEAN: ValueKind.BOOLEAN,
+    vocab.XSD_DATE_TIME: ValueKind.TIME,
+    vocab.XSD + "date": ValueKind.DATE,
+    vocab.XSD_INTEGER: ValueKind.NUMBER,
+    vocab.XSD_DECIMAL: ValueKind.NUMBER,
+    vocab.XSD + "double": ValueKind.NUMBER,
+    vocab.XSD + "float": ValueKind.NUMBER,
+    vocab.XSD + "int": ValueKind.NUMBER,
+    vocab.XSD + "long": ValueKind.NUMBER,
+    vocab.XSD + "nonNegativeInteger": ValueKind.NUMBER,
 }
 
 
@@ -86,7 +86,7 @@ _FORMS: Final = {
 class CardValue:
     """One value of a property. ``iri`` is the full IRI of a link, for a tooltip."""
 
-    form: Form
+    form: ValueKind
     text: str
     iri: str | None = None
     link: Address | None = None
@@ -289,11 +289,11 @@ class _Reader:
         anchor = self.anchors.get(value)
         if anchor is not None:
             title = self._name(value) or "…"
-            return CardValue(Form.LINK, title, link=Address(f"#{anchor}", external=False))
+            return CardValue(ValueKind.LINK, title, link=Address(f"#{anchor}", external=False))
         if value in path or len(path) > _MAX_DEPTH or not self.graph.about(value):
-            return CardValue(Form.TEXT, "…")
+            return CardValue(ValueKind.TEXT, "…")
         card = self._card(value, path)
-        return CardValue(Form.CARD, card.title, card=card)
+        return CardValue(ValueKind.CARD, card.title, card=card)
 
     def _link(self, iri: Iri, predicate: Iri) -> CardValue:
         anchor = self.anchors.get(iri)
@@ -304,7 +304,7 @@ class _Reader:
             text = name_of_iri(iri.value, self.language)
             if link is not None and link.external:
                 text = _address(iri.value)
-        return CardValue(Form.LINK, text, iri.value, link, picture)
+        return CardValue(ValueKind.LINK, text, iri.value, link, picture)
 
 
 def _address(iri: str) -> str:
@@ -316,8 +316,8 @@ def _address(iri: str) -> str:
 
 
 def _literal(value: Literal) -> CardValue:
-    form = _FORMS.get(value.datatype.value, Form.TEXT)
+    form = _VALUE_KINDS.get(value.datatype.value, ValueKind.TEXT)
     text = shortened(value.value, MAX_LITERAL_CHARACTERS)
-    if form is Form.BOOLEAN:
+    if form is ValueKind.BOOLEAN:
         text = "true" if value.value in {"true", "1"} else "false"
     return CardValue(form, text, language=value.language)

@@ -25,7 +25,7 @@ from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, Request
 from podstead.core.identifiers import ResourcePath, is_container, segment_name
 from podstead.core.media_types import essence
 from podstead.core.methods import allowed_methods
-from podstead.resources.agent_turns import AgentTurns
+from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
@@ -82,7 +82,7 @@ class Archives:
     def __init__(self, *, store: ResourceStore, gate: Gate) -> None:
         self._store = store
         self._gate = gate
-        self._turns = AgentTurns(at_once=MAX_OF_REQUESTER)
+        self._turns = AgentSemaphores(at_once=MAX_OF_REQUESTER)
 
     async def open(
         self, request: ResourceRequest, *, only: Collection[ResourcePath] = (), requester: str

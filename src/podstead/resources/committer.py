@@ -52,7 +52,7 @@ class Committer:
         self._acl_listener = acl_listener
         self._store = store
         self._default_quota_bytes = default_quota_bytes
-        self._locks = WriteLocks(store.write_turn)
+        self._locks = WriteLocks(store.interprocess_lock)
 
     async def commit(
         self,

@@ -22,7 +22,7 @@ from podstead.core.iris import canonical_url
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import Iri
-from podstead.resources.agent_turns import AgentTurns
+from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.trees import Tree
 from podstead.storage.document_reader import Superseded
@@ -64,7 +64,7 @@ class IncomingLinks:
         self._store = store
         self._gate = gate
         self._documents = documents
-        self._turns = AgentTurns(base_url=base_url)
+        self._turns = AgentSemaphores(base_url=base_url)
 
     async def find(
         self,

@@ -302,8 +302,8 @@ class PodRenamer:
                 path=path,
             )
         except BadRequest:  # such as a JSON-LD context that is not available
-            kept = InlineBody(content) if each.kind is ResourceKind.ACL else None
-            known[key] = _New(kept, EMPTY_DATASET, readable=False)
+            stored = InlineBody(content) if each.kind is ResourceKind.ACL else None
+            known[key] = _New(stored, EMPTY_DATASET, readable=False)
             return
         body: Body | None = None
         if renamed.content is not content or each.kind is ResourceKind.ACL:

@@ -48,7 +48,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.methods import allowed_methods
 from podstead.resources.acl_changes import AclListener, tell_acl_changes
-from podstead.resources.agent_turns import AgentTurns
+from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.planning import NewVersion
@@ -141,7 +141,7 @@ class Trees:
         self._clock = clock
         self._randomness = randomness
         self._default_quota_bytes = default_quota_bytes
-        self._turns = AgentTurns(base_url=base_url)
+        self._turns = AgentSemaphores(base_url=base_url)
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.

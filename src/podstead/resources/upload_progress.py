@@ -48,10 +48,10 @@ class Progress:
     """One request that appends to an upload."""
 
     def __init__(
-        self, kept: Versioned[UploadRecord], draft: HeldDraft, records: RecordStore
+        self, stored: Versioned[UploadRecord], draft: HeldDraft, records: RecordStore
     ) -> None:
-        self.kept = kept
-        self.arrived_bytes = kept.value.offset_bytes
+        self.stored = stored
+        self.arrived_bytes = stored.value.offset_bytes
         self._draft = draft
         self._records = records
         self._arrived_s = _now_s()
@@ -90,28 +90,28 @@ class Progress:
         """Flush everything to disk and record the offset. Raises NotFound if the upload has been
         given up, Overloaded if another request has taken it over."""
         await self._draft.sync()
-        kept = self.kept
+        stored = self.stored
         # The last byte is acknowledged together with the resource.
-        offset_bytes = max(0, min(self.arrived_bytes, kept.value.size_bytes - 1))
+        offset_bytes = max(0, min(self.arrived_bytes, stored.value.size_bytes - 1))
         put = UPLOADS.put(
-            kept.key,
-            replace(kept.value, offset_bytes=offset_bytes),
-            owner=kept.owner,
+            stored.key,
+            replace(stored.value, offset_bytes=offset_bytes),
+            owner=stored.owner,
             expires_ms=self._records.now_ms() + LIFETIME_MS,
         )
         try:
-            await self._records.commit([put], [kept.unchanged])
+            await self._records.commit([put], [stored.unchanged])
         except Contention as error:
-            if await self._records.read(UPLOADS, kept.key) is None:
+            if await self._records.read(UPLOADS, stored.key) is None:
                 raise NotFound("There is no such upload") from error
             raise Overloaded("Another request continues this upload; try again") from error
-        changed = await self._records.read(UPLOADS, kept.key)
+        changed = await self._records.read(UPLOADS, stored.key)
         if changed is None:
             raise NotFound("There is no such upload")
-        self.kept = changed
+        self.stored = changed
 
     async def _append(self, body: RequestBody, checksum: Checksum | None, *, whole: bool) -> None:
-        record = self.kept.value
+        record = self.stored.value
         hashed = None if checksum is None else hashlib.new(checksum.algorithm)
         unrecorded_bytes = 0
         async for piece in body.chunks(limit_bytes=record.size_bytes - record.offset_bytes):

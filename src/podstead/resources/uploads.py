@@ -158,8 +158,8 @@ class UploadService:
 
     async def inspect(self, upload: str, agent: Identity | None) -> UploadState:
         """How far an upload is. Ends a request that is still sending to it. Raises NotFound."""
-        async with self._held(upload, agent) as (kept, _):
-            return UploadState(upload, kept.value, kept.expires_ms)
+        async with self._held(upload, agent) as (stored, _):
+            return UploadState(upload, stored.value, stored.expires_ms)
 
     async def append(
         self,
@@ -177,21 +177,21 @@ class UploadService:
         for the whole. Raises NotFound, Conflict if ``offset_bytes`` is not the upload's,
         ChecksumMismatch, the errors of bodies, and those of a PUT.
         """
-        async with self._held(upload, agent) as (kept, draft):
-            if offset_bytes != kept.value.offset_bytes:
+        async with self._held(upload, agent) as (stored, draft):
+            if offset_bytes != stored.value.offset_bytes:
                 raise Conflict(
-                    f"The upload continues at {kept.value.offset_bytes}, not {offset_bytes}"
+                    f"The upload continues at {stored.value.offset_bytes}, not {offset_bytes}"
                 )
             if draft is None:  # finished before
-                return UploadState(upload, kept.value, kept.expires_ms)
-            progress = Progress(kept, draft, self._records)
+                return UploadState(upload, stored.value, stored.expires_ms)
+            progress = Progress(stored, draft, self._records)
             await draft.truncate(offset_bytes)
             whole = checksum is not None or bool(agent and agent.content_digest)
             await progress.receive(body, checksum, whole=whole)
-            if progress.arrived_bytes == kept.value.size_bytes:
+            if progress.arrived_bytes == stored.value.size_bytes:
                 return await self._finish(upload, progress, draft, agent, origin)
             await progress.checkpoint()
-            return UploadState(upload, progress.kept.value, progress.kept.expires_ms)
+            return UploadState(upload, progress.stored.value, progress.stored.expires_ms)
 
     async def hold(
         self, record: UploadRecord, body: RequestBody, agent: Identity | None
@@ -200,7 +200,7 @@ class UploadService:
         :meth:`place`. Raises what :meth:`create` and the body raise."""
         begun = await self.create(replace(record, size_bytes=1), agent, None)
         try:
-            async with self._held(begun.upload, agent) as (kept, draft):
+            async with self._held(begun.upload, agent) as (stored, draft):
                 if draft is None:
                     raise NotFound("There is no such upload")
                 # What the agent holds already is not part of the storage's use yet.
@@ -208,7 +208,7 @@ class UploadService:
                 held_bytes = sum(
                     each.value.size_bytes
                     for each in await self._own(agent)
-                    if each.owner == root and each.key != kept.key
+                    if each.owner == root and each.key != stored.key
                 )
                 bounded = await self._capacity.limit_body(body, root, extra_bytes=held_bytes)
                 size_bytes = 0
@@ -217,10 +217,10 @@ class UploadService:
                     size_bytes += len(piece)
                 await draft.sync()
                 whole = replace(
-                    kept.value, size_bytes=size_bytes, offset_bytes=max(0, size_bytes - 1)
+                    stored.value, size_bytes=size_bytes, offset_bytes=max(0, size_bytes - 1)
                 )
-                await self._records.commit([UPLOADS.replace(kept, whole)], [kept.unchanged])
-                return UploadState(begun.upload, whole, kept.expires_ms)
+                await self._records.commit([UPLOADS.replace(stored, whole)], [stored.unchanged])
+                return UploadState(begun.upload, whole, stored.expires_ms)
         except BaseException:
             await self.cancel(begun.upload, agent)
             raise
@@ -232,27 +232,29 @@ class UploadService:
 
         Raises NotFound, and the errors of a PUT.
         """
-        async with self._held(upload, agent) as (kept, draft):
+        async with self._held(upload, agent) as (stored, draft):
             if draft is None:
-                if kept.value.target != target:
+                if stored.value.target != target:
                     raise Conflict("The upload is finished and has become another resource")
                 return
-            await draft.truncate(kept.value.size_bytes)
+            await draft.truncate(stored.value.size_bytes)
             record = replace(
-                kept.value,
+                stored.value,
                 target=target,
                 if_match=conditions.if_match,
                 if_none_match=conditions.if_none_match,
             )
-            progress = Progress(dataclasses.replace(kept, value=record), draft, self._records)
+            progress = Progress(dataclasses.replace(stored, value=record), draft, self._records)
             progress.arrived_bytes = record.size_bytes
             await self._finish(upload, progress, draft, agent, None)
 
     async def cancel(self, upload: str, agent: Identity | None) -> None:
         """Give an upload up. Raises NotFound."""
-        async with self._held(upload, agent) as (kept, _):
-            await self._records.commit([UPLOADS.drop(kept.key), FINISHED_UPLOADS.drop(kept.key)])
-            await self._drafts.uploads.remove(kept.key)
+        async with self._held(upload, agent) as (stored, _):
+            await self._records.commit(
+                [UPLOADS.drop(stored.key), FINISHED_UPLOADS.drop(stored.key)]
+            )
+            await self._drafts.uploads.remove(stored.key)
 
     async def _finish(
         self,
@@ -262,15 +264,15 @@ class UploadService:
         agent: Identity | None,
         origin: str | None,
     ) -> UploadState:
-        kept = progress.kept
-        record = replace(kept.value, offset_bytes=kept.value.size_bytes, description=None)
+        stored = progress.stored
+        record = replace(stored.value, offset_bytes=stored.value.size_bytes, description=None)
         expires_ms = self._records.now_ms() + FINISHED_LIFETIME_MS
         request = _put(
-            record, DraftBody(draft.open(record.size_bytes)), agent, origin, draft=kept.key
+            record, DraftBody(draft.open(record.size_bytes)), agent, origin, draft=stored.key
         )
         request.records = (
-            UPLOADS.drop(kept.key),
-            FINISHED_UPLOADS.put(kept.key, record, owner=kept.owner, expires_ms=expires_ms),
+            UPLOADS.drop(stored.key),
+            FINISHED_UPLOADS.put(stored.key, record, owner=stored.owner, expires_ms=expires_ms),
         )
         try:
             outcome = await self._resources.handle(request)
@@ -278,7 +280,7 @@ class UploadService:
             await progress.checkpoint()
             raise
         try:
-            await self._drafts.uploads.remove(kept.key)
+            await self._drafts.uploads.remove(stored.key)
         except StorageError:  # the resource is stored; the next sweep removes the draft
             logger.exception("The draft of a finished upload could not be removed")
         return UploadState(upload, record, expires_ms, outcome)
@@ -295,14 +297,14 @@ class UploadService:
             draft = None
             with suppress(DraftGone):
                 draft = await stack.enter_async_context(self._drafts.uploads.hold(key))
-            kept = await self._find(key, agent)  # it may have changed while we waited
+            stored = await self._find(key, agent)  # it may have changed while we waited
             try:
-                if _is_in_progress(kept):
+                if _is_in_progress(stored):
                     if draft is None:
                         raise DraftGone
-                    yield kept, draft
+                    yield stored, draft
                 else:
-                    yield kept, None
+                    yield stored, None
             except DraftGone as error:
                 # The data root was restored from a backup that has the record only.
                 logger.warning("The draft of an upload is missing; the upload is forgotten")
@@ -311,9 +313,9 @@ class UploadService:
 
     async def _find(self, key: str, agent: Identity | None) -> Versioned[UploadRecord]:
         for kind in (UPLOADS, FINISHED_UPLOADS):
-            kept = await self._records.read(kind, key)
-            if kept is not None and kept.value.agent == (None if agent is None else agent.iri):
-                return kept
+            stored = await self._records.read(kind, key)
+            if stored is not None and stored.value.agent == (None if agent is None else agent.iri):
+                return stored
         raise NotFound("There is no such upload")
 
     async def _own(self, agent: Identity | None) -> list[Versioned[UploadRecord]]:
@@ -365,8 +367,8 @@ def _put(
     return ResourceRequest(operation, agent)
 
 
-def _is_in_progress(kept: Versioned[UploadRecord]) -> bool:
-    return kept.entry == UPLOADS.entry_of(kept.key)
+def _is_in_progress(stored: Versioned[UploadRecord]) -> bool:
+    return stored.entry == UPLOADS.entry_of(stored.key)
 
 
 def _agent_key(agent: Identity | None) -> str:

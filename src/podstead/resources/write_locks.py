@@ -22,7 +22,7 @@ from typing import Final, Self
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.protocol import Turn
+from podstead.storage.protocol import InterprocessLock
 from podstead.storage.records import Metadata
 
 MAX_TURN_S: Final = 0.05
@@ -58,10 +58,10 @@ class _Queue(msgspec.Struct):
     pending: int = 0
     chain: _Chain = msgspec.field(default_factory=_Chain)
     none_pending: asyncio.Event | None = None
-    turn: Turn | None = None
+    turn: InterprocessLock | None = None
     turn_until_s: float = 0.0
 
-    def end_turn(self) -> None:
+    def release_interprocess(self) -> None:
         """Let the writers of other processes go on."""
         if self.turn is not None:
             self.turn.end()
@@ -173,7 +173,7 @@ class WriteLock:
         # The next plan must not build on what was planned without this turn.
         turn.expect(0)
         await self.wait_for_pending()
-        queue.end_turn()
+        queue.release_interprocess()
         queue.turn = turn
         if await turn.take():
             locks.share(self._path)
@@ -203,14 +203,14 @@ class WriteLock:
     def _leave(self) -> None:
         self._queue.writers -= 1
         if not self._queue.writers:
-            self._queue.end_turn()
+            self._queue.release_interprocess()
             del self._locks.queues[self._path]
 
 
 class WriteLocks:
     """The write locks of a process, one queue for each resource that is being written."""
 
-    def __init__(self, turn_at: Callable[[ResourcePath], Turn | None]) -> None:
+    def __init__(self, turn_at: Callable[[ResourcePath], InterprocessLock | None]) -> None:
         """``turn_at`` makes turns among the writers of all processes, if there are such."""
         self.turn_at = turn_at
         self.queues: dict[ResourcePath, _Queue] = {}

@@ -103,12 +103,12 @@ class Invitations:
     async def using(self, code: str) -> InvitationUse:
         """One use of the invitation with that code. Raises UnusableInvitation."""
         key = secret_key(bare_code(code))
-        kept = await self._records.read(INVITATIONS, key) if code.strip() else None
-        if kept is None or kept.value.uses_left < 1:
+        stored = await self._records.read(INVITATIONS, key) if code.strip() else None
+        if stored is None or stored.value.uses_left < 1:
             raise _wrong() if code.strip() else _missing()
-        used = msgspec.structs.replace(kept.value, uses_left=kept.value.uses_left - 1)
-        records = [INVITATIONS.replace(kept, used)]
-        return InvitationUse(kept.value.invitation_id, records, [kept.unchanged])
+        used = msgspec.structs.replace(stored.value, uses_left=stored.value.uses_left - 1)
+        records = [INVITATIONS.replace(stored, used)]
+        return InvitationUse(stored.value.invitation_id, records, [stored.unchanged])
 
     def new(self, *, uses: int, days: int) -> NewInvitation:
         """An invitation that does not exist yet."""

@@ -69,7 +69,7 @@ class RootLayout:
         return self.root / "write-turns"
 
     @property
-    def removal_hold(self) -> Path:
+    def removal_lock(self) -> Path:
         """The file whose lock keeps bodies and repositories from being removed."""
         return self.root / "removal-hold"
 

@@ -56,11 +56,13 @@ class Lease:
             return True
         self._holder = self._holder or self._records.randomness.token_hex(_HOLDER_BYTES)
         now_ms = self._records.now_ms()
-        kept = await self._records.read(LEASES, self._name)
-        if kept is not None and kept.value.holder != self._holder and not self._is_over(kept):
+        stored = await self._records.read(LEASES, self._name)
+        if stored is not None and stored.value.holder != self._holder and not self._is_over(stored):
             self._until_ms = 0
             return False
-        preconditions: Precondition = LEASES.absent(self._name) if kept is None else kept.unchanged
+        preconditions: Precondition = (
+            LEASES.absent(self._name) if stored is None else stored.unchanged
+        )
         record = LEASES.put(self._name, Held(self._holder), expires_ms=now_ms + _KEPT_MS)
         taken = await self._records.try_commit([record], [preconditions])
         self._until_ms = now_ms + self._lasts_ms if taken else 0
@@ -70,14 +72,14 @@ class Lease:
         """Let another worker take the lease at once. Raises StorageError, Overloaded."""
         if not self._holder:
             return
-        kept = await self._records.read(LEASES, self._name)
+        stored = await self._records.read(LEASES, self._name)
         self._until_ms = 0
-        if kept is not None and kept.value.holder == self._holder:
-            await self._records.try_commit([LEASES.drop(self._name)], [kept.unchanged])
+        if stored is not None and stored.value.holder == self._holder:
+            await self._records.try_commit([LEASES.drop(self._name)], [stored.unchanged])
 
-    def _is_over(self, kept: Versioned[Held]) -> bool:
+    def _is_over(self, stored: Versioned[Held]) -> bool:
         """Whether another worker's lease has been seen unchanged for long enough."""
         now_ms = self._records.now_ms()
-        if kept.version != self._seen:
-            self._seen, self._seen_ms = kept.version, now_ms
+        if stored.version != self._seen:
+            self._seen, self._seen_ms = stored.version, now_ms
         return now_ms - self._seen_ms >= self._lasts_ms

@@ -66,7 +66,7 @@ class DocumentSource(Protocol):
         """
 
 
-class Turn(Protocol):
+class InterprocessLock(Protocol):
     """The place of a process among those that write to one resource."""
 
     async def take(self) -> bool:
@@ -172,7 +172,7 @@ class ResourceStore(DocumentSource, Protocol):
         Overloaded if too many writes are waiting.
         """
 
-    def write_turn(self, path: ResourcePath) -> Turn | None:
+    def interprocess_lock(self, path: ResourcePath) -> InterprocessLock | None:
         """A turn to write to the resource, which saves processes from writing to it at the same
         time; ``None`` if the engine has none. The outcome of writes does not depend on it."""
 
@@ -368,7 +368,7 @@ class Store(
     """A complete storage engine with its life cycle."""
 
     @property
-    def read_ahead(self) -> ReadAhead | None:
+    def prefetch(self) -> ReadAhead | None:
         """Reads for a request ahead; ``None`` where a read costs too little for that."""
 
     @property
@@ -390,7 +390,7 @@ class Store(
     async def database_bytes(self) -> int:
         """What the records take on disk, with small bodies. Raises StorageError."""
 
-    def hold_removals(self) -> AbstractContextManager[None]:
+    def removals_locked(self) -> AbstractContextManager[None]:
         """Keep large bodies from being removed by any process, for a backup or a check, which may
         block. Raises StorageError."""
 

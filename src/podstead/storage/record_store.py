@@ -111,13 +111,13 @@ class RecordStore:
         ``change`` raises."""
 
         async def compute() -> Changes[Value | None]:
-            kept = await self.read(kind, key)
-            if kept is None:
+            stored = await self.read(kind, key)
+            if stored is None:
                 return Changes(None)
-            changed = change(kept.value)
-            if changed == kept.value:
+            changed = change(stored.value)
+            if changed == stored.value:
                 return Changes(changed)
-            return Changes(changed, [kind.replace(kept, changed)], [kept.unchanged])
+            return Changes(changed, [kind.replace(stored, changed)], [stored.unchanged])
 
         return await self.transact(compute)
 

@@ -97,9 +97,9 @@ class RecordKind(Generic[Value]):
         """Create or replace the record."""
         return PutEntry(self.entry_of(key), msgspec.json.encode(value), owner, expires_ms)
 
-    def replace(self, kept: Versioned[Value], value: Value) -> PutEntry:
+    def replace(self, stored: Versioned[Value], value: Value) -> PutEntry:
         """The same record with another value."""
-        return self.put(kept.key, value, owner=kept.owner, expires_ms=kept.expires_ms)
+        return self.put(stored.key, value, owner=stored.owner, expires_ms=stored.expires_ms)
 
     def drop(self, key: str) -> DropEntry:
         """Remove the record, if it exists."""

@@ -68,7 +68,7 @@ def prepare_folders(root: Path) -> RootLayout:
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
         # The lock of backups belongs to the server's account, whoever makes the first backup.
-        _create_file(layout.removal_hold)
+        _create_file(layout.removal_lock)
     except OSError as error:
         raise unusable(root, error) from error
     return layout

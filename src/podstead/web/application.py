@@ -135,7 +135,7 @@ class Application:
         requests: RequestCounts | None = None,
         answers: Answers | None = None,
         sockets_base_url: str | None = None,
-        read_ahead: ReadAhead | None = None,
+        prefetch: ReadAhead | None = None,
     ) -> None:
         """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
         requests of git, if containers are repositories. ``certificates`` finds client certificates,
@@ -143,7 +143,7 @@ class Application:
         own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
         requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
         what the main process asks about this worker. ``sockets_base_url`` is the prefix of the URLs
-        of sockets, if it is not the base URL. ``read_ahead`` reads what a request for a resource
+        of sockets, if it is not the base URL. ``prefetch`` reads what a request for a resource
         needs before it is authenticated, if the store does that."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
@@ -164,7 +164,7 @@ class Application:
         self._slow_request = slow_request
         self.requests = requests or RequestCounts()
         self._answers = answers
-        self._read_ahead = read_ahead
+        self._prefetch = prefetch
         self._updates_via = updates_via(sockets_base_url or base_url)
         self.ids = ids
         self._common = list(_ON_EVERY_RESPONSE)
@@ -236,9 +236,9 @@ class Application:
         if key is None:
             return await self._make(scope, receive)
         response, ahead = self._responses.get(key), None
-        if response is not None and response.dependencies is not None and self._read_ahead:
+        if response is not None and response.dependencies is not None and self._prefetch:
             with contextlib.suppress(StorageError):  # which the new response says
-                ahead = self._read_ahead(response.dependencies.metadata)
+                ahead = self._prefetch(response.dependencies.metadata)
             if ahead is None or not await ahead.confirms(response.dependencies):
                 response = None
         if response is None:
@@ -275,10 +275,10 @@ class Application:
             elif self._git is not None and routes is self.routes and not is_reserved(request.path):
                 asked = git_request(request.method, request.path, request.query)
                 route = RESOURCES if asked is None else GIT
-            if self._read_ahead is None or service is not None or asked is not None:
+            if self._prefetch is None or service is not None or asked is not None:
                 response = await self._answer(request, routes, service, asked)
             else:
-                response = await self._answer_ahead(request, routes, self._read_ahead, ahead)
+                response = await self._answer_ahead(request, routes, self._prefetch, ahead)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
         else:
@@ -364,7 +364,7 @@ class Application:
         return await routes.endpoint(service, path, method)(request, agent)
 
     async def _answer_ahead(
-        self, request: Request, routes: Routes, read_ahead: ReadAhead, ahead: Ahead | None
+        self, request: Request, routes: Routes, prefetch: ReadAhead, ahead: Ahead | None
     ) -> Response:
         """Answer a request for a resource, with one question to the store before all others, unless
         it was asked."""
@@ -374,7 +374,7 @@ class Application:
             paths = ()
         if not paths or request.method not in _READ_AHEAD:
             return await self._answer(request, routes, None, None)
-        ahead = ahead or read_ahead(paths)
+        ahead = ahead or prefetch(paths)
         async with ahead:
             response = await self._answer(request, routes, None, None)
             if response.of_stored_state:

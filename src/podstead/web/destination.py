@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from podstead.core.errors import (
     BadRequest,
-    DestinationElsewhere,
     ForbiddenDestination,
+    ForeignDestination,
     UnsupportedMediaType,
 )
 from podstead.core.identifiers import (
@@ -31,7 +31,7 @@ _OVERWRITE = {None: True, "T": True, "t": True, "F": False, "f": False}
 def transfer_of(operation: Operation, request: Request, *, base_url: str) -> Operation:
     """The operation with its destination and the other parameters of a copy or move.
 
-    Raises BadRequest, DestinationElsewhere, ForbiddenDestination, and UnsupportedMediaType for a
+    Raises BadRequest, ForeignDestination, ForbiddenDestination, and UnsupportedMediaType for a
     request with content, which means nothing here (RFC 4918 section 8.4).
     """
     if request.body.announced:
@@ -53,7 +53,7 @@ def transfer_of(operation: Operation, request: Request, *, base_url: str) -> Ope
 def destination_path(destination: str, *, base_url: str, host: str) -> ResourcePath:
     """The path of a Destination: an absolute URL on this server, or an absolute path.
 
-    ``host`` is the host that the request was sent to. Raises BadRequest, DestinationElsewhere and
+    ``host`` is the host that the request was sent to. Raises BadRequest, ForeignDestination and
     ForbiddenDestination.
     """
     try:
@@ -63,7 +63,7 @@ def destination_path(destination: str, *, base_url: str, host: str) -> ResourceP
     if parts.query or parts.fragment:
         raise BadRequest("The Destination header must be a URL without query and fragment")
     if parts.netloc and parts.netloc.lower() not in hosts_of(base_url) | {host}:
-        raise DestinationElsewhere("The destination is on another server")
+        raise ForeignDestination("The destination is on another server")
     if parts.scheme not in ("http", "https") if parts.netloc else parts.scheme:
         raise BadRequest("The Destination header must be an http URL or an absolute path")
     try:

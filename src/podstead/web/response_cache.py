@@ -59,7 +59,7 @@ class ResponseKey(NamedTuple):
         return len(self.raw_path) + len(self.query) + len(self.certificate or "") + fields
 
 
-class _Kept(NamedTuple):
+class _Cached(NamedTuple):
     response: Response
     size_bytes: int
 
@@ -95,7 +95,7 @@ class ResponseCache:
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0
         self._mark: tuple[int, ...] | None = None
-        self._entries: OrderedDict[ResponseKey, _Kept] = OrderedDict()
+        self._entries: OrderedDict[ResponseKey, _Cached] = OrderedDict()
         self.misses = 0
         """How many requests that have a key were not answered from the cache."""
 
@@ -120,13 +120,13 @@ class ResponseCache:
         if key.mark != self._mark:
             self._forget(key.mark)
             return None
-        kept = self._entries.get(key)
-        if kept is None:
+        cached = self._entries.get(key)
+        if cached is None:
             return None
-        until_s = kept.response.valid_until_s
+        until_s = cached.response.valid_until_s
         if until_s is not None and self._clock.now_ms() >= until_s * 1000:
             return None
-        return kept.response
+        return cached.response
 
     def keep(self, key: ResponseKey, response: Response) -> None:
         """Cache a response that was created after ``key``.
@@ -146,7 +146,7 @@ class ResponseCache:
         if size_bytes > self._capacity_bytes // 8 or self._mark_now() != key.mark:
             return
         replaced = self._entries.pop(key, None)
-        self._entries[key] = _Kept(response, size_bytes)
+        self._entries[key] = _Cached(response, size_bytes)
         self._used_bytes += size_bytes - (replaced.size_bytes if replaced else 0)
         while self._used_bytes > self._capacity_bytes:
             _, dropped = self._entries.popitem(last=False)

@@ -17,9 +17,9 @@ import pytest
 
 from podstead.config import Settings
 from podstead.idp.authentication_methods import PASSWORD_AND_CODE
-from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import SESSIONS, TWO_FACTORS
-from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.records import Record
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey

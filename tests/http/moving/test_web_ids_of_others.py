@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import msgspec
 import pytest
 
+from podstead.app.operator.import_server import ServerImport, ServerImportReport
 from podstead.app.operator.importing import OpenedPods, opened_pods
-from podstead.app.operator.moving_in import MoveIn, MoveReport
 from podstead.config import Settings
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account
-from podstead.other_servers.values import (
+from podstead.importers.values import (
     FoundAccount,
     FoundPod,
     FoundResource,
@@ -65,8 +65,10 @@ def account(web_ids: Sequence[str], *pods: str) -> FoundAccount:
     return FoundAccount(urls, tuple(web_ids), None, DUMMY_HASH, secrets)
 
 
-async def imported(opened: OpenedPods, data: TheirData) -> tuple[MoveReport, dict[str, Account]]:
-    report = await MoveIn(opened, data, "css", {}).run()
+async def imported(
+    opened: OpenedPods, data: TheirData
+) -> tuple[ServerImportReport, dict[str, Account]]:
+    report = await ServerImport(opened, data, "css", {}).run()
     page = await ACCOUNTS.page(opened.records.store, now_ms=opened.records.now_ms(), limit=10)
     return report, {each.value.pod: each.value for each in page}
 

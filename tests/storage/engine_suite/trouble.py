@@ -101,10 +101,10 @@ class TroubleSuite:
 
     def test_every_operation_is_called_below(self) -> None:
         operations = {name for name in dir(Store) if not name.startswith("_")}
-        uncalled = {"open", "close", "commit_figures", "inspect", "listen", "read_ahead", "uploads"}
-        uncalled |= {"write_turn", "shared_ms"}  # a place in a queue, and a clock
+        uncalled = {"open", "close", "commit_figures", "inspect", "listen", "prefetch", "uploads"}
+        uncalled |= {"interprocess_lock", "shared_ms"}  # a place in a queue, and a clock
         # The size of a file, a lock, and files.
-        not_by_driver = {"database_bytes", "hold_removals", "sweep_own_files"}
+        not_by_driver = {"database_bytes", "removals_locked", "sweep_own_files"}
         assert operations - uncalled - not_by_driver == set(_CALLS)
 
     @pytest.mark.parametrize("operation", _CALLS)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podstead import __version__
-from podstead.cli.commands import Commands, main
+from podstead.cli.commands import CommandGroup, main
 from podstead.cli.options import settings_from, settings_options
 from podstead.cli.start import COMMON_SETTINGS, summary
 from podstead.config import Settings, StartRefused
@@ -117,7 +117,7 @@ def test_expected_trouble_is_one_sentence_and_an_exit_code(
     def fail() -> None:
         raise error
 
-    result = CliRunner().invoke(Commands(commands=[fail]), ["fail"])
+    result = CliRunner().invoke(CommandGroup(commands=[fail]), ["fail"])
     assert result.exit_code == exit_code
     assert result.stderr == f"Error: {error}\n"
 

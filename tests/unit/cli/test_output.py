@@ -1,4 +1,4 @@
-"""Commands print nothing that a terminal would act on."""
+"""CommandGroup print nothing that a terminal would act on."""
 
 from __future__ import annotations
 

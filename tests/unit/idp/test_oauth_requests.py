@@ -19,7 +19,7 @@ from podstead.idp.oauth.authorization import (
     check_authorization_request,
 )
 from podstead.idp.oauth.messages import Parameters
-from podstead.idp.oauth.token import Facts, Minted, Subject, TokenExchange, TokenRequest
+from podstead.idp.oauth.token import Facts, Subject, TokenExchange, TokenRequest, TokenSet
 from podstead.idp.records import (
     CODES,
     GRANTS,
@@ -195,9 +195,9 @@ class CountingMint:
 
     subjects: list[Subject] = dataclasses.field(default_factory=list)
 
-    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:  # noqa: ARG002
+    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> TokenSet:  # noqa: ARG002
         self.subjects.append(subject)
-        return Minted({"access_token": "t"})
+        return TokenSet({"access_token": "t"})
 
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)

@@ -15,12 +15,12 @@ from podstead.core.errors import RemoteUnavailable
 from podstead.core.requester import set_requester
 from podstead.outbound.errors import CircuitOpen, Congested, ServerFailed, Unreachable
 from podstead.outbound.fetch import Fetcher, trusted_certificates
+from podstead.outbound.fetch_limits import FetchLimits, Share
 from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
 from podstead.outbound.posting import Poster, PostLimits
 from podstead.outbound.resolver import MAX_LOOKUPS_PER_REQUESTER, SystemResolver
-from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.urls import UrlRules
 from tests.support.peer import (
     HASTY,
@@ -133,7 +133,7 @@ async def test_a_stranger_leaves_slots_of_a_purpose_to_others(
 
 
 async def test_shares_that_nobody_uses_are_forgotten() -> None:
-    slots = FetchSlots()
+    slots = FetchLimits()
     deadline_s = asyncio.get_running_loop().time() + 60
     shares = [Share("narrow", 1), Share("wide", 2)]
     async with slots.hold(shares, deadline_s):

@@ -16,7 +16,7 @@ from podstead.previews.cards import (
     Card,
     Cards,
     CardValue,
-    Form,
+    ValueKind,
     read_cards,
 )
 from podstead.previews.drawing import MAX_NODES, draw
@@ -66,7 +66,7 @@ def test_a_profile_reads_like_a_card() -> None:
     address = values(card, "Address")[0].card
     assert address is not None
     assert values(address, "City")[0].text == "Ghent"
-    assert values(card, "shoeSize")[0].form is Form.NUMBER
+    assert values(card, "shoeSize")[0].form is ValueKind.NUMBER
     assert [value.text for value in values(card, "favouriteColours")] == ["red", "blue"]
 
 

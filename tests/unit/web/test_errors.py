@@ -64,7 +64,7 @@ def test_every_error_has_a_status_by_whose_fault_it_is(cls: type[PodsteadError])
     # 501, 507 and the 502 of RFC 4918 are in the fives by the specification, although the sender
     # can mend them; a full disk is 507 as well.
     theirs = issubclass(cls, RequestRefused) or cls is errors.DiskFull
-    fives = (501, 502, 507) if cls is errors.DestinationElsewhere else (501, 507)
+    fives = (501, 502, 507) if cls is errors.ForeignDestination else (501, 507)
     assert (status < 500 or status in fives) is theirs
     assert reason
 

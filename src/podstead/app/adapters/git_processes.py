@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.app.adapters.git_permission import Permission, Permit
-from podstead.app.adapters.slots import Slots
 from podstead.config import StartRefused
 from podstead.core.errors import DiskFull, ServerTrouble
 from podstead.git.cgi import MAX_HEAD_BYTES
@@ -88,7 +88,7 @@ class GitProcesses:
         """At most ``max_processes`` run at once, half of them for one requester. Further requests
         wait a little."""
         self._git = str(git)
-        self._slots = Slots(
+        self._slots = FairSemaphore(
             max_processes,
             wait_s=_WAIT_FOR_SLOT_S,
             refusal="Too many git requests are in progress; try again later",

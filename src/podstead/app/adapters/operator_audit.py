@@ -93,8 +93,8 @@ async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
 async def log_acts(records: RecordStore) -> None:
     """Move the events of commands to the logs. Raises StorageError."""
     log = AuditLog(records)
-    while kept := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
-        for each in kept:
+    while stored := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
+        for each in stored:
             act = each.value
             logged = log.logging(CausedBy.OPERATOR, _logged(act))
             if await records.try_commit([OPERATOR_ACTS.drop(each.key), logged], [each.unchanged]):

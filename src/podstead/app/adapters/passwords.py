@@ -25,7 +25,7 @@ from argon2.exceptions import HashingError, InvalidHashError, VerificationError,
 from argon2.low_level import ARGON2_VERSION, Type
 
 from podstead.app.adapters.bcrypt_hashes import matches_bcrypt
-from podstead.app.adapters.slots import Slots
+from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.core.errors import Overloaded, StorageError
 from podstead.idp.passwords import PasswordCheck, is_bcrypt
 
@@ -70,7 +70,7 @@ class Argon2Passwords:
         )
         self._nobodys_hash = _hash_of_nothing(cost)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="password")
-        self._slots = Slots(
+        self._slots = FairSemaphore(
             threads,
             wait_s=max_wait_s,
             max_waiting=max_pending,

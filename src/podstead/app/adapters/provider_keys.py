@@ -162,9 +162,9 @@ def _retrieve(looking: asyncio.Task[None]) -> None:
 def decode_key(content: bytes, name: str) -> ProviderKey:
     """The key in a file of that name. Raises DamagedKey."""
     try:
-        kept = json.loads(content)
-        pair = SigningKeyPair.load(json.dumps(kept["key"]).encode())
-        return ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"]))
+        stored = json.loads(content)
+        pair = SigningKeyPair.load(json.dumps(stored["key"]).encode())
+        return ProviderKey(pair, int(stored["made_s"]), int(stored["signs_from_s"]))
     except (ValueError, LookupError, TypeError, InvalidJose) as error:
         raise DamagedKey(f"The key {name} is damaged") from error
 

@@ -21,9 +21,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from podstead.app.adapters.child_processes import ChildProcess
+from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.app.adapters.processor_budgets import ProcessorBudgets
 from podstead.app.adapters.rdf_child import LENGTH, READY, Reply
-from podstead.app.adapters.slots import Slots
 from podstead.core.errors import RateLimited
 from podstead.core.requester import requester, requester_agent
 from podstead.rdf.jsonld_contexts import Context
@@ -73,10 +73,12 @@ class RdfProcesses:
         self._processor_s = processor_s
         self._command = module, str(processor_s), str(memory_mib)
         self._idle_s = idle_s
-        self._processes = Slots(
+        self._processes = FairSemaphore(
             MAX_PROCESSES, wait_s=WAIT_S, refusal=_BUSY, max_waiting=_MAX_WAITING
         )
-        self._threads = Slots(MAX_THREADS, wait_s=WAIT_S, refusal=_BUSY, max_waiting=_MAX_WAITING)
+        self._threads = FairSemaphore(
+            MAX_THREADS, wait_s=WAIT_S, refusal=_BUSY, max_waiting=_MAX_WAITING
+        )
         self._idle: dict[ChildProcess, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -114,7 +116,9 @@ class RdfProcesses:
         return agent if agent and agent.startswith(f"{self._base_url}/") else requester()
 
     @asynccontextmanager
-    async def _turn(self, slots: Slots, key: str, pod: str, wait_s: float) -> AsyncIterator[None]:
+    async def _turn(
+        self, slots: FairSemaphore, key: str, pod: str, wait_s: float
+    ) -> AsyncIterator[None]:
         while True:
             await self._afford(key, min(wait_s, _PATIENCE_S))
             await slots.take(key, pod=pod, wait_s=wait_s)

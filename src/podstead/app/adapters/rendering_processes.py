@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from podstead.app.adapters.child_processes import ChildProcess
-from podstead.app.adapters.slots import Slots
+from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.previews.rendering import Content
 
 logger = logging.getLogger("podstead.previews")
@@ -34,7 +34,7 @@ class RenderingProcesses:
     ) -> None:
         """At most ``max_processes`` run at once, half of them for one requester."""
         self._time_limit_s = time_limit_s
-        self._slots = Slots(
+        self._slots = FairSemaphore(
             max_processes,
             wait_s=_WAIT_FOR_SLOT_S,
             refusal="Too many previews are being made; try again later",

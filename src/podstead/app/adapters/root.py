@@ -179,8 +179,8 @@ def remembered_base_url(settings: Settings) -> str | None:
 
 def former_base_urls(settings: Settings) -> tuple[str, ...]:
     """What the base URL was before it was changed, the newest first. Raises StorageError."""
-    kept = stored_facts(settings).read_fact(_FORMER_BASE_URLS)
-    return tuple(kept.split()) if kept else ()
+    stored = stored_facts(settings).read_fact(_FORMER_BASE_URLS)
+    return tuple(stored.split()) if stored else ()
 
 
 def unfinished_move(settings: Settings) -> str | None:
@@ -201,8 +201,8 @@ def finish_move(settings: Settings, base_url: str) -> None:
     facts = stored_facts(settings)
     before = facts.read_fact(BASE_URL_FACT)
     former = [before, *former_base_urls(settings)]
-    kept = dict.fromkeys(url for url in former if url and url != base_url)
-    facts.write_fact(_FORMER_BASE_URLS, " ".join(kept))
+    stored = dict.fromkeys(url for url in former if url and url != base_url)
+    facts.write_fact(_FORMER_BASE_URLS, " ".join(stored))
     if before is not None and facts.read_fact(_ISSUER) == before:
         facts.write_fact(_ISSUER, base_url)
     facts.write_fact(BASE_URL_FACT, base_url)

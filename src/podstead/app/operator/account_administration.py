@@ -127,10 +127,10 @@ class AccountAdministration:
         return await self.services.credentials.create(await self._find(name), name=label)
 
     async def _find(self, name: str) -> Versioned[Account]:
-        kept = await self.services.accounts.find(name) or await self.services.accounts.read(name)
-        if kept is None:
+        stored = await self.services.accounts.find(name) or await self.services.accounts.read(name)
+        if stored is None:
             raise NotFound(f"There is no account '{name}'.")
-        return kept
+        return stored
 
 
 @asynccontextmanager

@@ -140,7 +140,7 @@ async def _back_up(
 ) -> Manifest:
     layout = layout_of(settings)
     async with opened_store(settings) as store:
-        with store.hold_removals():
+        with store.removals_locked():
             keys = key_storage(settings)
             stored_keys = read_all_keys(keys) if keys.is_remote else None
             is_on_s3 = isinstance(settings.bodies, S3Location)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.operator.backup import OnStep, back_up_to_folder
-from podstead.app.operator.backup_turns import backup_turn
+from podstead.app.operator.backup_lease import backup_lease
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
-from podstead.storage.backup.keeping import KeepRule, kept
 from podstead.storage.backup.manifest import BackupDamaged, BackupUnusable, Manifest
 from podstead.storage.backup.reading import FolderBackup
+from podstead.storage.backup.retention import KeepRule, kept
 from podstead.storage.backup.sinks import remove_abandoned, remove_backup
 
 RETRY_S: Final = 600
@@ -104,7 +104,7 @@ async def keep_backing_up(
         wait_s = series.due_in_s(interval_s, now_s=time.time())
         try:
             if wait_s <= 0:
-                with backup_turn(series.settings, series.place) as turn:
+                with backup_lease(series.settings, series.place) as turn:
                     now_s = time.time()
                     # Also in the folder, which another node may have filled meanwhile.
                     wait_s = max(each.due_in_s(interval_s, now_s=now_s) for each in (turn, series))

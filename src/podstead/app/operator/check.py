@@ -63,7 +63,7 @@ async def check_root(
     layout = layout_of(settings)
     findings = []
     async with opened_store(settings) as store:
-        with store.hold_removals(), closing(store.inspect()) as records:
+        with store.removals_locked(), closing(store.inspect()) as records:
             now = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H%M%SZ")
             base_url = records.read_fact(BASE_URL_FACT) or settings.base_url
             record_store = RecordStore(store, SystemClock(), SystemRandomness())

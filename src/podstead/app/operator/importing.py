@@ -30,7 +30,7 @@ from podstead.core.iris import canonical_url
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.pods.names import check_name
 from podstead.pods.provision import web_id_of
-from podstead.pods.template import root_rules
+from podstead.pods.template import root_acl
 from podstead.resources.documents import Documents
 from podstead.resources.importing.importer import TreeImporter
 from podstead.resources.importing.values import ImportTarget
@@ -66,8 +66,8 @@ class OpenedPods:
         owner = owner or web_id_of(self.settings.base_url, name)
         now_ms = self.records.now_ms()
         pod = PodRecord(name, root, owner, now_ms if created_ms is None else created_ms)
-        rules = root_rules(owner).encode()
-        return ImportTarget(root=root, source_id=source_id, new_pod=pod, root_rules=rules)
+        rules = root_acl(owner).encode()
+        return ImportTarget(root=root, source_id=source_id, new_pod=pod, root_acl=rules)
 
     def may_own(self, web_id: str, *own_urls: str) -> bool:
         """Whether somebody who comes from elsewhere may have this WebID here: one of another

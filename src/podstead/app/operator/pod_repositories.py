@@ -34,7 +34,7 @@ async def opened_bundles(
         yield None
         return
     layout = RootLayout(settings.root)
-    with closing(Directories(layout.git, removal_hold=layout.removal_hold)) as directories:
+    with closing(Directories(layout.git, removal_lock=layout.removal_lock)) as directories:
         yield RepositoryBundles(
             store=records.store,
             directories=directories,
@@ -88,7 +88,7 @@ async def follow_name(settings: Settings, records: RecordStore, root: ResourcePa
     """After a pod was renamed: charge it for its repositories, and note of which containers they
     are now. Raises StorageError."""
     layout = RootLayout(settings.root)
-    with closing(Directories(layout.git, removal_hold=layout.removal_hold)) as directories:
+    with closing(Directories(layout.git, removal_lock=layout.removal_lock)) as directories:
         async for each in repository_entries(records.store, root=root, now_ms=records.now_ms()):
             name, container = repository_name_in(each), container_of(each)
             if await directories.exists(name):

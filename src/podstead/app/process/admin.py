@@ -29,9 +29,9 @@ from podstead.app.monitoring.checks import Check, Checks
 from podstead.app.monitoring.exposition import CONTENT_TYPE, exposition
 from podstead.app.monitoring.readings import Reading, Readings, Total, single
 from podstead.app.monitoring.worker_answers import Question
-from podstead.app.process.questions import ask, forget
-from podstead.app.process.small_server import SmallHandler, SmallServer
+from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 from podstead.app.process.tls.front import private_folder
+from podstead.app.process.worker_control import ask, forget
 from podstead.config import Settings, StartRefused
 from podstead.config.value_types import ListenAddress
 from podstead.core.counting import counted
@@ -217,7 +217,7 @@ class Monitor:
         }
 
 
-class _Server(SmallServer):
+class _Server(AdminHttpServer):
     """Answers on the private address."""
 
     def __init__(
@@ -228,7 +228,7 @@ class _Server(SmallServer):
         self.reply = reply
 
 
-class _Handler(SmallHandler):
+class _Handler(AdminHttpHandler):
     """One request."""
 
     server: _Server

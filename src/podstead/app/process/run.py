@@ -14,7 +14,6 @@ from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.cores import usable_cores
 from podstead.app.process.exit_reason import ExitReason
-from podstead.app.process.handover import find_predecessor
 from podstead.app.process.listening import (
     closing_all,
     complete_listeners,
@@ -25,6 +24,7 @@ from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.renewal import prepare_keys
 from podstead.app.process.serve import serve
+from podstead.app.process.socket_handover import find_running_server
 from podstead.app.process.worker import Factory
 from podstead.config import Settings, StartRefused
 
@@ -53,7 +53,7 @@ def run_server(
     check_git(settings)
     keep_certificate = None
     with ExitStack() as held:
-        predecessor = find_predecessor(settings.root) if settings.take_over else None
+        predecessor = find_running_server(settings.root) if settings.take_over else None
         inherited = inherited_listener()
         if predecessor is None:
             listening = open_listeners(settings, workers, inherited)

@@ -38,16 +38,16 @@ from granian.server.mp import MPServer, WorkerProcess
 from podstead.app.process.admin import Admin, Monitor, serve_admin
 from podstead.app.process.certificate import CertificatePair
 from podstead.app.process.exit_reason import ExitReason
-from podstead.app.process.handover import offering
 from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
 from podstead.app.process.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
+from podstead.app.process.socket_handover import offering
 from podstead.app.process.tls.front import Front, private_folder
 from podstead.app.process.worker import (
     LEAVE_SIGNAL,
     STOP_SIGNALS,
-    Equipment,
     Factory,
+    WorkerContext,
     run_worker,
     signals_blocked,
     start_thread,
@@ -91,7 +91,7 @@ def serve(
     reports, report = multiprocessing.Pipe(duplex=False)
     with ExitStack() as held:
         front = held.enter_context(_front(keys))
-        equipment = Equipment(settings, factory, listening, report, front, admin)
+        equipment = WorkerContext(settings, factory, listening, report, front, admin)
         if keys is not None:
             equipment.socket_context = keys.socket_context
         server = _Server(equipment, keys)
@@ -153,7 +153,7 @@ def _load_nothing() -> Callable[..., object]:
 class _Server(MPServer):
     """Granian's main process, which can also make the workers use a renewed certificate."""
 
-    def __init__(self, equipment: Equipment, keys: ServerKeys | None) -> None:
+    def __init__(self, equipment: WorkerContext, keys: ServerKeys | None) -> None:
         settings = equipment.settings
         super().__init__(
             target="podstead",

@@ -36,9 +36,9 @@ from podstead.app.process.admin import Admin
 from podstead.app.process.connections.packet_filter import PacketFilter
 from podstead.app.process.connections.supervisor import Supervisor, bounds_of
 from podstead.app.process.listening import BACKLOG, ListeningSockets
-from podstead.app.process.questions import open_questions
 from podstead.app.process.renewal import RENEWAL_SIGNAL, prepare_keys
 from podstead.app.process.tls.front import Front, remove_folder
+from podstead.app.process.worker_control import open_control_socket
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 
@@ -71,7 +71,7 @@ LEAVE_S = 5.0
 
 
 @dataclass(slots=True)
-class Equipment:
+class WorkerContext:
     """What a worker inherits from the main process."""
 
     settings: Settings
@@ -94,7 +94,7 @@ class Equipment:
 
 
 def run_worker(
-    equipment: Equipment,
+    equipment: WorkerContext,
     worker_id: int,
     process_name: str | None,
     _load: object,
@@ -119,7 +119,7 @@ def run_worker(
     accepting = listener.fileno()
     doorway = None
     if equipment.front is not None:
-        doorway = _Doorway(listener, equipment.front, equipment.settings)
+        doorway = _TlsProxy(listener, equipment.front, equipment.settings)
         listener = doorway.open_inner()
     holder = SocketHolder(  # type: ignore[call-arg]
         listener.detach(), uds=doorway is not None, backlog=BACKLOG
@@ -155,7 +155,7 @@ def _end_with_parent(folders: Sequence[Path]) -> None:
         os._exit(1)
 
 
-class _Doorway:
+class _TlsProxy:
     """Connects the listening socket, the terminator, granian and the application."""
 
     def __init__(self, listener: socket.socket, front: Front, settings: Settings) -> None:
@@ -174,7 +174,7 @@ class _Doorway:
 
     def connect(self, application: Application) -> tuple[Terminator, Application]:
         """The terminator, and the application as granian calls it."""
-        from podstead.app.process.tls.extension import Clients, Introduced
+        from podstead.app.process.tls.extension import Clients, WithClientScope
         from podstead.app.process.tls.terminator import Terminator
 
         clients: Clients = {}
@@ -186,12 +186,12 @@ class _Doorway:
             clients=clients,
             loop=asyncio.get_event_loop(),
         )
-        return terminator, Introduced(application, clients)
+        return terminator, WithClientScope(application, clients)
 
 
 def _load_application(
-    equipment: Equipment,
-    doorway: _Doorway | None,
+    equipment: WorkerContext,
+    doorway: _TlsProxy | None,
     for_sockets: Sequence[socket.socket],
     supervisor: Supervisor,
     accepting: int,
@@ -219,7 +219,7 @@ async def _answer_nothing(_question: str) -> bytes:
 
 
 def _socket_listener(
-    listener: socket.socket, application: Application, equipment: Equipment
+    listener: socket.socket, application: Application, equipment: WorkerContext
 ) -> SocketListener:
     from podstead.app.process.sockets.listener import SocketListener
 
@@ -234,7 +234,7 @@ def _socket_listener(
     )
 
 
-def _renew(equipment: Equipment) -> None:
+def _renew(equipment: WorkerContext) -> None:
     """Use the renewed certificate, which the main process has checked, for new connections."""
     if equipment.front is None:
         return
@@ -354,7 +354,7 @@ class _Started:
     """
 
     def __init__(
-        self, application: Application, answer: Application, drain: _Drain, equipment: Equipment
+        self, application: Application, answer: Application, drain: _Drain, equipment: WorkerContext
     ) -> None:
         """``answer`` takes the requests, and the application what the lifespan brings. If the
         application has a method ``answer``, it answers what the main process asks."""
@@ -392,7 +392,7 @@ class _Started:
                 start_thread(self._drain.supervisor.watch)
                 if self._admin is not None:
                     folder, known = self._admin.folder, getattr(self._application, "answer", None)
-                    self._questions = await open_questions(folder, known or _answer_nothing)
+                    self._questions = await open_control_socket(folder, known or _answer_nothing)
                 self._report.send_bytes(str(os.getpid()).encode("ascii"))
 
         try:

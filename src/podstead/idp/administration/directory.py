@@ -80,13 +80,13 @@ class Directory:
         return await self._listed(pod)
 
     async def _listed(self, pod: PodRecord) -> Listed:
-        kept = await self._accounts.find(pod.name)
+        stored = await self._accounts.find(pod.name)
         last = None
-        if kept is not None:
-            last = await self._records.read(LAST_SIGN_INS, kept.value.account_id)
+        if stored is not None:
+            last = await self._records.read(LAST_SIGN_INS, stored.value.account_id)
         return Listed(
             pod=pod,
-            account=None if kept is None else kept.value,
+            account=None if stored is None else stored.value,
             used_bytes=await self._records.store.used_bytes(pod.name),
             last_sign_in=None if last is None else last.value,
         )
@@ -100,8 +100,8 @@ class Directory:
         ):
             for each in page:
                 if wanted in each.key:
-                    kept = await self._accounts.read(each.value.account_id)
-                    if kept is not None:
-                        found.add(kept.value.pod.casefold())
+                    stored = await self._accounts.read(each.value.account_id)
+                    if stored is not None:
+                        found.add(stored.value.pod.casefold())
             after = page[-1].key
         return frozenset(found)

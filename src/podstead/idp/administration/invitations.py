@@ -57,9 +57,9 @@ class InvitationActions:
 
     async def revoke(self, invitation_id: str, by: Operator | None = None) -> None:
         """End an invitation. Accounts that were created with it remain. Raises NotFound."""
-        kept = await self._invitations.find(invitation_id)
+        stored = await self._invitations.find(invitation_id)
         event, facts = AuditEvent.INVITATION_REVOKED, {"invitation": invitation_id}
         acted = self._log.action(event, by, **facts)
-        await self._records.commit([INVITATIONS.drop(kept.key), *acted])
+        await self._records.commit([INVITATIONS.drop(stored.key), *acted])
         with acting_as(by):
             self._audit.note(event, **facts)

@@ -73,10 +73,10 @@ class OneTimeLinks:
 
     async def find(self, secret: str) -> Versioned[OneTimeLink]:
         """The link with that secret. Raises LinkUsed, StorageError."""
-        kept = await self._records.read(ONE_TIME_LINKS, secret_key(secret))
-        if kept is None:
+        stored = await self._records.read(ONE_TIME_LINKS, secret_key(secret))
+        if stored is None:
             raise LinkUsed
-        return kept
+        return stored
 
     def using_up(self, link: Versioned[OneTimeLink]) -> partial[Joined]:
         """What joins the write that creates an account with a link."""

@@ -19,7 +19,7 @@ from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.sessions import Sessions
 from podstead.idp.source import OPERATOR
-from podstead.idp.two_factor.keeping import resetting
+from podstead.idp.two_factor.service import resetting
 from podstead.storage.record_store import RecordStore
 
 _PAGE: Final = 1000
@@ -141,10 +141,10 @@ class Administration:
         return False
 
     async def _account(self, account_id: str) -> Account:
-        kept = await self._accounts.read(account_id)
-        if kept is None:
+        stored = await self._accounts.read(account_id)
+        if stored is None:
             raise NotFound("There is no such account")
-        return kept.value
+        return stored.value
 
     def _note(self, event: AuditEvent, by: Operator | None, account_id: str) -> None:
         with acting_as(by):

@@ -52,10 +52,10 @@ class AllowedKeys:
         """The permission of a key to sign in to an account, while the profile names the key.
         Raises StorageError, Overloaded."""
         key = allowed_key(account.account_id, public_key)
-        kept = await self._records.read(ALLOWED_KEYS, key)
-        if kept is None or not await self._stated.states(account, public_key):
+        stored = await self._records.read(ALLOWED_KEYS, key)
+        if stored is None or not await self._stated.states(account, public_key):
             return None
-        return kept
+        return stored
 
     async def allow(
         self, account: Versioned[Account], public_key: str, source: RequestSource
@@ -89,14 +89,14 @@ class AllowedKeys:
         Raises NotFound, Overloaded, StorageError."""
         owner = account.account_id
         key = allowed_key(owner, public_key)
-        kept = await self._records.read(ALLOWED_KEYS, key)
-        if kept is None:
+        stored = await self._records.read(ALLOWED_KEYS, key)
+        if stored is None:
             raise NotFound("This key cannot sign in; its permission may have been removed")
         await self._records.commit(
-            await ending_allowed_key(self._records, kept, source), [kept.unchanged]
+            await ending_allowed_key(self._records, stored, source), [stored.unchanged]
         )
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await ending(self._records, owner, kept.entry))
+        await self._records.commit(await ending(self._records, owner, stored.entry))
         self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
 
@@ -106,13 +106,13 @@ def allowed_key(account_id: str, public_key: str) -> str:
 
 
 async def ending_allowed_key(
-    records: RecordStore, kept: Versioned[AllowedKey], source: RequestSource
+    records: RecordStore, stored: Versioned[AllowedKey], source: RequestSource
 ) -> Sequence[Record]:
     """The records that withdraw a permission and end what began with it. Raises StorageError."""
-    owner, subject = kept.value.account_id, npub(kept.value.public_key)
+    owner, subject = stored.value.account_id, npub(stored.value.public_key)
     event = AuditEvent.PROFILE_KEY_ENDED
     return [
-        ALLOWED_KEYS.drop(kept.key),
-        *await ending(records, owner, kept.entry),
+        ALLOWED_KEYS.drop(stored.key),
+        *await ending(records, owner, stored.entry),
         *await noting(records, owner, event, source, subject=subject),
     ]

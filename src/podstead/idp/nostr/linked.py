@@ -6,7 +6,7 @@ nothing else.
 
 from __future__ import annotations
 
-from podstead.idp.nostr.finding import KeyOwners
+from podstead.idp.nostr.key_owners import KeyOwners
 from podstead.nostr.errors import InvalidEvent
 
 

@@ -28,7 +28,7 @@ from podstead.storage.registry import Versioned
 MAX_PER_ACCOUNT: Final = 50
 
 
-class LinkedElsewhere(Conflict):
+class LinkedToOtherAccount(Conflict):
     """The key belongs to another account; nothing was changed."""
 
     known_text = "Key linked elsewhere"
@@ -82,8 +82,8 @@ class NostrLinks:
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[NostrLink]]:
         """The links of an account, oldest first. Raises StorageError."""
-        kept = await self._records.of_owner(NOSTR_LINKS, account_id)
-        return sorted(kept, key=lambda each: (each.value.created_s, each.key))
+        stored = await self._records.of_owner(NOSTR_LINKS, account_id)
+        return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
     async def link(
         self,
@@ -96,23 +96,23 @@ class NostrLinks:
         """Link a key that its holder has proven to have, and publish it if ``publish``.
 
         A key that is already linked to the account stays linked, and is published now if it was
-        not. Raises LinkedElsewhere, Conflict if there are too many, and ProfileRefused, after which
-        the key is not linked; Overloaded, StorageError.
+        not. Raises LinkedToOtherAccount, Conflict if there are too many, and ProfileRefused, after
+        which the key is not linked; Overloaded, StorageError.
         """
         before = await self.find(public_key)
         if before is None:
-            kept = await self._add(account, public_key, source)
+            stored = await self._add(account, public_key, source)
         elif before.value.account_id == account.value.account_id:
-            kept = before
+            stored = before
         else:
-            raise LinkedElsewhere
-        if not publish or kept.value.published:
-            return kept.value
+            raise LinkedToOtherAccount
+        if not publish or stored.value.published:
+            return stored.value
         try:
             return await self._publish(account.value, public_key)
         except PodsteadError as error:
             if before is None:
-                await self._take_back(account, kept, source)
+                await self._take_back(account, stored, source)
             if isinstance(error, RequestRefused):
                 raise ProfileRefused from error
             raise
@@ -127,18 +127,20 @@ class NostrLinks:
         attributed to the account. If the profile cannot be changed, it still names the key.
         Raises NotFound, LastFactor, Overloaded, StorageError.
         """
-        kept = await self.find(public_key)
-        if kept is None or kept.value.account_id != account.value.account_id:
+        stored = await self.find(public_key)
+        if stored is None or stored.value.account_id != account.value.account_id:
             raise NotFound("There is no such key; it may have been removed")
-        stays = await remaining_factor(self._records, account, without=kept.unchanged)
+        stays = await remaining_factor(self._records, account, without=stored.unchanged)
         await self._unpublish(account.value, public_key)
-        await self._drop(kept, [account.unchanged, kept.unchanged, stays], source)
-        return kept.entry
+        await self._drop(stored, [account.unchanged, stored.unchanged, stays], source)
+        return stored.entry
 
-    def use(self, kept: Versioned[NostrLink], account: Versioned[Account]) -> Changes[None]:
+    def use(self, stored: Versioned[NostrLink], account: Versioned[Account]) -> Changes[None]:
         """The changes that record a sign-in to the account with the key."""
-        used = msgspec.structs.replace(kept.value, last_used_s=self._records.now_s())
-        return Changes(None, [NOSTR_LINKS.replace(kept, used)], [kept.unchanged, account.unchanged])
+        used = msgspec.structs.replace(stored.value, last_used_s=self._records.now_s())
+        return Changes(
+            None, [NOSTR_LINKS.replace(stored, used)], [stored.unchanged, account.unchanged]
+        )
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -157,46 +159,46 @@ class NostrLinks:
             [account.unchanged, NOSTR_LINKS.absent(public_key)],
         )
         self._note(AuditEvent.NOSTR_KEY_LINKED, link)
-        kept = await self.find(public_key)
-        if kept is None:
+        stored = await self.find(public_key)
+        if stored is None:
             raise Contention(BUSY)
-        return kept
+        return stored
 
     async def _take_back(
-        self, account: Versioned[Account], kept: Versioned[NostrLink], source: RequestSource
+        self, account: Versioned[Account], stored: Versioned[NostrLink], source: RequestSource
     ) -> None:
         """Undo the parts of linking a key that were done."""
-        await self._unpublish(account.value, kept.key)
-        await self._drop(kept, [kept.unchanged], source)
+        await self._unpublish(account.value, stored.key)
+        await self._drop(stored, [stored.unchanged], source)
 
     async def _drop(
         self,
-        kept: Versioned[NostrLink],
+        stored: Versioned[NostrLink],
         preconditions: Sequence[Precondition],
         source: RequestSource,
     ) -> None:
         """Remove a link, and end the sessions and grants that began with it."""
-        owner, method = kept.value.account_id, kept.entry
+        owner, method = stored.value.account_id, stored.entry
         removal = [
-            NOSTR_LINKS.drop(kept.key),
+            NOSTR_LINKS.drop(stored.key),
             *await ending(self._records, owner, method),
-            *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, kept.value, source),
+            *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, stored.value, source),
         ]
         await self._records.commit(removal, preconditions)
         # Sessions and grants that began with it during the removal:
         await self._records.commit(await ending(self._records, owner, method))
-        self._note(AuditEvent.NOSTR_KEY_UNLINKED, kept.value)
+        self._note(AuditEvent.NOSTR_KEY_UNLINKED, stored.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
         """The profile names the key before the link is marked as published."""
         await self._profiles.add_name(account.web_id, did_of(public_key))
 
         async def compute() -> Changes[NostrLink | None]:
-            kept = await self.find(public_key)
-            if kept is None or kept.value.account_id != account.account_id:
+            stored = await self.find(public_key)
+            if stored is None or stored.value.account_id != account.account_id:
                 return Changes(None)
-            published = msgspec.structs.replace(kept.value, published=True)
-            return Changes(published, [NOSTR_LINKS.replace(kept, published)], [kept.unchanged])
+            published = msgspec.structs.replace(stored.value, published=True)
+            return Changes(published, [NOSTR_LINKS.replace(stored, published)], [stored.unchanged])
 
         published = await self._records.transact(compute)
         if published is None:  # it was unlinked at the same time

@@ -79,8 +79,8 @@ class ProfileKeyRecords:
             allowed = await self._records.read(ALLOWED_KEYS, key)
             if allowed is not None:
                 records += await ending_allowed_key(self._records, allowed, profile_change())
-        kept = await self._records.of_owner(NOSTR_LINKS, owner)
-        linked = {each.key for each in kept}
+        stored = await self._records.of_owner(NOSTR_LINKS, owner)
+        linked = {each.key for each in stored}
         for event, keys in (
             (AuditEvent.PROFILE_KEY_NAMED, came),
             (AuditEvent.PROFILE_KEY_UNNAMED, gone),

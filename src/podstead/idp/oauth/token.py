@@ -1,9 +1,9 @@
 """Which tokens does a token request get? The grants of RFC 6749 with Solid-OIDC's rules (A-62 ff.).
 
-Pure, except for the tokens' randomness and signatures, which :class:`Minting` provides. The caller
-reads the :class:`Facts`, commits the changes of the :class:`Exchange` with everything that they
-relied on, and sends the answer only then. If something of it has changed, the caller begins again
-with new facts.
+Pure, except for the tokens' randomness and signatures, which :class:`TokenIssuing` provides. The
+caller reads the :class:`Facts`, commits the changes of the :class:`Exchange` with everything that
+they relied on, and sends the answer only then. If something of it has changed, the caller begins
+again with new facts.
 """
 
 from __future__ import annotations
@@ -94,17 +94,17 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Minted:
+class TokenSet:
     """The tokens of one answer, and the record of the refresh token among them."""
 
     body: dict[str, object]
     records: Sequence[Record] = ()
 
 
-class Minting(Protocol):
+class TokenIssuing(Protocol):
     """Issues tokens."""
 
-    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:
+    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> TokenSet:
         """Sign the tokens and create the refresh token, if there is to be one."""
 
 
@@ -114,7 +114,7 @@ class TokenExchange:
 
     request: TokenRequest
     facts: Facts
-    minting: Minting
+    minting: TokenIssuing
     records: list[Record] = field(default_factory=list)
     preconditions: list[Precondition] = field(default_factory=list)
     events: list[tuple[AuditEvent, Grant]] = field(default_factory=list)
@@ -141,15 +141,15 @@ class TokenExchange:
 
     def usable_code(self, client_id: str) -> AuthorizationCode | None:
         """The code of the request, if it can be exchanged; a second use ends its grant (A-64)."""
-        kept = self.facts.code
-        if kept is None:
+        stored = self.facts.code
+        if stored is None:
             return None
         # Before the other checks: even if this request fails them or comes late, one of the two
         # uses may be a thief's (RFC 6749 section 4.1.2).
-        if kept.value.used:
+        if stored.value.used:
             self.revoke_grant(AuditEvent.CODE_REUSED)
             return None
-        code = kept.value
+        code = stored.value
         if code.client_id != client_id or self.request.now_s >= code.expires_s:
             return None
         if not _is_key(self.request.jkt, expected=code.dpop_jkt):
@@ -159,17 +159,17 @@ class TokenExchange:
     def usable_refresh_token(self) -> RefreshToken | None:
         """The refresh token of the request, if it can be used; a second use ends its grant
         (A-66)."""
-        kept = self.facts.refresh_token
-        if kept is None:
+        stored = self.facts.refresh_token
+        if stored is None:
             return None
         # One of the two uses may be a thief's, and the server cannot tell which (RFC 9700 section
         # 4.14.2).
-        if kept.value.used:
+        if stored.value.used:
             self.revoke_grant(AuditEvent.REFRESH_TOKEN_REUSED)
             return None
-        if not _is_key(self.request.jkt, expected=kept.value.jkt):
+        if not _is_key(self.request.jkt, expected=stored.value.jkt):
             return None
-        return kept.value if self.subject(self.request.jkt) is not None else None
+        return stored.value if self.subject(self.request.jkt) is not None else None
 
     def subject(self, jkt: str | None) -> Subject | None:
         """The subject of the grant, while the grant, the account and the sign-in are all valid."""
@@ -183,42 +183,42 @@ class TokenExchange:
 
     def revoke_grant(self, event: AuditEvent) -> None:
         """End everything that came of the grant, because of what the event says."""
-        kept = self.facts.grant
-        if kept is not None and not kept.value.revoked:
-            self.preconditions.append(kept.unchanged)
+        stored = self.facts.grant
+        if stored is not None and not stored.value.revoked:
+            self.preconditions.append(stored.unchanged)
             self.records.append(
-                GRANTS.replace(kept, msgspec.structs.replace(kept.value, revoked=True))
+                GRANTS.replace(stored, msgspec.structs.replace(stored.value, revoked=True))
             )
-            self.events.append((event, kept.value))
+            self.events.append((event, stored.value))
 
     def use_code(self) -> None:
         """Mark the code as used, in the write that its tokens depend on."""
-        kept = self.facts.code
-        if kept is not None:
+        stored = self.facts.code
+        if stored is not None:
             # Of two requests with the same code only one can commit; the other one begins again and
             # finds it used.
-            self.preconditions.append(kept.unchanged)
-            used = msgspec.structs.replace(kept.value, used=True)
-            self.records.append(CODES.replace(kept, used))
+            self.preconditions.append(stored.unchanged)
+            used = msgspec.structs.replace(stored.value, used=True)
+            self.records.append(CODES.replace(stored, used))
 
     def use_refresh_token(self) -> None:
         """Mark the refresh token as used, in the write that creates the next one."""
-        kept = self.facts.refresh_token
-        if kept is not None:
-            self.preconditions.append(kept.unchanged)
-            used = msgspec.structs.replace(kept.value, used=True)
-            self.records.append(REFRESH_TOKENS.replace(kept, used))
+        stored = self.facts.refresh_token
+        if stored is not None:
+            self.preconditions.append(stored.unchanged)
+            used = msgspec.structs.replace(stored.value, used=True)
+            self.records.append(REFRESH_TOKENS.replace(stored, used))
 
     def mint(self, subject: Subject, client: Client, *, with_refresh: bool) -> dict[str, object]:
         """Issue the tokens, and rely on the grant that they come from: if it is revoked before the
         commit, nothing is issued."""
         minted = self.minting.mint(subject, client=client, with_refresh=with_refresh)
         self.records.extend(minted.records)
-        kept = self.facts.grant
-        if kept is not None and subject.grant is not None:
-            self.preconditions.append(kept.unchanged)
-            last_used = msgspec.structs.replace(kept.value, last_used_s=self.request.now_s)
-            self.records.append(GRANTS.replace(kept, last_used))
+        stored = self.facts.grant
+        if stored is not None and subject.grant is not None:
+            self.preconditions.append(stored.unchanged)
+            last_used = msgspec.structs.replace(stored.value, last_used_s=self.request.now_s)
+            self.records.append(GRANTS.replace(stored, last_used))
         return minted.body
 
 

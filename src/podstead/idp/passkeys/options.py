@@ -18,7 +18,7 @@ from podstead.idp.passkeys.ceremonies import (
     RelyingParty,
     base64url_encoded,
 )
-from podstead.idp.passkeys.keeping import CreationOffer
+from podstead.idp.passkeys.service import CreationOffer
 from podstead.idp.records import Account, Passkey
 
 _TIMEOUT_MS: Final = CHALLENGE_S * 1000

@@ -25,7 +25,7 @@ from podstead.idp.passkeys.ceremonies import (
     base64url_decoded,
     response_of,
 )
-from podstead.idp.passkeys.keeping import passkey_key
+from podstead.idp.passkeys.service import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
 from podstead.storage.record_store import Changes, RecordStore
@@ -38,7 +38,7 @@ FACTOR: Final = "passkey"
 class SignedInByPasskey:
     """The account of a passkey, and the uid of the interaction that asked for it."""
 
-    kept: Versioned[Account]
+    stored: Versioned[Account]
     uid: str
     """Empty for a sign-in without an application."""
     sign_in_method: str
@@ -77,20 +77,20 @@ class PasskeySignIn:
         StorageError.
         """
         await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
-        kept = await self._find(credential)
+        stored = await self._find(credential)
         try:
             assertion = await self._check(
-                kept.value, credential, bytes.fromhex(challenge_of(challenge_key))
+                stored.value, credential, bytes.fromhex(challenge_of(challenge_key))
             )
-            account = await self._note_use(kept, assertion)
+            account = await self._note_use(stored, assertion)
         except (VerificationFailed, AccountDisabled):
-            self._note(AuditEvent.SIGN_IN_FAILED, kept.value)
+            self._note(AuditEvent.SIGN_IN_FAILED, stored.value)
             raise
-        self._note(AuditEvent.SIGNED_IN, kept.value)
+        self._note(AuditEvent.SIGNED_IN, stored.value)
         return SignedInByPasskey(
             account,
             suffix_of(challenge_key),
-            kept.entry,
+            stored.entry,
             authentication_methods.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
@@ -121,20 +121,20 @@ class PasskeySignIn:
         counter, the second is refused, whenever it arrives."""
 
         async def compute() -> Changes[Versioned[Account] | None]:
-            kept = await self._read(found.key)
-            account = await self._account(kept.value.account_id)
+            stored = await self._read(found.key)
+            account = await self._account(stored.value.account_id)
             now_s = self._records.now_s()
-            if not counts_up(kept.value.sign_count, assertion.sign_count):
-                suspected = msgspec.structs.replace(kept.value, suspected_s=now_s)
-                return Changes(None, [PASSKEYS.replace(kept, suspected)], [kept.unchanged])
+            if not counts_up(stored.value.sign_count, assertion.sign_count):
+                suspected = msgspec.structs.replace(stored.value, suspected_s=now_s)
+                return Changes(None, [PASSKEYS.replace(stored, suspected)], [stored.unchanged])
             used = msgspec.structs.replace(
-                kept.value,
+                stored.value,
                 sign_count=assertion.sign_count,
                 backed_up=assertion.backed_up,
                 last_used_s=now_s,
             )
             return Changes(
-                account, [PASSKEYS.replace(kept, used)], [kept.unchanged, account.unchanged]
+                account, [PASSKEYS.replace(stored, used)], [stored.unchanged, account.unchanged]
             )
 
         account = await self._records.transact(compute)
@@ -144,18 +144,18 @@ class PasskeySignIn:
         return account
 
     async def _read(self, key: str) -> Versioned[Passkey]:
-        kept = await self._records.read(PASSKEYS, key)
-        if kept is None:
+        stored = await self._records.read(PASSKEYS, key)
+        if stored is None:
             raise UnknownCredential
-        return kept
+        return stored
 
     async def _account(self, account_id: str) -> Versioned[Account]:
-        kept = await self._records.read(ACCOUNTS, account_id)
-        if kept is None:
+        stored = await self._records.read(ACCOUNTS, account_id)
+        if stored is None:
             raise UnknownCredential
-        if kept.value.disabled:
+        if stored.value.disabled:
             raise AccountDisabled
-        return kept
+        return stored
 
     def _note(self, event: AuditEvent, passkey: Passkey) -> None:
         self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)

@@ -21,7 +21,7 @@ from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
-from podstead.idp.two_factor.keeping import TwoFactors, WrongCode, mark_of_password
+from podstead.idp.two_factor.service import TwoFactors, WrongCode, mark_of_password
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
 
@@ -90,17 +90,17 @@ class SecondStep:
     async def find(self, browser: str) -> tuple[Versioned[HalfSignIn], Versioned[Account]]:
         """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn,
         StorageError."""
-        kept = await self._records.read(HALF_SIGN_INS, secret_key(browser))
-        account = None if kept is None else await self._accounts.read(kept.value.account_id)
+        stored = await self._records.read(HALF_SIGN_INS, secret_key(browser))
+        account = None if stored is None else await self._accounts.read(stored.value.account_id)
         if (
-            kept is None
+            stored is None
             or account is None
             or account.value.disabled
-            or kept.value.verified_s < account.value.valid_after_s
-            or not hmac.compare_digest(kept.value.password_mark, mark_of_password(account.value))
+            or stored.value.verified_s < account.value.valid_after_s
+            or not hmac.compare_digest(stored.value.password_mark, mark_of_password(account.value))
         ):
             raise NoHalfSignIn
-        return kept, account
+        return stored, account
 
     async def verify(
         self, browser: str, typed: str, *, recovery: bool, marks: str, source: RequestSource
@@ -109,7 +109,7 @@ class SecondStep:
 
         Raises NoHalfSignIn, WrongCode, RateLimited, Overloaded, StorageError.
         """
-        kept, account = await self.find(browser)
+        stored, account = await self.find(browser)
         account_id = account.value.account_id
         device = self._known_browsers.device(marks, account.value)
         attempt = attempt_at(
@@ -122,30 +122,34 @@ class SecondStep:
         try:
             if not recovery:
                 await self._two_factors.use_code(account, typed)
-            elif kept.value.by_recovery:
+            elif stored.value.by_recovery:
                 raise WrongCode
             else:
                 await self._two_factors.use_recovery_code(account, typed, source)
         except WrongCode:
             await self._attempts.failed(attempt)
-            await self._failed(kept, source)
+            await self._failed(stored, source)
             raise
         await self._attempts.succeeded(attempt)
-        await self.end(kept)
-        return kept.value, account
+        await self.end(stored)
+        return stored.value, account
 
-    async def end(self, kept: Versioned[HalfSignIn]) -> None:
+    async def end(self, stored: Versioned[HalfSignIn]) -> None:
         """The step is done. Raises Overloaded if another request was first, StorageError."""
-        await self._records.commit([HALF_SIGN_INS.drop(kept.key)], [kept.unchanged])
+        await self._records.commit([HALF_SIGN_INS.drop(stored.key)], [stored.unchanged])
 
-    async def _failed(self, kept: Versioned[HalfSignIn], source: RequestSource) -> None:
-        account_id, failures = kept.value.account_id, kept.value.failures + 1
+    async def _failed(self, stored: Versioned[HalfSignIn], source: RequestSource) -> None:
+        account_id, failures = stored.value.account_id, stored.value.failures + 1
         self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="second factor")
         if failures < MAX_FAILURES:
-            changed = replace(kept.value, failures=failures)
-            await self._records.try_commit([HALF_SIGN_INS.replace(kept, changed)], [kept.unchanged])
+            changed = replace(stored.value, failures=failures)
+            await self._records.try_commit(
+                [HALF_SIGN_INS.replace(stored, changed)], [stored.unchanged]
+            )
             return
         event = AuditEvent.SECOND_FACTOR_FAILED
         noted = await noting(self._records, account_id, event, source)
-        if await self._records.try_commit([HALF_SIGN_INS.drop(kept.key), *noted], [kept.unchanged]):
+        if await self._records.try_commit(
+            [HALF_SIGN_INS.drop(stored.key), *noted], [stored.unchanged]
+        ):
             self._audit.note(event, account_id=account_id)

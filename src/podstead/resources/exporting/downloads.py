@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from podstead.core.clock import Clock
 from podstead.core.errors import NotFound
-from podstead.resources.agent_turns import AgentTurns
+from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.exporting.archive import PodArchive
 from podstead.resources.exporting.contents import ExportStore, RepositoryBundler, read_contents
 from podstead.storage.open_body import StreamedBody
@@ -29,7 +29,7 @@ class DownloadStore(ExportStore, PodRegistry, Protocol):
 class PodDownload(StreamedBody):
     """An archive that waits for the person's other ones (:class:`OpenBody` of the storage)."""
 
-    def __init__(self, archive: PodArchive, turns: AgentTurns, requester: str) -> None:
+    def __init__(self, archive: PodArchive, turns: AgentSemaphores, requester: str) -> None:
         self._archive = archive
         self._turns = turns
         self._requester = requester
@@ -64,7 +64,7 @@ class PodDownloads:
         self._base_url = base_url
         self._issuer = issuer
         self._clock = clock
-        self._turns = AgentTurns(at_once=MAX_OF_PERSON)
+        self._turns = AgentSemaphores(at_once=MAX_OF_PERSON)
 
     async def open(self, name: str) -> PodDownload:
         """The archive of a pod as it is now. The caller has checked who asks. Raises NotFound,

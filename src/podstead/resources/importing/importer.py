@@ -132,13 +132,13 @@ class TreeImporter:
             await writer.add_rules([await preparation.prepare_rules(each) for each in some])
         some = inner[-(len(inner) % RULES_AT_ONCE or RULES_AT_ONCE) :] if inner else []
         prepared = [await preparation.prepare_rules(each) for each in some]
-        root_rules = None if last is None else await preparation.prepare_rules(last)
-        if root_rules is None:
-            content = InlineBody(target.root_rules)
-            dataset = (await self._documents.parse(target.root_rules, TURTLE, path=of_root)).dataset
-            size_bytes = len(target.root_rules)
-            root_rules = Prepared(of_root, ResourceKind.ACL, TURTLE, content, size_bytes, dataset)
-        await writer.add_rules([*prepared, root_rules], is_last=True)
+        root_acl = None if last is None else await preparation.prepare_rules(last)
+        if root_acl is None:
+            content = InlineBody(target.root_acl)
+            dataset = (await self._documents.parse(target.root_acl, TURTLE, path=of_root)).dataset
+            size_bytes = len(target.root_acl)
+            root_acl = Prepared(of_root, ResourceKind.ACL, TURTLE, content, size_bytes, dataset)
+        await writer.add_rules([*prepared, root_acl], is_last=True)
 
 
 def _part(path: ResourcePath) -> Auxiliary | None:

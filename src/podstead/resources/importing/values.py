@@ -47,7 +47,7 @@ class ImportTarget(msgspec.Struct, frozen=True):
     """Where resources go, and how.
 
     ``root`` is the root container of a pod; all paths begin with it. With ``new_pod``, the pod is
-    created, and ``root_rules`` is the Turtle of its root's ACL if the source has none. Without, the
+    created, and ``root_acl`` is the Turtle of its root's ACL if the source has none. Without, the
     pod exists, nothing in it is replaced, and ACLs are not taken. ``source_id`` identifies the
     source: an interrupted import continues only with the same one. ``names`` are rewritten in RDF,
     and ``adjust`` may change what a document at a path says. ``last_records`` are committed with
@@ -57,7 +57,7 @@ class ImportTarget(msgspec.Struct, frozen=True):
     root: ResourcePath
     source_id: str
     new_pod: PodRecord | None = None
-    root_rules: bytes = b""
+    root_acl: bytes = b""
     names: NameMapping = NameMapping()
     adjust: Callable[[ResourcePath, Dataset], Dataset] | None = None
     last_records: Sequence[Record] = ()

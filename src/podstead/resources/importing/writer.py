@@ -81,14 +81,14 @@ class ImportWriter:
         """Create the pod, or find it. Raises Conflict, QuotaExceeded."""
         target, store = self.target, self._records.store
         pod = await store.read_pod(target.root.strip("/"))
-        kept = await self._records.read(UNFINISHED_IMPORTS, target.root)
+        record = await self._records.read(UNFINISHED_IMPORTS, target.root)
         if target.new_pod is None:
-            if pod is None or kept is not None:
+            if pod is None or record is not None:
                 raise Conflict(f"There is no pod at {target.root}, or its import is unfinished")
             return
-        if pod is not None and (kept is None or pod.root != target.root):
+        if pod is not None and (record is None or pod.root != target.root):
             raise Conflict(f"There is a pod with the name '{pod.name}' already")
-        if kept is not None and kept.value.source_id != target.source_id:
+        if record is not None and record.value.source_id != target.source_id:
             raise Conflict(
                 f"An import from another source into {target.root} is unfinished. Run that one "
                 f"again, or delete the pod"

@@ -30,7 +30,6 @@ from podstead.rdf.terms import Iri
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.kept_answers import KeptAnswers
 from podstead.resources.sharing.offers import (
     Offer,
     OfferAnswer,
@@ -40,6 +39,7 @@ from podstead.resources.sharing.offers import (
     write_offer,
 )
 from podstead.resources.sharing.reading import read_rdf
+from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.storage.protocol import RateCounters, ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac.effective import paths_to_read
@@ -125,13 +125,13 @@ class AccessRequests:
         gate: Gate,
         owners: StorageOwners,
         clock: Clock,
-        kept_answers: KeptAnswers | None = None,
+        stored_answers: StoredAnswers | None = None,
         notices: RequestNotices | None = None,
     ) -> None:
-        """``kept_answers`` takes the answers to people who have no inbox here; ``notices`` tells
+        """``stored_answers`` takes the answers to people who have no inbox here; ``notices`` tells
         owners of requests by mail."""
         self._notices = notices
-        self._kept_answers = kept_answers
+        self._stored_answers = stored_answers
         self._base_url = base_url
         self._resources = resources
         self._documents = documents
@@ -215,9 +215,9 @@ class AccessRequests:
                 )
         return tuple(found)
 
-    async def kept_answers(self, person: Identity) -> tuple[AccessAnswer, ...]:
+    async def stored_answers(self, person: Identity) -> tuple[AccessAnswer, ...]:
         """The answers to a person that have not reached an inbox. Raises StorageError."""
-        if self._kept_answers is None:
+        if self._stored_answers is None:
             return ()
         return tuple(
             AccessAnswer(
@@ -228,14 +228,14 @@ class AccessRequests:
                 each.value.allowed,
                 key=each.key,
             )
-            for each in await self._kept_answers.of(person)
+            for each in await self._stored_answers.of(person)
         )
 
     async def forget_kept(self, person: Identity, key: str) -> None:
         """Remove one of these. Raises NotFound, StorageError, Overloaded."""
-        if self._kept_answers is None:
+        if self._stored_answers is None:
             raise NotFound
-        await self._kept_answers.forget(person, key)
+        await self._stored_answers.forget(person, key)
 
     async def forget(self, person: Identity, answer: ResourcePath) -> None:
         """Remove an answer. Raises NotFound if it is none, and what a DELETE raises."""
@@ -286,8 +286,8 @@ class AccessRequests:
         if await self._post(owner, answer):
             return
         storage = storage_root(request.resource)
-        if self._kept_answers is not None and storage is not None:
-            await self._kept_answers.keep(answer, request.resource, storage=storage)
+        if self._stored_answers is not None and storage is not None:
+            await self._stored_answers.keep(answer, request.resource, storage=storage)
 
     async def _post(self, owner: Identity, answer: OfferAnswer) -> bool:
         """Post an answer to the inbox of who has asked; whether there is one that took it."""

@@ -51,10 +51,10 @@ class RulesIndex:
 
     async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
         """The changes for an ACL with this content. Raises StorageError."""
-        kept = await self._records.read(ACLS, path)
-        before = None if kept is None else kept.value
+        stored = await self._records.read(ACLS, path)
+        before = None if stored is None else stored.value
         after = indexed_acl(content.default, subject_url=self._base_url + subject_of(path))
-        unchanged: Precondition = ACLS.absent(path) if kept is None else kept.unchanged
+        unchanged: Precondition = ACLS.absent(path) if stored is None else stored.unchanged
         # What the building of the index may write in the meantime is derived from older rules.
         return Changes(None, index_changes(path, before, after), [unchanged])
 
@@ -71,8 +71,8 @@ BUILDING: Final = RecordKind("access-rules-building", BuildingProgress)
 
 async def is_index_complete(records: RecordStore) -> bool:
     """Whether every ACL is in the index. Raises StorageError."""
-    kept = await records.read(BUILDING, _RULES)
-    return kept is not None and kept.value.is_complete
+    stored = await records.read(BUILDING, _RULES)
+    return stored is not None and stored.value.is_complete
 
 
 class RulesIndexBuilder:
@@ -98,16 +98,16 @@ class RulesIndexBuilder:
 
     async def step(self) -> bool:
         """Record some ACLs; whether the index is complete. Raises StorageError, Overloaded."""
-        kept = await self._records.read(BUILDING, _RULES)
-        if kept is not None and kept.value.is_complete:
+        stored = await self._records.read(BUILDING, _RULES)
+        if stored is not None and stored.value.is_complete:
             return True
-        after = None if kept is None else ResourcePath(kept.value.after)
+        after = None if stored is None else ResourcePath(stored.value.after)
         acls = await self._records.store.list_acls(after=after, limit=ACLS_AT_ONCE)
         is_complete = len(acls) < ACLS_AT_ONCE
         last = acls[-1].path if acls else after or ""
         records: list[Record] = [BUILDING.put(_RULES, BuildingProgress(last, is_complete))]
         preconditions: list[Precondition] = [
-            BUILDING.absent(_RULES) if kept is None else kept.unchanged
+            BUILDING.absent(_RULES) if stored is None else stored.unchanged
         ]
         for acl in acls:
             if not self._index.applies_to(acl.path):

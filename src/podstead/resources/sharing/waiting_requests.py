@@ -27,23 +27,23 @@ class WaitingRequests:
     def __init__(self, requests: AccessRequests, store: ResourceStore) -> None:
         self._requests = requests
         self._store = store
-        self._kept: BoundedCache[
+        self._cached: BoundedCache[
             tuple[str, ResourcePath], tuple[ResourcePath, _State, tuple[AccessRequest, ...]]
         ] = BoundedCache(_KEPT_REQUESTS)
 
     async def of(self, owner: Identity, pod: ResourcePath) -> tuple[AccessRequest, ...]:
         """The requests for access to a pod whose owner this is; none without a readable inbox.
         Raises ServerTrouble."""
-        kept = self._kept.get((owner.iri, pod))
-        if kept is not None and kept[1] == await self._state(pod, kept[0]):
-            return kept[2]
+        cached = self._cached.get((owner.iri, pod))
+        if cached is not None and cached[1] == await self._state(pod, cached[0]):
+            return cached[2]
         try:
             inbox = await self._requests.inbox_of(owner, pod)
             state = await self._state(pod, inbox)
             found = await self._requests.pending(owner, pod)
         except RequestRefused:
             return ()
-        self._kept.put((owner.iri, pod), (inbox, state, found), weight=len(found) + 1)
+        self._cached.put((owner.iri, pod), (inbox, state, found), weight=len(found) + 1)
         return found
 
     async def _state(self, pod: ResourcePath, inbox: ResourcePath) -> _State:

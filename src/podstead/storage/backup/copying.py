@@ -1,6 +1,6 @@
 """Copying a data root while a server uses it.
 
-The caller holds removals back (``removal_hold.py``) and has an :class:`Inspection`, whose moment is
+The caller holds removals back (``removal_lock.py``) and has an :class:`Inspection`, whose moment is
 that of the backup. Every large body that its records refer to exists for as long as that, because
 bodies are immutable and not removed. Drafts of uploads do not wait for anybody, so they are opened
 at the moment and copied later, up to the length that their records state: bytes before it never
@@ -192,7 +192,7 @@ def not_copied(layout: RootLayout) -> frozenset[str]:
     """The names in a root of what is copied otherwise, belongs to running processes, or can be made
     again."""
     copied_otherwise = (layout.blobs, layout.received.parent, layout.git)
-    of_processes = (layout.lock, layout.write_turns, layout.removal_hold, layout.change_pipes)
+    of_processes = (layout.lock, layout.write_turns, layout.removal_lock, layout.change_pipes)
     made_again = (layout.thumbnails, layout.root / "reserve")
     of_backups = (layout.last_backup, layout.failed_backup)
     ephemeral = [

@@ -28,7 +28,7 @@ MAX_WAITING: Final = 10_000
 
 _AT_ONCE: Final = 500
 
-RemovalTurn = Callable[[], AbstractAsyncContextManager[bool]]
+RemovalsAllowed = Callable[[], AbstractAsyncContextManager[bool]]
 """Whether bodies that nothing refers to may be removed, as long as the context lasts: a backup may
 need them. Raises StorageError, Overloaded."""
 
@@ -36,7 +36,7 @@ need them. Raises StorageError, Overloaded."""
 class DroppedBodies:
     """The bodies that one worker has yet to remove."""
 
-    def __init__(self, blobs: BodyStore, turn: RemovalTurn, *, delay_s: float) -> None:
+    def __init__(self, blobs: BodyStore, turn: RemovalsAllowed, *, delay_s: float) -> None:
         """``delay_s`` is how long a body stays for those who are just about to read it."""
         self._blobs = blobs
         self._turn = turn

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
-from podstead.storage.blobs.dropped import DroppedBodies, RemovalTurn
+from podstead.storage.blobs.dropped import DroppedBodies, RemovalsAllowed
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -78,15 +78,15 @@ class BodyStaging:
         ledger: BlobLedger,
         *,
         inline_body_bytes: int,
-        removal_turn: RemovalTurn,
+        removals_allowed: RemovalsAllowed,
     ) -> None:
         """Bodies of at most ``inline_body_bytes`` do not become blobs. Garbage is removed in a
-        ``removal_turn``, of which there is none while a backup is made."""
+        ``removals_allowed``, of which there is none while a backup is made."""
         self._blobs = blobs
         self._ledger = ledger
         self._inline_body_bytes = inline_body_bytes
-        self._removal_turn = removal_turn
-        self.dropped = DroppedBodies(blobs, removal_turn, delay_s=blobs.removal_delay_s)
+        self._removals_allowed = removals_allowed
+        self.dropped = DroppedBodies(blobs, removals_allowed, delay_s=blobs.removal_delay_s)
 
     async def stage(
         self, content: bytes | AsyncIterator[bytes], content_type: str | None = None
@@ -190,7 +190,7 @@ class BodyStaging:
         # harmless, whereas files without a row would never be removed.
         while blobs := await self._ledger.find_garbage(dropped_before_ms=before_ms):
             # Only now: a backup that begins after this has a moment at which they were garbage.
-            async with self._removal_turn() as is_allowed:
+            async with self._removals_allowed() as is_allowed:
                 gone = await self._blobs.remove(blobs) if is_allowed else ()
             if not gone:
                 return

@@ -13,7 +13,7 @@ from podstead.storage.copying.rows import CopyRefused, CopyState
 from podstead.storage.copying.tables import RecordRow, RecordTable
 
 
-class NotedTarget(ABC):
+class ResumableTarget(ABC):
     """Implements RowTarget for a migrated database that nobody else uses."""
 
     def state(self) -> CopyState | None:

@@ -84,9 +84,9 @@ _FORGET_DELETED_ACLS: Final = (
     "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"  # noqa: S608 - our numbers
     " (SELECT root, write_version, path FROM (SELECT root, write_version, path,"
     f" sum(greatest(octet_length(content), {MIN_KEPT_ACL_BYTES}))"
-    " OVER (ORDER BY at_ms DESC, write_version, path) AS kept_bytes"
+    " OVER (ORDER BY at_ms DESC, write_version, path) AS stored_bytes"
     " FROM deleted_acls WHERE content IS NOT NULL AND root = %s) each_acl"
-    f" WHERE kept_bytes > {MAX_KEPT_ACL_BYTES})"
+    f" WHERE stored_bytes > {MAX_KEPT_ACL_BYTES})"
 )
 _SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
 _DELETE_STAGED: Final = "DELETE FROM staged WHERE blob = ANY(%s)"

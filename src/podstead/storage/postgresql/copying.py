@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.noted_target import NotedTarget
+from podstead.storage.copying.noted_target import ResumableTarget
 from podstead.storage.copying.tables import (
     CHANGES_COUNTER,
     COPYING_FACT,
@@ -50,7 +50,7 @@ def count_rows(connection: SyncConnection, table: RecordTable) -> int:
     return 0 if row is None else row[0]
 
 
-class PostgresTarget(NotedTarget):
+class PostgresTarget(ResumableTarget):
     """A migrated database that nobody else uses."""
 
     def __init__(self, conninfo: str) -> None:

@@ -26,11 +26,11 @@ from podstead.storage.postgresql.connecting import (
 )
 from podstead.storage.postgresql.ephemeral import Ephemeral
 from podstead.storage.postgresql.migrate import check_schema
-from podstead.storage.postgresql.reading_ahead import KeptRegistries
+from podstead.storage.postgresql.prefetch import CachedRegistries
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.shared_clock import SharedClock
 from podstead.storage.postgresql.writer import Writer
-from podstead.storage.removal_hold import removal_turn
+from podstead.storage.removal_lock import removals_allowed
 
 READ_CONNECTIONS: Final = 4
 """The connections of a worker for reads and short-lived records. Requests wait for one in turn."""
@@ -43,7 +43,7 @@ class OpenParts:
     reads: AsyncConnectionPool
     writes: AsyncConnectionPool
     reader: Reader
-    registries: KeptRegistries
+    registries: CachedRegistries
     ephemeral: Ephemeral
     writer: Writer
     blobs: BodyStore
@@ -70,7 +70,7 @@ async def open_parts(
     new_bodies: Callable[[], BodyStore],
     inline_body_bytes: int,
     max_waiting: int,
-    removal_hold: Path,
+    removal_lock: Path,
 ) -> OpenParts:
     """Connect to a migrated database. Raises StorageError."""
     reads = ConnectionPool(conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
@@ -93,14 +93,14 @@ async def open_parts(
 
     @asynccontextmanager
     async def turn() -> AsyncIterator[bool]:
-        async with removal_turn(removal_hold) as is_allowed:
+        async with removals_allowed(removal_lock) as is_allowed:
             yield is_allowed and await writer.run(maintenance.allows_removals)
 
     return OpenParts(
         reads,
         writes,
         reader,
-        KeptRegistries(reader),
+        CachedRegistries(reader),
         Ephemeral(reads),
         writer,
         blobs,
@@ -108,7 +108,7 @@ async def open_parts(
             blobs,
             Ledger(writer.run, maintenance),
             inline_body_bytes=inline_body_bytes,
-            removal_turn=turn,
+            removals_allowed=turn,
         ),
         listening,
         clock,

@@ -87,7 +87,7 @@ PIPELINED_CONNECTIONS: Final = 2
 for short-lived records."""
 
 
-class StateAhead(msgspec.Struct, frozen=True):
+class PrefetchedState(msgspec.Struct, frozen=True):
     """What the decision about a request needs, all of it of one moment."""
 
     registries: int
@@ -120,7 +120,7 @@ class Reader:
         wanted.update((metadata.path, metadata) for metadata in found)
         return wanted
 
-    async def read_ahead(self, paths: Sequence[ResourcePath]) -> StateAhead:
+    async def prefetch(self, paths: Sequence[ResourcePath]) -> PrefetchedState:
         """The metadata of each path, and what else concerns a request to the first of them.
 
         Raises StorageError, Overloaded.
@@ -136,7 +136,7 @@ class Reader:
                     wanted[path] = rows.metadata_of((path, *rest))
                     if member_count:
                         member_counts[path] = member_count
-        return StateAhead(registries, storage, used_bytes, wanted, member_counts)
+        return PrefetchedState(registries, storage, used_bytes, wanted, member_counts)
 
     async def read_tree(
         self,

@@ -35,10 +35,10 @@ from podstead.storage.open_body import OpenBody
 from podstead.storage.postgresql import figures, maintenance
 from podstead.storage.postgresql.connecting import connect_for
 from podstead.storage.postgresql.parts import OpenParts, open_parts
-from podstead.storage.postgresql.reading_ahead import RequestAhead, current_ahead
+from podstead.storage.postgresql.prefetch import RequestPrefetch, current_prefetch
 from podstead.storage.postgresql.removal import begin_removal
 from podstead.storage.postgresql.sweeping import finish_removals, run_in_batches
-from podstead.storage.protocol import ChangeSignal, Snapshot, Turn, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -56,7 +56,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.removal_hold import hold_removals
+from podstead.storage.removal_lock import removals_locked
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
@@ -102,7 +102,7 @@ class PostgresStore:
         of ``layout``.
         """
         self._conninfo = conninfo
-        self._removal_hold = layout.removal_hold
+        self._removal_lock = layout.removal_lock
         self._inline_body_bytes = inline_body_bytes
         self._change_log_ms = change_log_days * _MS_PER_DAY
         self._max_waiting = max_waiting
@@ -120,7 +120,7 @@ class PostgresStore:
             new_bodies=partial(self._new_bodies, self),
             inline_body_bytes=self._inline_body_bytes,
             max_waiting=self._max_waiting,
-            removal_hold=self._removal_hold,
+            removal_lock=self._removal_lock,
         )
 
     async def close(self) -> None:
@@ -145,10 +145,10 @@ class PostgresStore:
         return await self._use().reader.database_bytes()
 
     @contextmanager
-    def hold_removals(self) -> Iterator[None]:
+    def removals_locked(self) -> Iterator[None]:
         """Of repositories on this node's disk, and of bodies by all nodes."""
         with (
-            hold_removals(self._removal_hold),
+            removals_locked(self._removal_lock),
             psycopg.connect(self._conninfo) as connection,
         ):
             connection.execute(maintenance.HOLD_REMOVALS, (maintenance.REMOVAL_LOCK,))
@@ -168,7 +168,7 @@ class PostgresStore:
 
     def _use(self) -> OpenParts:
         """For whatever is not read ahead: the response to the request cannot be used again."""
-        ahead = current_ahead()
+        ahead = current_prefetch()
         if ahead is not None:
             ahead.note_unconfirmable()
         return self._use_noted()
@@ -181,7 +181,7 @@ class PostgresStore:
 
     # --- resources ----------------------------------------------------------------------------
 
-    def write_turn(self, path: ResourcePath) -> Turn | None:
+    def interprocess_lock(self, path: ResourcePath) -> InterprocessLock | None:
         del path
         return None
 
@@ -192,11 +192,11 @@ class PostgresStore:
     def shared_ms(self, now_ms: int) -> int:
         return now_ms + self._use_noted().clock.ahead_ms
 
-    def read_ahead(self, paths: Iterable[ResourcePath]) -> RequestAhead:
-        return RequestAhead(self._use_noted().reader, paths)
+    def prefetch(self, paths: Iterable[ResourcePath]) -> RequestPrefetch:
+        return RequestPrefetch(self._use_noted().reader, paths)
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
-        opened, ahead = self._use_noted(), current_ahead()
+        opened, ahead = self._use_noted(), current_prefetch()
         if ahead is None or ahead.state(opened.reader) is None:
             return await opened.reader.read_metadata(paths)
         paths = tuple(paths)
@@ -247,7 +247,7 @@ class PostgresStore:
         limit: int,
     ) -> Snapshot:
         snapshot = await self._use().reader.read_tree(root, also, after, limit)
-        ahead = current_ahead()
+        ahead = current_prefetch()
         if ahead is not None:
             ahead.learn(snapshot)
         return snapshot
@@ -275,7 +275,7 @@ class PostgresStore:
         await self._use().staging.discard([body.blob for body in bodies])
 
     async def commit(self, write: Write) -> CommitOutcome:
-        opened, ahead, seen = self._use(), current_ahead(), None
+        opened, ahead, seen = self._use(), current_prefetch(), None
         if ahead is not None:
             seen = ahead.seen(opened.reader, opened.registries.quota_of)
             ahead.end()
@@ -402,11 +402,11 @@ class PostgresStore:
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
         await self._sweep_current(opened, now_ms)
-        oldest_kept_ms = now_ms - self._change_log_ms
+        oldest_stored_ms = now_ms - self._change_log_ms
         await run_in_batches(
             opened.writer,
-            partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms),
-            partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms),
+            partial(maintenance.delete_old_changes, before_ms=oldest_stored_ms),
+            partial(maintenance.delete_old_acls, before_ms=oldest_stored_ms),
             partial(maintenance.clear_old_acl_content, before_ms=now_ms - DELETED_ACL_MS),
         )
 

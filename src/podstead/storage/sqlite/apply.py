@@ -55,8 +55,8 @@ _INSERT_DELETED_ACL = (
 _FORGET_DELETED_ACLS = (
     "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"  # noqa: S608 - our numbers
     f" sum(max(length(content), {MIN_KEPT_ACL_BYTES})) OVER (ORDER BY at_ms DESC, rowid DESC)"
-    " AS kept_bytes FROM deleted_acls WHERE content IS NOT NULL AND path >= ? AND path < ?)"
-    f" WHERE kept_bytes > {MAX_KEPT_ACL_BYTES})"
+    " AS stored_bytes FROM deleted_acls WHERE content IS NOT NULL AND path >= ? AND path < ?)"
+    f" WHERE stored_bytes > {MAX_KEPT_ACL_BYTES})"
 )
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"

@@ -11,7 +11,7 @@ from typing import Final
 import apsw
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.noted_target import NotedTarget
+from podstead.storage.copying.noted_target import ResumableTarget
 from podstead.storage.copying.tables import (
     COPYING_FACT,
     FILLED,
@@ -46,7 +46,7 @@ def count_rows(connection: apsw.Connection, table: RecordTable) -> int:
     return count
 
 
-class SqliteTarget(NotedTarget):
+class SqliteTarget(ResumableTarget):
     """A migrated database that nobody else uses."""
 
     def __init__(self, database: Path) -> None:
@@ -111,7 +111,7 @@ def _trouble(database: Path) -> Iterator[None]:
 
 
 @contextmanager
-def writers_kept_out(database: Path) -> Iterator[None]:
+def writers_locked_out(database: Path) -> Iterator[None]:
     """Let nobody write to the database. Raises StorageError."""
     with _trouble(database):
         connection = open_writer(database, BusyHandler(WRITE_BUSY_S))

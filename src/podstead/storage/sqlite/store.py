@@ -27,7 +27,7 @@ from podstead.storage.dependencies import ReadAhead
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import ChangeSignal, Snapshot, Turn, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot, UploadDrafts
 from podstead.storage.records import (
     Body,
     CommitOutcome,
@@ -47,11 +47,12 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.removal_hold import hold_removals, removal_turn
+from podstead.storage.removal_lock import removals_allowed, removals_locked
 from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
+from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, continue_removal
@@ -60,7 +61,6 @@ from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.trouble import explained
-from podstead.storage.sqlite.write_turns import ResourceTurn, WriteTurns
 from podstead.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:  # for commands only
@@ -145,7 +145,7 @@ class SqliteStore:
         change_notifier = ChangeNotifier(self._layout.change_pipes)
         group_commit = Writer(
             writer,
-            WriteTurns(self._layout.write_turns),
+            FairLock(self._layout.write_turns),
             max_waiting=self._max_waiting,
             on_changes=change_notifier.notify,
         )
@@ -159,7 +159,7 @@ class SqliteStore:
                 blobs,
                 Ledger(group_commit.run, maintenance),
                 inline_body_bytes=self._inline_body_bytes,
-                removal_turn=partial(removal_turn, self._layout.removal_hold),
+                removals_allowed=partial(removals_allowed, self._layout.removal_lock),
             ),
             change_notifier,
         )
@@ -185,15 +185,15 @@ class SqliteStore:
         except OSError as error:
             raise StorageError("The size of the database could not be read") from error
 
-    def hold_removals(self) -> AbstractContextManager[None]:
-        return hold_removals(self._layout.removal_hold)
+    def removals_locked(self) -> AbstractContextManager[None]:
+        return removals_locked(self._layout.removal_lock)
 
     def commit_figures(self) -> CommitFigures:
         writer = self._use().writer
         return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
 
     @property
-    def read_ahead(self) -> ReadAhead | None:
+    def prefetch(self) -> ReadAhead | None:
         return None
 
     @property
@@ -291,10 +291,10 @@ class SqliteStore:
             opened.staging.dropped.add(outcome.dropped)
         return outcome
 
-    def write_turn(self, path: ResourcePath) -> Turn | None:
+    def interprocess_lock(self, path: ResourcePath) -> InterprocessLock | None:
         if self._shared is None:
             return None
-        return ResourceTurn(self._layout.write_turns, path, self._use().writer.expect)
+        return ResourceLock(self._layout.write_turns, path, self._use().writer.expect)
 
     def _new_bytes(self, put: Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.
@@ -446,18 +446,18 @@ class SqliteStore:
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
         await self._sweep_current(opened, now_ms)
-        oldest_kept_ms = now_ms - self._change_log_ms
+        oldest_stored_ms = now_ms - self._change_log_ms
         while await opened.writer.run(
-            partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms)
+            partial(maintenance.delete_old_changes, before_ms=oldest_stored_ms)
         ):
             pass
         while await opened.writer.run(
-            partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms)
+            partial(maintenance.delete_old_acls, before_ms=oldest_stored_ms)
         ):
             pass
-        content_kept_ms = now_ms - DELETED_ACL_MS
+        content_stored_ms = now_ms - DELETED_ACL_MS
         while await opened.writer.run(
-            partial(maintenance.clear_old_acl_content, before_ms=content_kept_ms)
+            partial(maintenance.clear_old_acl_content, before_ms=content_stored_ms)
         ):
             pass
         # Last, to release the pages that the above has freed.

@@ -31,6 +31,7 @@ from podstead.core.histogram import Histogram
 from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
 from podstead.storage.sqlite.commit_delay import CommitDelay
+from podstead.storage.sqlite.fair_lock import FairLock
 from podstead.storage.sqlite.transaction import (
     Job,
     JobResult,
@@ -38,7 +39,6 @@ from podstead.storage.sqlite.transaction import (
     failures,
     is_job_error,
 )
-from podstead.storage.sqlite.write_turns import WriteTurns
 from podstead.storage.waiting_jobs import WaitingJobs, storage_of_write
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ class Writer:
     def __init__(
         self,
         connection: WriteConnection,
-        turns: WriteTurns,
+        turns: FairLock,
         *,
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,

@@ -29,14 +29,14 @@ from podstead.idp.credentials import ClientCredentials
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passwords import UnusablePassword
 from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
-from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
@@ -209,11 +209,11 @@ class AccountPages:
         except (UnusablePassword, PasswordsDiffer, WrongCurrentPassword) as error:
             return await self._form_error(browser_request, "password", error)
         await self._pod_sessions.end_all(owner.account.web_id, _root_of(owner.account))
-        kept = await self._accounts.read(owner.account.account_id)
-        if kept is None:
+        stored = await self._accounts.read(owner.account.account_id)
+        if stored is None:
             raise NotFound("The account has been deleted")
         signed_in = await self._sign_in.begin(
-            browser_request, kept, lasting=owner.session.lasting, password=sent.text("new")
+            browser_request, stored, lasting=owner.session.lasting, password=sent.text("new")
         )
         return self._changed(browser_request, "password-changed", *signed_in.cookies)
 
@@ -222,7 +222,7 @@ class AccountPages:
         if browser_request.open_session is None:
             return self._signed_out(browser_request)
         await browser_request.submission()
-        await self._sessions.end(browser_request.open_session.kept)
+        await self._sessions.end(browser_request.open_session.stored)
         account_id = browser_request.open_session.account.account_id
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
         return self._signed_out(browser_request)

@@ -14,8 +14,8 @@ from podstead.idp.mail_queue import MailQueue
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
-from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
@@ -228,7 +228,7 @@ class BrowserSignIn:
             session=session,
             noted_as=noted_as,
         )
-        return signed_in.kept
+        return signed_in.stored
 
 
 def typed_login(sent: FormSubmission) -> str:

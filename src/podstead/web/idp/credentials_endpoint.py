@@ -20,8 +20,8 @@ from podstead.idp.oauth.answers import refused
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
-from podstead.idp.token_minting import ACCESS_TOKEN_S, Mint
-from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.token_minting import ACCESS_TOKEN_S, TokenIssuer
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
 from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.json_bodies import json_object
@@ -92,12 +92,14 @@ class CredentialsEndpoint:
         second = await self._two_factors.of(signed_in.account.account_id)
         if not second.enough_for_password:
             return oauth_json_response(refused("invalid_grant", _SECOND_FACTOR, status=401))
-        await self._last_sign_ins.note(signed_in.kept, factor=FACTOR)
+        await self._last_sign_ins.note(signed_in.stored, factor=FACTOR)
         return oauth_json_response(OAuthAnswer(200, await self._token(signed_in, jkt)))
 
     async def _token(self, signed_in: SignedIn, jkt: str | None) -> dict[str, object]:
         account = signed_in.account
-        mint = Mint(self._issuer, await self._keys.current(), self._randomness, signed_in.at_s)
+        mint = TokenIssuer(
+            self._issuer, await self._keys.current(), self._randomness, signed_in.at_s
+        )
         subject = Subject(account, account.web_id, CLIENT_ID, SCOPES, jkt)
         return {
             "access_token": mint.access_token(subject),

@@ -139,7 +139,7 @@ class EndSessionPages:
         return _Return(client, uri, only(fields, "state"))
 
     async def _end(self, session: OpenSession, onward: _Return) -> Response:
-        await self._sessions.end(session.kept)
+        await self._sessions.end(session.stored)
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
         response = self._signed_out(onward)
         response.headers.append(self._cookies.clear_session())

@@ -14,7 +14,7 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.interactions import Stage, signing_in_consents
-from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Account
 from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed

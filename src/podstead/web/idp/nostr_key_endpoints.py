@@ -71,7 +71,7 @@ class NostrKeyEndpoints:
         if purpose == LINKING:
             owner = self._recent_owner(browser_request)
             issued = await self._challenges.issue(
-                purpose, holder=owner.kept.key, account_id=owner.account.account_id
+                purpose, holder=owner.stored.key, account_id=owner.account.account_id
             )
         else:
             issued = await self._challenges.issue(purpose, holder=browser_request.browser)
@@ -92,7 +92,7 @@ class NostrKeyEndpoints:
             request.fields.authorization,
             url=self._base_url + KEYS_PATH,
             purpose=LINKING,
-            holder=owner.kept.key,
+            holder=owner.stored.key,
             account_id=owner.account.account_id,
             has_content=request.body.announced,
         )
@@ -109,15 +109,15 @@ class NostrKeyEndpoints:
 
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        kept = await self._links.of_account(browser_request.owner().account.account_id)
-        return json_response(200, {"keys": [_as_json(each.value) for each in kept]})
+        stored = await self._links.of_account(browser_request.owner().account.account_id)
+        return json_response(200, {"keys": [_as_json(each.value) for each in stored]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        kept = await self._links.find(browser_request.segment)
-        if kept is None or kept.value.account_id != browser_request.owner().account.account_id:
+        stored = await self._links.find(browser_request.segment)
+        if stored is None or stored.value.account_id != browser_request.owner().account.account_id:
             raise NotFound("There is no such key; it may have been removed")
-        return json_response(200, _as_json(kept.value))
+        return json_response(200, _as_json(stored.value))
 
     async def unlink(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""

@@ -55,5 +55,5 @@ class PeopleByAccount:
             return []
         found = await self._sessions.read(secret)
         if found is not None:
-            await self._sessions.end(found.kept)
+            await self._sessions.end(found.stored)
         return [self._cookies.clear_session()]

@@ -12,8 +12,8 @@ from typing import Final
 from podstead.core.errors import AccessDenied, BadRequest
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.passkeys.ceremonies import Credential, RelyingParty
-from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.options import creation_options, request_options
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.web.browser_responses import json_response
@@ -140,7 +140,7 @@ class PasskeyEndpoints:
             return await self._on_to_interaction(browser_request, verified, lasting=lasting)
         signed_in = await self._sign_in.begin(
             browser_request,
-            verified.kept,
+            verified.stored,
             lasting=lasting,
             factor=FACTOR,
             amr=verified.amr,
@@ -159,7 +159,7 @@ class PasskeyEndpoints:
         pending = await self._authorizations.pending(verified.uid, browser=browser_request.browser)
         await self._verified.note(
             pending,
-            verified.kept,
+            verified.stored,
             factor=FACTOR,
             lasting=lasting,
             amr=verified.amr,
@@ -172,7 +172,7 @@ class PasskeyEndpoints:
     ) -> Response:
         body = {
             "success": True,
-            "webId": verified.kept.value.web_id,
+            "webId": verified.stored.value.web_id,
             "redirectUrl": self._base_url + path,
         }
         return json_response(200, body, *headers)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import NotFound
-from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.keeping import TwoFactors
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
@@ -41,8 +41,8 @@ class PasskeyPages:
 
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        kept = await self._passkeys.of_account(browser_request.owner().account.account_id)
-        return json_response(200, {"passkeys": [_as_json(each) for each in kept]})
+        stored = await self._passkeys.of_account(browser_request.owner().account.account_id)
+        return json_response(200, {"passkeys": [_as_json(each) for each in stored]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
@@ -82,11 +82,11 @@ class PasskeyPages:
         return json_response(204, None)
 
 
-def _as_json(kept: Versioned[Passkey]) -> dict[str, object]:
-    passkey = kept.value
+def _as_json(stored: Versioned[Passkey]) -> dict[str, object]:
+    passkey = stored.value
     used_s, suspected_s = passkey.last_used_s, passkey.suspected_s
     return {
-        "id": kept.key,
+        "id": stored.key,
         "name": passkey.name,
         "created": machine_time(passkey.created_s),
         "lastUsed": None if used_s is None else machine_time(used_s),

@@ -15,7 +15,7 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.attempts import Attempts, attempt_at
 from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.passwords import UnusablePassword, check_password
-from podstead.idp.two_factor.keeping import TwoFactors, WrongCode
+from podstead.idp.two_factor.service import TwoFactors, WrongCode
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded

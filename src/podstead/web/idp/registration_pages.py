@@ -181,8 +181,8 @@ class RegistrationPages:
         pending: Pending | None,
         password: str,
     ) -> Response:
-        kept = await self._accounts.read(created.account.account_id)
-        if kept is None:
+        stored = await self._accounts.read(created.account.account_id)
+        if stored is None:
             raise NotFound("The account has been deleted meanwhile")
         uid = "" if pending is None else pending.uid
         path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT_PATH
@@ -191,13 +191,13 @@ class RegistrationPages:
         cookies: Sequence[Header] = ()
         try:
             await self._sign_in.check_second_factor(
-                kept, browser=browser_request.browser, path=path, uid=uid, password=password
+                stored, browser=browser_request.browser, path=path, uid=uid, password=password
             )
         except SecondFactorNeeded as needed:
             path = needed.path
         else:
             signed_in = await self._sign_in.begin(
-                browser_request, kept, lasting=False, password=password
+                browser_request, stored, lasting=False, password=password
             )
             cookies = signed_in.cookies
             if pending is not None:

@@ -13,7 +13,7 @@ from podstead.authn.web_id_documents import UnusableDocument
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.records import Account
 from podstead.nostr.npub import npub

@@ -12,8 +12,8 @@ from podstead.core.errors import NotAuthenticated
 from podstead.idp import authentication_methods
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.records import Account, HalfSignIn
-from podstead.idp.two_factor.keeping import TwoFactors, WrongCode, takes_recovery_codes
 from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
+from podstead.idp.two_factor.service import TwoFactors, WrongCode, takes_recovery_codes
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.browser_sign_in import (

@@ -75,11 +75,11 @@ class SelfService:
         """Sign one browser out. Raises NotAuthenticated, WrongFormToken, NotFound."""
         await browser_request.submission()
         owner = browser_request.owner()
-        for kept in await self._sessions.of_account(owner.account):
-            if kept.value.public_id == browser_request.segment:
-                await self._sessions.end(kept)
+        for stored in await self._sessions.of_account(owner.account):
+            if stored.value.public_id == browser_request.segment:
+                await self._sessions.end(stored)
                 self._audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
-                is_this = kept.key == owner.kept.key
+                is_this = stored.key == owner.stored.key
                 return (
                     self._signed_out_here(browser_request)
                     if is_this

@@ -89,10 +89,10 @@ class PeopleByPodToken:
             user_agent=user_agent,
         )
         until_s = min(now_s + SESSION_S, verified.expires_s or now_s + SESSION_S)
-        kept = PAGE_SESSIONS.put(
+        stored = PAGE_SESSIONS.put(
             secret_key(secret), session, owner=pod.root, expires_ms=until_s * 1000
         )
-        await self._records.commit([kept, *await self._surplus(pod.root)])
+        await self._records.commit([stored, *await self._surplus(pod.root)])
         return self._cookies.set(secret)
 
     async def _surplus(self, owner: str) -> Sequence[Record]:
@@ -109,10 +109,10 @@ class PeopleByPodToken:
         secret = self._cookies.secret(request)
         if secret is None:
             return None
-        kept = await self._records.read(PAGE_SESSIONS, secret_key(secret))
-        if kept is None:
+        stored = await self._records.read(PAGE_SESSIONS, secret_key(secret))
+        if stored is None:
             return None
-        session = kept.value
+        session = stored.value
         verified = VerifiedPodToken(
             session.token_id, session.web_id, session.issued_s, session.expires_s
         )

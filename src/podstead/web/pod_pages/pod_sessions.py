@@ -19,9 +19,9 @@ from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.page_sessions import PAGE_SESSIONS, SESSION_COOKIE
 from podstead.web.pod_pages.people import SignedInBy
 from podstead.web.pod_pages.session_cookies import SessionCookies
-from podstead.web.pod_pages.sign_in.visitor_sessions import SESSION_COOKIE as VISITOR_COOKIE
-from podstead.web.pod_pages.sign_in.visitor_sessions import SESSION_S as VISITOR_SESSION_S
-from podstead.web.pod_pages.sign_in.visitor_sessions import VISITOR_SESSIONS, visitor_key
+from podstead.web.pod_pages.sign_in.external_sessions import SESSION_COOKIE as VISITOR_COOKIE
+from podstead.web.pod_pages.sign_in.external_sessions import SESSION_S as VISITOR_SESSION_S
+from podstead.web.pod_pages.sign_in.external_sessions import VISITOR_SESSIONS, visitor_key
 from podstead.web.request import Request
 
 

@@ -19,7 +19,10 @@ from podstead.web.pod_pages.files.thumbnails import Thumbnails
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.organize.routes import OrganizePages, organize_routes
 from podstead.web.pod_pages.sharing.routes import SharingPages, sharing_routes
-from podstead.web.pod_pages.sign_in.elsewhere_page import ClientDocument, ElsewherePage
+from podstead.web.pod_pages.sign_in.external_provider_page import (
+    ClientDocument,
+    ExternalProviderPage,
+)
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.pod_pages.terms_page import TermsPage
@@ -44,7 +47,7 @@ class PodPages:
     search: Search
     events: PageEvents
     sign_in: SignInPage
-    elsewhere: ElsewherePage
+    elsewhere: ExternalProviderPage
     client_document: ClientDocument
     language: LanguageChoice
     components: ComponentsPage

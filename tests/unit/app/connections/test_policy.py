@@ -17,7 +17,7 @@ from podstead.app.process.connections.policy import (
     Sent,
     Shares,
 )
-from podstead.app.process.connections.supervisor import counted_network
+from podstead.app.process.connections.supervisor import client_network
 
 BOUNDS = Bounds(connections=10, per_address=3, idle_timeout_s=30, stall_timeout_s=20)
 
@@ -140,4 +140,4 @@ def test_an_address_is_shut_out_while_it_floods_a_server_that_fills_up() -> None
 def test_a_share_belongs_to_what_one_customer_has(address: str, holder: str | None) -> None:
     trusted = (ip_network("10.0.0.0/8"),)
     expected = None if holder is None else ip_network(holder)
-    assert counted_network(Peer(ip_address(address), 1), trusted) == expected
+    assert client_network(Peer(ip_address(address), 1), trusted) == expected

@@ -133,9 +133,9 @@ def _inspect_alone(place: OpenPlace, stack: ExitStack) -> Inspection:
         from podstead.storage.postgresql.inspection import PostgresInspection
 
         return PostgresInspection(place.settings.database, is_alone=True)
-    from podstead.storage.sqlite.copying import writers_kept_out
+    from podstead.storage.sqlite.copying import writers_locked_out
 
-    stack.enter_context(writers_kept_out(place.layout.database))
+    stack.enter_context(writers_locked_out(place.layout.database))
     return inspect(place)
 
 

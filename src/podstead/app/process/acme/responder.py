@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import ClassVar, Final
 
 from podstead.app.process.acme.client import OrderFailed, Publish
-from podstead.app.process.small_server import SmallHandler, SmallServer
+from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 
 _POLL_S: Final = 0.1
 
@@ -33,7 +33,7 @@ def answering_challenges(host: str, port: int) -> Iterator[Publish]:
         listener = socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except OSError as error:
         raise OrderFailed(_why(error, port)) from error
-    server = SmallServer(listener, Handler)
+    server = AdminHttpServer(listener, Handler)
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
     thread.start()
     try:
@@ -44,7 +44,7 @@ def answering_challenges(host: str, port: int) -> Iterator[Publish]:
         server.server_close()
 
 
-class _Handler(SmallHandler):
+class _Handler(AdminHttpHandler):
     published: ClassVar[dict[str, bytes]]
 
     def do_GET(self) -> None:  # noqa: N802 - as http.server has it

@@ -153,7 +153,7 @@ class Supervisor:
         if peer is None or port is None or port not in self._filters:
             self._others[descriptor] = name
             return
-        connection = Connection(counted_network(peer, self._trusted), now_s)
+        connection = Connection(client_network(peer, self._trusted), now_s)
         self._known[descriptor] = _Known(descriptor, name, port, peer.client, connection)
 
     def _end(self, known: _Known, *, abort: bool) -> None:
@@ -164,7 +164,7 @@ class Supervisor:
         )
 
 
-def counted_network(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:
+def client_network(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:
     """The network that one customer usually gets: an IPv4 address, or an IPv6 /64; ``None`` for a
     trusted proxy."""
     address: IPv4Address | IPv6Address = peer.address

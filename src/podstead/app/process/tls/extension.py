@@ -51,7 +51,7 @@ def describe(handshake: Handshake) -> dict[str, object]:
     }
 
 
-class Introduced:
+class WithClientScope:
     """The application, with the client's address and certificate in each scope."""
 
     def __init__(self, application: Application, clients: Clients) -> None:

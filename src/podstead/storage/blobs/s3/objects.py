@@ -30,7 +30,7 @@ from obstore.store import S3Store
 from podstead.core.errors import StorageError, StoreUnavailable
 from podstead.storage.blobs.s3.credentials import shared_credentials
 from podstead.storage.blobs.s3.outages import Outages
-from podstead.storage.blobs.s3.turns import PartTurns
+from podstead.storage.blobs.s3.part_limit import PartLimit
 from podstead.storage.blobs.s3_location import S3Location
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Objects:
         self._location = location
         self._asking, self._storing = _open_both(location, os.getpid())
         self._outages = Outages(self._is_reachable, self._open_anew)
-        self._turns = PartTurns()
+        self._turns = PartLimit()
         self._logged_s = -_LOGGED_EVERY_S
 
     async def put(

@@ -73,12 +73,12 @@ class UploadParts:
         """A draft without parts is empty, and nothing has to be stored for it."""
 
     @asynccontextmanager
-    async def hold(self, name: str) -> AsyncIterator[HeldParts]:
+    async def hold(self, name: str) -> AsyncIterator[LockedParts]:
         """Lock a draft. Raises DraftGone, Overloaded if it stays locked, and StorageError."""
         async with self._locks.hold(name) as lock:
             file = self._new_file()
             try:
-                yield HeldParts(name, self._objects, lock, file)
+                yield LockedParts(name, self._objects, lock, file)
             finally:
                 file.close()
 
@@ -101,7 +101,7 @@ class UploadParts:
         return [name for name, last_ms in changed_ms.items() if last_ms < before_ms]
 
 
-class HeldParts:
+class LockedParts:
     """A draft whose lock is held (:class:`podstead.storage.protocol.HeldDraft`)."""
 
     def __init__(self, name: str, objects: Objects, lock: DraftLock, file: ReceivedFile) -> None:

@@ -20,8 +20,8 @@ from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.passwords import UnusablePassword, check_password
 from podstead.idp.records import Account, OneTimeLink
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.keeping import TwoFactors
 from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
     NAME_PATTERN,
@@ -114,10 +114,10 @@ class LinkPage:
         LinkUsed if that account is gone or disabled."""
         if link.value.account_id is None:
             return None
-        kept = await self._accounts.read(link.value.account_id)
-        if kept is None or kept.value.disabled:
+        stored = await self._accounts.read(link.value.account_id)
+        if stored is None or stored.value.disabled:
             raise LinkUsed
-        return kept.value
+        return stored.value
 
     async def _use(
         self,
@@ -153,16 +153,16 @@ class LinkPage:
         return created.account
 
     async def _signed_in(self, page: PageRequest, account: Account, password: str) -> Response:
-        kept = await self._accounts.read(account.account_id)
-        if kept is None:
+        stored = await self._accounts.read(account.account_id)
+        if stored is None:
             raise NotFound("The account has been deleted meanwhile")
-        address = CONSOLE if kept.value.operator else ACCOUNT_PATH
+        address = CONSOLE if stored.value.operator else ACCOUNT_PATH
         found = await self._two_factors.of(account.account_id)
         if not found.enough_for_password:
             browser = self._cookies.browser(page.request)
             secret = browser or self._randomness.token_hex(_SECRET_BYTES)
             await self._second_step.begin(
-                kept.value,
+                stored.value,
                 browser=secret,
                 lasting=False,
                 path=address,
@@ -171,7 +171,7 @@ class LinkPage:
             path = SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
             return see_other(path, self._cookies.set_browser(secret))
         begun = await self._sessions.begin(
-            kept,
+            stored,
             factor=PASSWORD,
             lasting=False,
             user_agent=request_source(page.request).user_agent,

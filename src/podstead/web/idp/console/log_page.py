@@ -52,11 +52,11 @@ class LogPage:
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """One page of the log."""
         cause = _cause(page.query_text("events"))
-        kept = await self._log.newest(cause, after=page.query_text("after"), limit=PAGE_SIZE + 1)
-        events = [each.value for each in kept[:PAGE_SIZE]]
+        stored = await self._log.newest(cause, after=page.query_text("after"), limit=PAGE_SIZE + 1)
+        events = [each.value for each in stored[:PAGE_SIZE]]
         more = None
-        if len(kept) > PAGE_SIZE:
-            after = kept[PAGE_SIZE - 1].key
+        if len(stored) > PAGE_SIZE:
+            after = stored[PAGE_SIZE - 1].key
             more = f"{LOG}?{urlencode({'events': cause.value, 'after': after})}"
         pods = await self._pods(events)
         return self._renderer.page(
@@ -76,9 +76,9 @@ class LogPage:
         """The names of the pods of the accounts in these events, by the ids of the accounts."""
         pods = {}
         for account_id in {event.account for event in events if event.account}:
-            kept = await self._accounts.read(account_id)
-            if kept is not None:
-                pods[account_id] = kept.value.pod
+            stored = await self._accounts.read(account_id)
+            if stored is not None:
+                pods[account_id] = stored.value.pod
         return pods
 
 

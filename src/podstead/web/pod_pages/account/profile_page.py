@@ -11,8 +11,8 @@ from podstead.rdf.profile_details import ProfileDetails
 from podstead.web.multipart_forms import read_parts
 from podstead.web.pod_pages.account.profiles import (
     PICTURE_TYPES,
+    ExternalProfile,
     Profile,
-    ProfileElsewhere,
     ProfilePlaces,
     Profiles,
 )
@@ -80,7 +80,7 @@ class ProfilePage:
         person = page.signed_in()
         try:
             places = self._profiles.places(person.web_id)
-        except ProfileElsewhere:
+        except ExternalProfile:
             return self._renderer.page(page, "account/profile_elsewhere.html")
         profile = await self._profiles.read(page, places)
         details = profile.details

@@ -70,7 +70,7 @@ _PICTURE_RULES: Final = """\
 """
 
 
-class ProfileElsewhere(NotFound):
+class ExternalProfile(NotFound):
     """The person's WebID is not on this server."""
 
 
@@ -128,17 +128,17 @@ class Profiles:
         self._base_url = base_url
 
     def places(self, web_id: str) -> ProfilePlaces:
-        """Raises ProfileElsewhere."""
+        """Raises ExternalProfile."""
         url = web_id.partition("#")[0]
         if not url.startswith(f"{self._base_url}/"):
-            raise ProfileElsewhere("Your profile is not on this server")
+            raise ExternalProfile("Your profile is not on this server")
         try:
             document = parse_path(url[len(self._base_url) :].encode("ascii"))
         except (BadRequest, UnicodeEncodeError) as error:
-            raise ProfileElsewhere("Your WebID has no usable address") from error
+            raise ExternalProfile("Your WebID has no usable address") from error
         storage = storage_root(document)
         if storage is None:
-            raise ProfileElsewhere("Your WebID is in no pod")
+            raise ExternalProfile("Your WebID is in no pod")
         return ProfilePlaces(web_id, document, storage)
 
     def links(self, places: ProfilePlaces) -> Links:

@@ -87,10 +87,10 @@ class ContainerPage:
         authors: ChangeAuthors,
         storage_notes: StorageNotes,
         renderer: PageRenderer,
-        kept: PageCache,
+        page_cache: PageCache,
         base_url: str,
     ) -> None:
-        self._kept = kept
+        self._page_cache = page_cache
         self._lists = lists
         self._reach = reach
         self._authors = authors
@@ -101,10 +101,10 @@ class ContainerPage:
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
         NotFound, BadRequest."""
-        kept = self._kept.get(page)
-        if kept is not None:
-            return kept
-        begun = self._kept.begin()
+        page_cache = self._page_cache.get(page)
+        if page_cache is not None:
+            return page_cache
+        begun = self._page_cache.begin()
         shown = Shown.of(page)
         members, request = await self._lists.read(page, target)
         sorted_members = (
@@ -141,7 +141,7 @@ class ContainerPage:
             **may,
         )
         if request.lasting:
-            self._kept.put(page, response, begun=begun)
+            self._page_cache.put(page, response, begun=begun)
         return response
 
     async def _rows(

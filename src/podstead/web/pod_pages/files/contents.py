@@ -101,9 +101,9 @@ class DocumentContents:
             task,
             *(f"{name}={value}" for name, value in sorted(arguments.items())),
         )
-        kept = self._rendered.get(key)
-        if kept is not None:
-            return kept
+        cached = self._rendered.get(key)
+        if cached is not None:
+            return cached
         now_s = asyncio.get_running_loop().time()
         if now_s - (self._failed.get(key) or -_FAILURE_KEPT_S) < _FAILURE_KEPT_S:
             return None

@@ -119,7 +119,7 @@ class MemberLists:
 
     def __init__(self, resources: ResourceService) -> None:
         self._resources = resources
-        self._kept: BoundedCache[tuple[ResourcePath, str], tuple[str, Members]] = BoundedCache(
+        self._cached: BoundedCache[tuple[ResourcePath, str], tuple[str, Members]] = BoundedCache(
             _CACHED_MEMBERS
         )
 
@@ -135,9 +135,9 @@ class MemberLists:
         first = await self._resources.members(request, limit=1)
         state = state_version(first.container)
         key = target, current_texts().language
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] == state:
-            return kept[1], request
+        cached = self._cached.get(key)
+        if cached is not None and cached[0] == state:
+            return cached[1], request
         sort_key = name_sort_key()
         found: list[Member] = []
         after: ResourcePath | None = None
@@ -153,5 +153,5 @@ class MemberLists:
             await asyncio.sleep(0)  # lets other requests go on
         members = Members(listed.container, found[:MAX_SORTED], len(found) <= MAX_SORTED)
         if state_version(listed.container) == state:
-            self._kept.put(key, (state, members), weight=len(found) + 1)
+            self._cached.put(key, (state, members), weight=len(found) + 1)
         return members, request

@@ -28,14 +28,14 @@ class PageCache:
     def __init__(self, data_version: Callable[[], int | None]) -> None:
         """``data_version`` is that of the store: it changes with every commit."""
         self._data_version = data_version
-        self._kept: BoundedCache[_Key, tuple[int, Response]] = BoundedCache(_MAX_BYTES)
+        self._cached: BoundedCache[_Key, tuple[int, Response]] = BoundedCache(_MAX_BYTES)
 
     def get(self, page: PageRequest) -> Response | None:
         """The page for this request, if it would be the same again."""
-        kept = self._kept.get(_key(page)) if page.notice is None else None
-        if kept is None or kept[0] != self._data_version():
+        cached = self._cached.get(_key(page)) if page.notice is None else None
+        if cached is None or cached[0] != self._data_version():
             return None
-        return replace(kept[1], headers=[*kept[1].headers])
+        return replace(cached[1], headers=[*cached[1].headers])
 
     def begin(self) -> int | None:
         """The state of the store before a page is made, for :meth:`put`."""
@@ -46,9 +46,9 @@ class PageCache:
         if begun is None or begun != self._data_version() or page.notice is not None:
             return
         if response.status == 200 and isinstance(response.body, bytes):
-            kept = replace(response, headers=[*response.headers])
+            cached = replace(response, headers=[*response.headers])
             weight = len(response.body) + _OVERHEAD_BYTES
-            self._kept.put(_key(page), (begun, kept), weight=weight)
+            self._cached.put(_key(page), (begun, cached), weight=weight)
 
 
 def _key(page: PageRequest) -> _Key:

@@ -182,7 +182,7 @@ class LinksThere:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class SelectionTotals:
     """How much the selected resources contain."""
 
     files: int
@@ -224,7 +224,7 @@ class Organizer:
             after = links.after if may_continue else None
         return LinksThere(tuple(found.values()), complete, after or "")
 
-    async def contents_of(self, page: PageRequest, selection: Selection) -> Contents:
+    async def contents_of(self, page: PageRequest, selection: Selection) -> SelectionTotals:
         """How much the selected resources contain. Raises RequestRefused."""
         files = folders = size_bytes = 0
         complete = True
@@ -233,7 +233,7 @@ class Organizer:
             files, folders = files + found.documents, folders + found.containers
             size_bytes += found.size_bytes
             complete = complete and found.complete
-        return Contents(files, folders, size_bytes, complete)
+        return SelectionTotals(files, folders, size_bytes, complete)
 
 
 def name_of(path: ResourcePath) -> str:

@@ -80,7 +80,7 @@ class SharedPage:
             person.identity, own=person.pods, storage=storage, after=page.query_text("after")
         )
         # Who has a pod here finds the answers among the requests.
-        answers = () if person.pods else await self._requests.kept_answers(person.identity)
+        answers = () if person.pods else await self._requests.stored_answers(person.identity)
         names = await self._names.of(person.identity, ())
         return self._renderer.page(
             page,

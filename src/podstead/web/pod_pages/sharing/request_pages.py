@@ -116,7 +116,7 @@ class RequestsPage:
         """Raises NotAuthenticated."""
         person = page.signed_in()
         found: list[AccessRequest] = []
-        answers = [*await self._requests.kept_answers(person.identity)]
+        answers = [*await self._requests.stored_answers(person.identity)]
         for pod in person.pods:
             try:
                 answers += await self._requests.answers(person.identity, pod)

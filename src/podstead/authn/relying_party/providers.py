@@ -1,0 +1,186 @@
+"""What does a provider elsewhere offer, and which provider does a person mean?
+
+A provider describes itself (OpenID Connect Discovery 1.0). What it says is checked before anybody
+is sent there: it must name itself, and offer the authorization code flow with PKCE (RFC 7636).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from podstead.authn.addresses import is_usable_address
+from podstead.authn.claims import same_issuer
+from podstead.authn.issuers import CONFIGURATION_PATH
+from podstead.authn.lookups import Lookup, Lookups, TooManyLookups
+from podstead.authn.relying_party.problems import ExternalSignInFailed, SignInProblem
+from podstead.authn.resource_tokens import TokenRules
+from podstead.authn.web_ids import WebIdIssuers
+from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable
+from podstead.jose.errors import InvalidJose
+from podstead.jose.strict_json import Json, read_object
+from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
+
+MAX_TRIED: Final = 3
+"""How many of the providers that a WebID names are tried."""
+
+PROOF_ALGORITHM: Final = "ES256"
+
+_Failure: TypeAlias = ExternalSignInFailed | RateLimited
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignProvider:
+    """What a provider says about itself, as far as it matters for a sign-in."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    registration_endpoint: str | None
+    reads_client_documents: bool
+    """It is a provider for Solid, which fetches Client ID Documents (Solid-OIDC section 5)."""
+    names_itself: bool
+    """Its authorization responses contain ``iss`` (RFC 9207)."""
+
+
+class FindsProviders(Protocol):
+    """Finds the provider that a person means."""
+
+    async def find(self, typed: str, client_address: str) -> ForeignProvider:
+        """The provider at an address, or the one that the WebID at the address names. Raises
+        ExternalSignInFailed, RateLimited."""
+
+
+class Providers:
+    """Finds providers by their descriptions and by WebIDs."""
+
+    def __init__(
+        self,
+        *,
+        documents: DocumentFetcher,
+        web_ids: WebIdIssuers,
+        lookups: Lookups,
+        rules: TokenRules,
+    ) -> None:
+        self._documents = documents
+        self._lookups = lookups
+        self._web_ids = web_ids
+        self._rules = rules
+
+    async def find(self, typed: str, client_address: str) -> ForeignProvider:
+        """The provider at an address, or the one that the WebID at the address names. Raises
+        ExternalSignInFailed, RateLimited."""
+        address = typed.strip()
+        if "://" not in address:
+            address = f"https://{address}"
+        if not is_usable_address(address, allow_loopback=self._rules.allow_loopback):
+            raise ExternalSignInFailed(SignInProblem.NO_ADDRESS)
+        failure: _Failure = ExternalSignInFailed(SignInProblem.NO_PROVIDER)
+        if not {"#", "?"} & set(address):
+            try:
+                return await self.describe(address, client_address)
+            except (ExternalSignInFailed, RateLimited) as error:
+                failure = error
+        return await self._by_web_id(address, client_address, failure)
+
+    async def _by_web_id(
+        self, web_id: str, client_address: str, failure: _Failure
+    ) -> ForeignProvider:
+        try:
+            issuers = await self._web_ids.named_by(web_id, client_address)
+        except RemoteUnavailable as error:
+            raise _unavailable(error) from error
+        except InvalidJose:
+            raise failure from None
+        for issuer in sorted(issuers)[:MAX_TRIED]:
+            try:
+                return await self.describe(issuer, client_address)
+            except (ExternalSignInFailed, RateLimited) as error:
+                failure = error
+        raise failure
+
+    async def describe(self, issuer: str, client_address: str) -> ForeignProvider:
+        """The provider with this issuer identifier. Raises ExternalSignInFailed, RateLimited."""
+        name = issuer.removesuffix("/")
+        rules = self._rules
+        if name in rules.denied_issuers or (
+            rules.allowed_issuers and name not in rules.allowed_issuers
+        ):
+            raise ExternalSignInFailed(SignInProblem.NOT_ACCEPTED)
+        if not is_usable_address(issuer, allow_loopback=rules.allow_loopback):
+            raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
+        try:
+            async with self._lookups.of(Lookup.ISSUER, name, client_address):
+                # Sign-ins at a known provider are limited as well, each provider for itself.
+                await self._lookups.take(f"sign-in {name}", client_address)
+                document = await self._documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
+                description = read_object(document.content)
+        except RemoteUnavailable as error:
+            raise _unavailable(error) from error
+        except (OutboundError, InvalidJose) as error:
+            raise ExternalSignInFailed(SignInProblem.NO_PROVIDER) from error
+        return read_provider(description, issuer, allow_loopback=rules.allow_loopback)
+
+
+def _unavailable(error: RemoteUnavailable) -> _Failure:
+    if isinstance(error, TooManyLookups):
+        return RateLimited(retry_after_s=error.retry_after_s)
+    return ExternalSignInFailed(SignInProblem.UNREACHABLE)
+
+
+def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> ForeignProvider:
+    """What a description says. Raises ExternalSignInFailed if it is that of another provider, or of
+    one that cannot be used."""
+    named = _text(description, "issuer")
+    if named is None or not same_issuer(named, issuer):
+        raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
+    endpoints = {
+        name: _text(description, name)
+        for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint")
+    }
+    for address in endpoints.values():
+        if address is not None and not is_usable_address(address, allow_loopback=allow_loopback):
+            raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+    authorization, token = endpoints["authorization_endpoint"], endpoints["token_endpoint"]
+    if (
+        authorization is None
+        or "#" in authorization
+        or token is None
+        or not _offers(description, "response_types_supported", "code")
+        or not _offers(description, "code_challenge_methods_supported", "S256")
+        or not _offers(description, "dpop_signing_alg_values_supported", PROOF_ALGORITHM)
+    ):
+        raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+    names_itself = description.get("authorization_response_iss_parameter_supported") is True
+    # A response that names nobody could be that of another provider whose endpoint this one calls
+    # its own, and this one would be sent the code.
+    if not names_itself and any(
+        each is not None and _origin(each) != _origin(named) for each in endpoints.values()
+    ):
+        raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+    scopes = description.get("scopes_supported")
+    return ForeignProvider(
+        issuer=named,
+        authorization_endpoint=authorization,
+        token_endpoint=token,
+        registration_endpoint=endpoints["registration_endpoint"],
+        reads_client_documents=isinstance(scopes, list) and "webid" in scopes,
+        names_itself=names_itself,
+    )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
+
+
+def _text(description: Json, name: str) -> str | None:
+    value = description.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _offers(description: Json, name: str, wanted: str) -> bool:
+    """Whether a list contains a value; a provider that has no such list does not exclude it."""
+    offered = description.get(name)
+    return offered is None or (isinstance(offered, list) and wanted in offered)

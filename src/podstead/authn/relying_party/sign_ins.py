@@ -1,0 +1,276 @@
+"""How does a person sign in at another provider? In two steps, between which they are there.
+
+A sign-in belongs to the browser in which it began and can be finished once. It is finished only by
+the provider that it was begun with (RFC 9700 section 4.4, mix-up attacks): each provider has a
+redirect URI of its own, an answer that comes back at another one or names another provider is
+refused before its code is sent anywhere, and the token must be that provider's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.authn.relying_party.id_tokens import Expected, IdTokens
+from podstead.authn.relying_party.problems import ExternalSignInFailed, SignInProblem
+from podstead.authn.relying_party.providers import FindsProviders, ForeignProvider
+from podstead.authn.relying_party.requests import (
+    authorization_url,
+    client_document,
+    client_metadata,
+    proof_claims,
+    secrets_of,
+    token_request,
+)
+from podstead.core.errors import OutboundError, RemoteUnavailable
+from podstead.jose.errors import InvalidJose
+from podstead.jose.signing import SigningKeyPair
+from podstead.jose.strict_json import Json, read_object
+from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import RecordKind, secret_key
+
+VISIT_S: Final = 600
+"""How long a person may take at the provider."""
+MAX_CODE_CHARACTERS: Final = 4096
+
+_KEY_CHARACTERS: Final = 32
+_SECRET_BYTES: Final = 32
+_OK: Final = (200, 201)
+_JSON: Final = "application/json"
+
+
+class PendingSignIn(msgspec.Struct, frozen=True):
+    """A sign-in that has begun; the key is the hash of its ``state``. ``browser`` is the hash of
+    the browser's secret."""
+
+    browser: str
+    issuer: str
+    token_endpoint: str
+    names_itself: bool
+    client_id: str
+    afterwards: str
+
+
+VISITS: Final = RecordKind("visit", PendingSignIn)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The response to a request to a provider."""
+
+    status: int
+    content: bytes
+    fields: Mapping[str, str]
+    """The header fields, with names in lower case."""
+
+
+class AsksProviders(Protocol):
+    """Sends requests to providers, guarded and limited as all outgoing requests are."""
+
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+        """The response to a POST, whatever its status. Raises OutboundError."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClient:
+    """What this server is to providers: to each a client of its own, with one redirect URI.
+
+    ``callback`` and ``documents`` are the URLs below which those of all providers are.
+    """
+
+    name: str
+    uri: str
+    callback: str
+    documents: str
+    has_reachable_documents: bool
+    """Whether providers can read the documents."""
+
+    def redirect_uri(self, key: str) -> str:
+        """Where a provider sends people back to; ``key`` is that of :func:`provider_key`."""
+        return self.callback + key
+
+    def metadata(self, key: str) -> Mapping[str, object]:
+        """What the provider learns about it."""
+        return client_metadata(name=self.name, uri=self.uri, redirect_uri=self.redirect_uri(key))
+
+    def document(self, key: str) -> bytes:
+        """The Client ID Document for the provider (Solid-OIDC section 5.1)."""
+        return client_document(self.documents + key, self.metadata(key))
+
+
+def provider_key(issuer: str) -> str:
+    """What stands for a provider in URLs of this server."""
+    return hashlib.sha256(issuer.removesuffix("/").encode()).hexdigest()[:_KEY_CHARACTERS]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where the person signs in, and the name of the provider's host."""
+
+    url: str
+    issuer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Who has signed in, by which provider, and the page to continue at."""
+
+    web_id: str
+    issuer: str
+    afterwards: str
+
+
+class ExternalSignIns:
+    """Begins and finishes sign-ins."""
+
+    def __init__(
+        self,
+        *,
+        client: OwnClient,
+        providers: FindsProviders,
+        asks: AsksProviders,
+        id_tokens: IdTokens,
+        records: RecordStore,
+    ) -> None:
+        self._client = client
+        self._providers = providers
+        self._asks = asks
+        self._id_tokens = id_tokens
+        self._records = records
+
+    async def begin(
+        self, typed: str, *, browser_secret: str, afterwards: str, client_address: str
+    ) -> Begun:
+        """Begin a sign-in with the provider that the person means. Raises ExternalSignInFailed,
+        RateLimited, StorageError, Overloaded."""
+        provider = await self._providers.find(typed, client_address)
+        client_id = await self._client_id(provider)
+        state = self._records.randomness.token_hex(_SECRET_BYTES)
+        visit = PendingSignIn(
+            browser=secret_key(browser_secret),
+            issuer=provider.issuer,
+            token_endpoint=provider.token_endpoint,
+            names_itself=provider.names_itself,
+            client_id=client_id,
+            afterwards=afterwards,
+        )
+        expires_ms = self._records.now_ms() + VISIT_S * 1000
+        await self._records.commit([VISITS.put(secret_key(state), visit, expires_ms=expires_ms)])
+        url = authorization_url(
+            provider,
+            client_id=client_id,
+            redirect_uri=self._client.redirect_uri(provider_key(provider.issuer)),
+            state=state,
+            secrets=secrets_of(browser_secret, state),
+        )
+        return Begun(url, provider.issuer)
+
+    async def finish(
+        self, answer: Mapping[str, str], *, key: str, browser_secret: str | None
+    ) -> Finished:
+        """Finish the sign-in that an authorization response answers, which has come to the redirect
+        URI with ``key``. Raises ExternalSignInFailed, StorageError, Overloaded."""
+        state = answer.get("state", "")
+        visit = await self._take(state, browser_secret)
+        if key != provider_key(visit.issuer):
+            raise ExternalSignInFailed(SignInProblem.INVALID)
+        named = answer.get("iss")
+        if named != visit.issuer and (named is not None or visit.names_itself):
+            raise ExternalSignInFailed(SignInProblem.INVALID)
+        code = answer.get("code", "")
+        if "error" in answer or not code or len(code) > MAX_CODE_CHARACTERS:
+            raise ExternalSignInFailed(SignInProblem.DECLINED)
+        secrets = secrets_of(browser_secret or "", state)
+        request = token_request(
+            code=code,
+            client_id=visit.client_id,
+            redirect_uri=self._client.redirect_uri(key),
+            secrets=secrets,
+        )
+        tokens = await self._exchange(visit.token_endpoint, request)
+        id_token = tokens.get("id_token")
+        if not isinstance(id_token, str):
+            raise ExternalSignInFailed(SignInProblem.INVALID)
+        expected = Expected(visit.issuer, visit.client_id, secrets.nonce)
+        web_id = await self._id_tokens.verify(id_token, expected)
+        return Finished(web_id, visit.issuer, visit.afterwards)
+
+    # --- steps --------------------------------------------------------------------------------
+
+    async def _client_id(self, provider: ForeignProvider) -> str:
+        """The identifier of this server at the provider: the address of its document, or one that
+        the provider assigns (RFC 7591)."""
+        client, key = self._client, provider_key(provider.issuer)
+        if provider.reads_client_documents and client.has_reachable_documents:
+            return client.documents + key
+        if provider.registration_endpoint is None:
+            raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+        headers = {"Content-Type": _JSON, "Accept": _JSON}
+        answered = await self._ask(
+            provider.registration_endpoint, json.dumps(client.metadata(key)).encode(), headers
+        )
+        client_id = _read(answered, SignInProblem.UNUSABLE).get("client_id")
+        if not isinstance(client_id, str) or not client_id:
+            raise ExternalSignInFailed(SignInProblem.UNUSABLE)
+        return client_id
+
+    async def _take(self, state: str, browser_secret: str | None) -> PendingSignIn:
+        """The sign-in with this ``state``, which is over then. Raises ExternalSignInFailed."""
+        stored = await self._records.read(VISITS, secret_key(state))
+        if stored is None or browser_secret is None:
+            raise ExternalSignInFailed(SignInProblem.EXPIRED)
+        if not hmac.compare_digest(stored.value.browser, secret_key(browser_secret)):
+            raise ExternalSignInFailed(SignInProblem.EXPIRED)
+        if not await self._records.try_commit([VISITS.drop(stored.key)], [stored.unchanged]):
+            raise ExternalSignInFailed(SignInProblem.EXPIRED)
+        return stored.value
+
+    async def _exchange(self, endpoint: str, request: bytes) -> Json:
+        """The response to a token request, with a new key for its proof. Raises
+        ExternalSignInFailed."""
+        key = SigningKeyPair.generate("ES256")
+        answered = await self._ask_with_proof(endpoint, request, key, None)
+        nonce = answered.fields.get("dpop-nonce")
+        if answered.status not in _OK and nonce is not None:
+            answered = await self._ask_with_proof(endpoint, request, key, nonce)
+        return _read(answered, SignInProblem.INVALID)
+
+    async def _ask_with_proof(
+        self, endpoint: str, request: bytes, key: SigningKeyPair, nonce: str | None
+    ) -> Answered:
+        claims = proof_claims(
+            endpoint,
+            proof_id=self._records.randomness.token_hex(16),
+            now_s=self._records.now_s(),
+            nonce=nonce,
+        )
+        headers = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": _JSON,
+            "DPoP": key.prove(claims),
+        }
+        return await self._ask(endpoint, request, headers)
+
+    async def _ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+        try:
+            return await self._asks.ask(url, content, headers)
+        except RemoteUnavailable as error:
+            raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
+        except OutboundError as error:
+            raise ExternalSignInFailed(SignInProblem.UNUSABLE) from error
+
+
+def _read(answered: Answered, problem: SignInProblem) -> Json:
+    """The JSON object of a successful response. Raises ExternalSignInFailed for any other."""
+    if answered.status not in _OK:
+        raise ExternalSignInFailed(problem)
+    try:
+        return read_object(answered.content)
+    except InvalidJose as error:
+        raise ExternalSignInFailed(problem) from error

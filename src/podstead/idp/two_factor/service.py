@@ -1,0 +1,348 @@
+"""Which second factors does an account have, and how are they added, used and removed?
+
+A second factor is asked for after a password, and after nothing else: a passkey verifies the person
+by itself, and a Nostr key or a certificate is no password. Everything about one account is one
+record, and each use of a code replaces it, so no code is used twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.errors import BadRequest, Conflict
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, Passkey, TwoFactor
+from podstead.idp.security_events import noting
+from podstead.idp.source import OPERATOR, RequestSource
+from podstead.idp.two_factor.codes import (
+    OneTimePasswords,
+    is_secret,
+    matching_step,
+    new_recovery_codes,
+    new_secret,
+    recovery_hash,
+)
+from podstead.storage.record_store import Changes, RecordStore
+from podstead.storage.records import Precondition, Record
+from podstead.storage.registry import Versioned, secret_key
+
+_NONE_AT_ALL: Final = -1
+_ANY_PASSWORD: Final = "*"  # noqa: S105 - in place of a mark
+
+
+class WrongCode(BadRequest):
+    """The code is wrong, or was used before."""
+
+    def __init__(self) -> None:
+        super().__init__("The code is wrong or was used already: wait for the next one")
+
+
+class SecondFactorDemanded(Conflict):
+    """The operator demands a second factor, and this is the last one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This server requires a second factor besides the password: add another one first"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactors:
+    """What an account has: its record, and whether it has passkeys."""
+
+    record: TwoFactor
+    has_passkeys: bool
+    demanded: bool
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether a password needs something besides it that the account has."""
+        return self.record.is_on or (self.demanded and self.has_passkeys)
+
+    @property
+    def missing(self) -> bool:
+        """Whether the operator demands a second factor of an account that has none."""
+        return self.demanded and not self.asked_for
+
+    @property
+    def enough_for_password(self) -> bool:
+        """Whether a password alone signs in."""
+        return not self.asked_for and not self.demanded
+
+
+class TwoFactors:
+    """Reads and changes them. Every method raises StorageError and Overloaded."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        passwords: OneTimePasswords,
+        audit: Audit,
+        demanded: bool = False,
+    ) -> None:
+        """``demanded`` if the operator requires a second factor of everybody with a password."""
+        self._records = records
+        self._passwords = passwords
+        self._audit = audit
+        self._demanded = demanded
+
+    async def of(self, account_id: str) -> SecondFactors:
+        """What an account has."""
+        stored = await self._records.read(TWO_FACTORS, account_id)
+        record = TwoFactor(account_id) if stored is None else stored.value
+        passkeys = await self._records.of_owner(PASSKEYS, account_id, limit=1)
+        return SecondFactors(record, bool(passkeys), self._demanded)
+
+    def new_secret(self) -> str:
+        """A secret for an app, which is stored once a code of it was typed."""
+        return new_secret(self._records.randomness)
+
+    def picture(self, secret: str, account: Account, *, server_name: str) -> str:
+        """The secret as a QR code, in SVG."""
+        address = self._passwords.address(secret, name=account.pod, issuer=server_name)
+        return self._passwords.picture(address)
+
+    async def add_app(
+        self,
+        account: Versioned[Account],
+        secret: str,
+        typed: str,
+        source: RequestSource,
+        *,
+        replacing: bool,
+    ) -> Sequence[str]:
+        """Store the secret of an app after its code was typed; new recovery codes if the account
+        has none. Raises WrongCode, and Conflict if there is an app already, unless ``replacing``
+        it."""
+        account_id, now_s = account.value.account_id, self._records.now_s()
+        if not is_secret(secret):
+            raise BadRequest("This is no secret of an authenticator app")
+        step = matching_step(self._passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL)
+        if step is None:
+            raise WrongCode
+        codes: Sequence[str] = ()
+
+        async def compute() -> Changes[None]:
+            nonlocal codes
+            record, unchanged = await self._read(account_id)
+            if record.is_on and not replacing:
+                raise Conflict("The account has a second factor already: sign in again")
+            changed = replace(
+                record,
+                totp_secret=secret,
+                totp_created_s=now_s,
+                totp_used_s=None,
+                last_step=step,
+                recovered="",
+            )
+            codes = () if record.recovery_hashes else new_recovery_codes(self._records.randomness)
+            if codes:
+                changed = self._with_codes(changed, codes)
+            noted = await self._noting(account_id, AuditEvent.TOTP_ADDED, source)
+            return Changes(None, [self._put(changed), *noted], [*unchanged, account.unchanged])
+
+        await self._records.transact(compute)
+        self._audit.note(AuditEvent.TOTP_ADDED, account_id=account_id)
+        return codes
+
+    async def remove_app(self, account: Versioned[Account], source: RequestSource) -> None:
+        """Remove the app; recovery codes remain, for a lost password. Raises
+        SecondFactorDemanded."""
+
+        async def check() -> Sequence[Precondition]:
+            if not self._demanded:
+                return ()
+            passkey = await self._some_passkey(account.value.account_id)
+            if passkey is None:
+                raise SecondFactorDemanded
+            return (passkey.unchanged,)
+
+        await self._change(
+            account,
+            AuditEvent.TOTP_REMOVED,
+            source,
+            check=check,
+            totp_secret=None,
+            totp_used_s=None,
+        )
+
+    async def require_passkey(
+        self, account: Versioned[Account], source: RequestSource, *, required: bool
+    ) -> Sequence[str]:
+        """Ask for a passkey besides the password, or no longer; new recovery codes if the account
+        has none. Raises BadRequest without a passkey."""
+        found = await self.of(account.value.account_id)
+
+        async def check() -> Sequence[Precondition]:
+            if not required:
+                return ()
+            passkey = await self._some_passkey(account.value.account_id)
+            if passkey is None:
+                raise BadRequest("Add a passkey first")
+            return (passkey.unchanged,)
+
+        event = AuditEvent.PASSKEY_REQUIRED if required else AuditEvent.PASSKEY_NOT_REQUIRED
+        await self._change(account, event, source, check=check, with_passkey=required)
+        if not required or found.record.recovery_hashes:
+            return ()
+        return await self.renew_codes(account, source)
+
+    async def renew_codes(
+        self, account: Versioned[Account], source: RequestSource
+    ) -> Sequence[str]:
+        """New recovery codes; earlier ones are no longer valid."""
+        account_id = account.value.account_id
+        codes = new_recovery_codes(self._records.randomness)
+        with_codes = self._with_codes(TwoFactor(account_id), codes)
+        await self._change(
+            account,
+            AuditEvent.RECOVERY_CODES_CREATED,
+            source,
+            recovery_hashes=with_codes.recovery_hashes,
+            recovery_created_s=with_codes.recovery_created_s,
+        )
+        return codes
+
+    async def use_code(self, account: Versioned[Account], typed: str) -> None:
+        """Use a code of the app. Raises WrongCode, also for one that was used before."""
+        now_s = self._records.now_s()
+
+        async def compute() -> Changes[None]:
+            record, unchanged = await self._read(account.value.account_id)
+            step = None
+            if record.totp_secret is not None:
+                step = matching_step(
+                    self._passwords,
+                    record.totp_secret,
+                    typed,
+                    now_s=now_s,
+                    after=record.last_step,
+                )
+            if step is None:
+                raise WrongCode
+            used = replace(record, last_step=step, totp_used_s=now_s, recovered="")
+            return Changes(None, [self._put(used)], [*unchanged, account.unchanged])
+
+        await self._records.transact(compute)
+
+    async def use_recovery_code(
+        self,
+        account: Versioned[Account],
+        typed: str,
+        source: RequestSource,
+        *,
+        for_password: bool = False,
+    ) -> None:
+        """Use up a recovery code, as a second factor or ``for_password``, a new one: then
+        :meth:`note_recovered` follows. Raises WrongCode."""
+        account_id = account.value.account_id
+        hashed = recovery_hash(account_id, typed)
+
+        async def compute() -> Changes[None]:
+            record, unchanged = await self._read(account_id)
+            if hashed not in record.recovery_hashes:
+                raise WrongCode
+            if not for_password and not takes_recovery_codes(record, account.value):
+                raise WrongCode
+            left = tuple(each for each in record.recovery_hashes if each != hashed)
+            noted = await self._noting(account_id, AuditEvent.RECOVERY_CODE_USED, source)
+            recovered = _ANY_PASSWORD if for_password else record.recovered
+            used = replace(record, recovery_hashes=left, recovered=recovered)
+            return Changes(None, [self._put(used), *noted], [*unchanged, account.unchanged])
+
+        await self._records.transact(compute)
+        self._audit.note(AuditEvent.RECOVERY_CODE_USED, account_id=account_id)
+
+    async def note_recovered(self, account: Versioned[Account]) -> None:
+        """Note that the password of an account was set with a recovery code."""
+
+        async def compute() -> Changes[None]:
+            record, unchanged = await self._read(account.value.account_id)
+            noted = replace(record, recovered=mark_of_password(account.value))
+            return Changes(None, [self._put(noted)], unchanged)
+
+        await self._records.transact(compute)
+
+    async def passkey_removal(self, account: Account, key: str) -> Sequence[Precondition]:
+        """What must hold when the passkey with this key is removed, so that a second factor remains
+        if one is needed, whatever is changed at the same time. Raises SecondFactorDemanded."""
+        record, unchanged = await self._read(account.account_id)
+        needed = record.with_passkey or (self._demanded and account.password_hash is not None)
+        if not needed or record.totp_secret is not None:
+            return unchanged
+        passkeys = await self._records.of_owner(PASSKEYS, account.account_id, limit=2)
+        for other in passkeys:
+            if other.key != key:
+                return [*unchanged, other.unchanged]
+        raise SecondFactorDemanded
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _read(self, account_id: str) -> tuple[TwoFactor, list[Precondition]]:
+        stored = await self._records.read(TWO_FACTORS, account_id)
+        if stored is None:
+            return TwoFactor(account_id), [TWO_FACTORS.absent(account_id)]
+        return stored.value, [stored.unchanged]
+
+    async def _change(
+        self,
+        account: Versioned[Account],
+        event: AuditEvent,
+        source: RequestSource,
+        check: Callable[[], Awaitable[Sequence[Precondition]]] | None = None,
+        **changes: object,
+    ) -> None:
+        """Change the record. ``check`` may refuse, and returns what else the write depends on."""
+        account_id = account.value.account_id
+
+        async def compute() -> Changes[None]:
+            record, unchanged = await self._read(account_id)
+            further = () if check is None else await check()
+            noted = await self._noting(account_id, event, source)
+            changed = self._put(replace(record, recovered="", **changes))
+            depends_on = [*unchanged, account.unchanged, *further]
+            return Changes(None, [changed, *noted], depends_on)
+
+        await self._records.transact(compute)
+        self._audit.note(event, account_id=account_id)
+
+    async def _some_passkey(self, account_id: str) -> Versioned[Passkey] | None:
+        found = await self._records.of_owner(PASSKEYS, account_id, limit=1)
+        return found[0] if found else None
+
+    async def _noting(
+        self, account_id: str, event: AuditEvent, source: RequestSource
+    ) -> Sequence[Record]:
+        return await noting(self._records, account_id, event, source)
+
+    def _put(self, record: TwoFactor) -> Record:
+        return TWO_FACTORS.put(record.account_id, record, owner=record.account_id)
+
+    def _with_codes(self, record: TwoFactor, codes: Sequence[str]) -> TwoFactor:
+        hashed = tuple(recovery_hash(record.account_id, code) for code in codes)
+        return replace(record, recovery_hashes=hashed, recovery_created_s=self._records.now_s())
+
+
+def mark_of_password(account: Account) -> str:
+    """A mark of the password, which changes with it."""
+    return secret_key(f"{account.account_id} {account.password_hash}")
+
+
+def takes_recovery_codes(record: TwoFactor, account: Account) -> bool:
+    """Whether recovery codes are a second factor: not beside a password that one of them has set,
+    since whoever finds a sheet of them has all."""
+    if not record.recovery_hashes:
+        return False
+    return record.recovered not in (_ANY_PASSWORD, mark_of_password(account))
+
+
+async def resetting(records: RecordStore, account_id: str) -> Sequence[Record]:
+    """The records by which an operator resets the second factor of an account. Raises
+    StorageError."""
+    event = AuditEvent.SECOND_FACTOR_RESET
+    return [TWO_FACTORS.drop(account_id), *await noting(records, account_id, event, OPERATOR)]

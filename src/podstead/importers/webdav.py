@@ -1,0 +1,209 @@
+"""What does a folder on a WebDAV server contain? As its clients see it.
+
+Folders are listed one by one (``PROPFIND`` with ``Depth: 1``; RFC 4918 section 9.1), and files are
+read as streams. Only members of the first URL are followed, with requests to its origin and without
+redirects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+from xml.etree import ElementTree as ET
+
+from podstead.core.errors import BadRequest, RequestRefused
+from podstead.core.identifiers import parse_path
+from podstead.core.media_types import TURTLE, parse_media_type
+from podstead.importers.extensions import OCTET_STREAM, extension_of, type_by_extension
+from podstead.importers.folders import MAX_LEVELS, Unreadable
+from podstead.importers.plain_files import RESERVED
+from podstead.importers.values import FoundResource, LeftOut
+from podstead.importers.walking import SUFFIXES
+from podstead.outbound.errors import FetchFailed
+from podstead.outbound.guard import Guard
+from podstead.outbound.transport import RemoteResponse, exchange
+
+MAX_LISTING_BYTES: Final = 32 * 1024 * 1024
+_CONNECT_TIMEOUT_S: Final = 30.0
+_PIECE_TIMEOUT_S: Final = 120.0
+_DAV: Final = "{DAV:}"
+_ASKED: Final = (
+    b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontenttype/>'
+    b"<getlastmodified/></prop></propfind>"
+)
+
+
+class WebDavRefused(RequestRefused):
+    """The server does not list the folder, and why."""
+
+
+class WebDavFolder:
+    """A folder on a WebDAV server, and everything below it."""
+
+    def __init__(
+        self,
+        url: str,
+        guard: Guard,
+        *,
+        tls: ssl.SSLContext,
+        user: str | None = None,
+        password: str = "",
+    ) -> None:
+        self._url = url.removesuffix("/") + "/"
+        self._guard = guard
+        self._tls = tls
+        self._headers: dict[str, str] = {}
+        if user is not None:
+            credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
+            self._headers["Authorization"] = f"Basic {credentials}"
+
+    async def resources(self) -> AsyncIterator[FoundResource | LeftOut]:
+        """Every file and folder, folders before what is in them. Raises WebDavRefused if the folder
+        itself cannot be listed."""
+        waiting = [self._url]
+        seen = {self._url}
+        while waiting:
+            folder = waiting.pop()
+            path = folder[len(self._url) :]
+            try:
+                members = await self._members(folder)
+            except WebDavRefused as error:
+                if folder == self._url:
+                    raise
+                yield LeftOut(path, str(error))
+                continue
+            yield FoundResource(path, folder, TURTLE)
+            for member in members:
+                if isinstance(member, LeftOut):
+                    yield member
+                elif member.url in seen or not member.url.startswith(folder):
+                    continue
+                elif not member.path.endswith("/"):
+                    yield member
+                elif member.path.count("/") > MAX_LEVELS:
+                    yield LeftOut(member.path, f"It is more than {MAX_LEVELS} levels deep")
+                else:
+                    waiting.append(member.url)
+                seen.add(member.url if isinstance(member, FoundResource) else "")
+
+    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+        """The content of a file. Iterating raises Unreadable."""
+        try:
+            async with self._asked("GET", resource.url) as response:
+                if response.status != 200:
+                    raise Unreadable(f"The server answered with status {response.status}")
+                chunks = aiter(response.chunks)
+                while True:
+                    async with asyncio.timeout(_PIECE_TIMEOUT_S):
+                        piece = await anext(chunks, b"")
+                    if not piece:
+                        return
+                    yield piece
+        except FetchFailed as error:
+            raise Unreadable(str(error)) from error
+        except TimeoutError as error:
+            raise Unreadable("The server stopped sending") from error
+
+    async def _members(self, folder: str) -> list[FoundResource | LeftOut]:
+        try:
+            async with (
+                asyncio.timeout(_PIECE_TIMEOUT_S),
+                self._asked("PROPFIND", folder, _ASKED) as response,
+            ):
+                if response.status != 207:
+                    raise WebDavRefused(f"The server answered with status {response.status}")
+                content = bytearray()
+                async for piece in response.chunks:
+                    content += piece
+                    if len(content) > MAX_LISTING_BYTES:
+                        raise WebDavRefused("The list of its members is too large")
+        except FetchFailed as error:
+            raise WebDavRefused(str(error)) from error
+        except TimeoutError as error:
+            raise WebDavRefused("The server took too long") from error
+        return [self._member(folder, each) for each in _responses(bytes(content))]
+
+    def _member(self, folder: str, response: ET.Element) -> FoundResource | LeftOut:
+        href = (response.findtext(f"{_DAV}href") or "").strip()
+        url = urljoin(folder, href)
+        properties = response.find(f"{_DAV}propstat/{_DAV}prop")
+        is_folder = properties is not None and (
+            properties.find(f"{_DAV}resourcetype/{_DAV}collection") is not None
+        )
+        try:
+            start = parse_path(urlsplit(self._url).path.encode())
+            path = parse_path(urlsplit(url).path.encode())
+        except (BadRequest, ValueError):
+            return LeftOut(href, "Its name is not that of a resource")
+        if is_folder:
+            path = parse_path(f"{path.rstrip('/')}/".encode())
+        origin = urlsplit(self._url)
+        url = f"{origin.scheme}://{origin.netloc}{path}"
+        if urlsplit(urljoin(folder, href)).netloc != origin.netloc or not path.startswith(start):
+            return LeftOut(href, "It is outside of the folder")
+        inner = path[len(start) :]
+        if inner.removesuffix("/").endswith(SUFFIXES):
+            return LeftOut(inner, RESERVED)
+        return FoundResource(
+            inner,
+            url,
+            TURTLE if is_folder else _type(properties, inner),
+            modified_ms=None if is_folder else _modified_ms(properties),
+            content=None if is_folder else b"",
+        )
+
+    @asynccontextmanager
+    async def _asked(
+        self, method: str, url: str, content: bytes | None = None
+    ) -> AsyncIterator[RemoteResponse]:
+        """The response to a request. Raises FetchFailed."""
+        target = self._guard.admit(url)
+        depth = {"Depth": "1", "Content-Type": "application/xml"} if content is not None else {}
+        async with exchange(
+            await self._guard.vet(target),
+            method=method,
+            content=content,
+            headers={"Accept-Encoding": "identity", **depth, **self._headers},
+            connect_timeout_s=_CONNECT_TIMEOUT_S,
+            open_socket=partial(self._guard.open_socket, reach=target.reach),
+            tls=self._tls,
+        ) as response:
+            yield response
+
+
+def _responses(content: bytes) -> list[ET.Element]:
+    """Raises WebDavRefused."""
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise WebDavRefused("The list of its members is not one of WebDAV")
+    try:
+        return ET.fromstring(content).findall(f"{_DAV}response")  # noqa: S314 - without a DTD
+    except ET.ParseError as error:
+        raise WebDavRefused("The list of its members is malformed") from error
+
+
+def _type(properties: ET.Element | None, path: str) -> str:
+    """What the server says, unless that says nothing."""
+    stated = "" if properties is None else properties.findtext(f"{_DAV}getcontenttype") or ""
+    try:
+        media_type = str(parse_media_type(stated))
+    except BadRequest:
+        media_type = OCTET_STREAM
+    if media_type == OCTET_STREAM:
+        return type_by_extension(extension_of(path)) or OCTET_STREAM
+    return media_type
+
+
+def _modified_ms(properties: ET.Element | None) -> int | None:
+    stated = "" if properties is None else properties.findtext(f"{_DAV}getlastmodified") or ""
+    try:
+        return int(parsedate_to_datetime(stated).astimezone(UTC).timestamp() * 1000)
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,46 @@
+"""One costly operation at a time for each agent: of a tree, for example.
+
+An operation on ten thousand resources takes tens of megabytes and seconds of work. Whoever sends
+many of them at once waits for their own, and nobody else's requests wait for theirs. Few may wait
+at once: more of them than a person has in mind are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from podstead.core.errors import RateLimited
+from podstead.core.identity import Identity
+from podstead.core.limit_keys import limit_key
+from podstead.storage.keyed_semaphores import KeyedSemaphores
+
+MAX_WAITING: Final = 32
+"""How many operations of one agent run or wait."""
+_RETRY_AFTER_S: Final = 5
+
+
+class AgentSemaphores:
+    """The operations of one worker, by agent, or by network for those without credentials."""
+
+    def __init__(self, *, base_url: str = "", at_once: int = 1) -> None:
+        """``at_once`` operations of one agent run at once. With a ``base_url``, agents of other
+        servers take the turns of their networks."""
+        self._base_url = base_url
+        self._turns = KeyedSemaphores(at_once)
+
+    @asynccontextmanager
+    async def of(self, agent: Identity | None) -> AsyncIterator[None]:
+        """Wait for the agent's turn, which lasts until the context is left. Raises RateLimited."""
+        async with self.by(limit_key(agent, base_url=self._base_url)):
+            yield
+
+    @asynccontextmanager
+    async def by(self, key: str) -> AsyncIterator[None]:
+        """Wait for the turn of whoever has the key. Raises RateLimited if too many of theirs are
+        waiting."""
+        if self._turns.count(key) >= MAX_WAITING:
+            raise RateLimited(retry_after_s=_RETRY_AFTER_S)
+        async with self._turns.take(key):
+            yield

@@ -1,0 +1,177 @@
+"""In which order do the processes that share a database write to it?
+
+SQLite lets one process write at a time and tells the others only that it is busy. Whoever happens
+to ask right after a commit is next, so a process that writes all the time can keep another one
+waiting for hundreds of its own writes. Therefore writers queue up: each takes a number, and writes
+once the writer with the number before it has finished. A writer that has finished and wants to
+write again comes after all those that wait.
+
+Writers of one resource queue up in the same way while they come from several processes
+(:class:`ResourceLock`): a write is planned on what is stored, so plans made at the same time in two
+processes are made in vain in one of them.
+
+The number that was taken last is in a small file, and the holder of a number keeps the byte of that
+number in the file locked. The kernel releases the lock if a process ends in whatever way, so a dead
+writer never blocks the queue. The queue is about fairness only: SQLite's own lock still protects
+the data, and a writer that cannot use the queue, or that has waited too long for another, writes
+without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import mmap
+import os
+import struct
+import sys
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath
+
+_PRIVATE: Final = 0o600
+_LOCK: Final = struct.Struct("hhqqi4x")
+"""The C structure flock where addresses have 64 bits: type, origin, start, length and process."""
+
+_LAST: Final = struct.Struct("=q")
+_QUEUE_BITS: Final = 48
+"""The bits of a number; those above are the number of the queue."""
+
+_ATTEMPTS: Final = 8
+"""How often a number is tried for, since others may take one at the same moment."""
+
+RESOURCE_QUEUES: Final = 63
+"""Among how many queues resources are divided. Writers of two resources in one queue only wait
+longer."""
+
+RESOURCE_INTERVALS_S: Final = (0.001, 0.002, 0.004, 0.008)
+"""After which times a writer looks whether its turn at a resource has come; the last is repeated.
+Those before it plan and commit several writes."""
+
+MAX_RESOURCE_WAIT_S: Final = 0.5
+"""How long a writer waits for its turn at a resource before it writes without it."""
+
+IS_AVAILABLE: Final = sys.platform == "linux" and sys.maxsize > 2**32
+"""Whether the system has locks that belong to an open file and not to a process, so that two
+writers of one process can wait for each other, too."""
+
+
+class FairLock:
+    """The place of one writer in the queue. Only one thread may use it at a time."""
+
+    __slots__ = ("_descriptor", "_last", "_memory", "_number", "_queue", "others_write")
+
+    def __init__(self, file: Path, queue: int = 0) -> None:
+        """``file`` is the same for all writers of a database, and created if it is missing. It
+        holds several queues."""
+        self._queue = queue
+        self._number: int | None = None
+        self._last = -1
+        self.others_write = False
+        """Whether another writer has taken a number between the last two of this one."""
+        self._memory: mmap.mmap | None = None
+        self._descriptor = -1
+        if not IS_AVAILABLE:
+            return
+        with suppress(OSError):  # the disk may be full
+            self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+            size = (queue + 1) * _LAST.size
+            if os.fstat(self._descriptor).st_size < size:
+                # Two processes may both do this, so it must not set back a number.
+                os.posix_fallocate(self._descriptor, 0, size)
+            self._memory = mmap.mmap(self._descriptor, size)
+
+    def has_come(self) -> bool:
+        """Whether it is this writer's turn. The first call takes a number."""
+        if self._memory is None:
+            return True
+        try:
+            if self._number is None:
+                self._number = self._take_number(self._memory)
+            # The writer before this one keeps its number locked until it has finished.
+            return self._number is not None and not self._is_locked(self._number - 1)
+        except OSError:  # the system has no memory for locks
+            return True
+
+    def end(self) -> None:
+        """End this writer's turn, or give up its place in the queue."""
+        if self._number is not None:
+            number, self._number = self._number, None
+            with suppress(OSError):
+                self._set_lock(fcntl.F_UNLCK, number)
+
+    def close(self) -> None:
+        """Leave the queue for good."""
+        self._number = None
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _take_number(self, memory: mmap.mmap) -> int | None:
+        """The next number; ``None`` if others were faster each time. Raises OSError."""
+        place = self._queue * _LAST.size
+        for _ in range(_ATTEMPTS):
+            last: int = _LAST.unpack_from(memory, place)[0]
+            number = last + 1
+            try:
+                self._set_lock(fcntl.F_WRLCK, number)
+            except (BlockingIOError, PermissionError):  # another writer is just taking it
+                continue
+            # Only who holds the lock on the next number writes, so this cannot change any more.
+            if _LAST.unpack_from(memory, place)[0] == last:
+                _LAST.pack_into(memory, place, number)
+                self.others_write = self._last not in {-1, last}
+                self._last = number
+                return number
+            self._set_lock(fcntl.F_UNLCK, number)
+        return None
+
+    def _is_locked(self, number: int) -> bool:
+        request = self._lock(fcntl.F_WRLCK, number)
+        answer = fcntl.fcntl(self._descriptor, fcntl.F_OFD_GETLK, request)
+        return int(_LOCK.unpack(answer)[0]) != fcntl.F_UNLCK
+
+    def _set_lock(self, kind: int, number: int) -> None:
+        fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, self._lock(kind, number))
+
+    def _lock(self, kind: int, number: int) -> bytes:
+        return _LOCK.pack(kind, os.SEEK_SET, (self._queue << _QUEUE_BITS) + number, 1, 0)
+
+
+class ResourceLock:
+    """Implements InterprocessLock: the place of a process among the writers of one resource."""
+
+    def __init__(
+        self, file: Path, path: ResourcePath, expect: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """``expect`` is told how many writes follow the next one."""
+        self.expect = expect
+        self._file = file
+        self._queue = 1 + zlib.crc32(path.encode()) % RESOURCE_QUEUES
+        self._turns: FairLock | None = None
+
+    async def take(self) -> bool:
+        self._turns = turns = FairLock(self._file, self._queue)
+        if turns.has_come():
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_RESOURCE_WAIT_S):
+                for wait_s in chain(RESOURCE_INTERVALS_S, repeat(RESOURCE_INTERVALS_S[-1])):
+                    await asyncio.sleep(wait_s)
+                    if turns.has_come():
+                        break
+        return True
+
+    def end(self) -> None:
+        if self._turns is not None:
+            self._turns.end()  # not only closed: a child process may have inherited the file
+            self._turns.close()
+            self._turns = None

@@ -1,0 +1,269 @@
+"""Writers of several processes write in the order in which they asked, whatever becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.layout import RootLayout
+from podstead.storage.records import Committed
+from podstead.storage.sqlite import SqliteStore, fair_lock, writer
+from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
+from tests.storage.engine_suite.engine import plant, put, write
+from tests.support.server import DEADLINE_S
+
+_TAKE = """
+import sys
+from pathlib import Path
+from podstead.storage.sqlite.fair_lock import FairLock
+turns = FairLock(Path(sys.argv[1]))
+print(turns.has_come(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "turns"
+
+
+@pytest.fixture
+def turns(file: Path) -> Iterator[list[FairLock]]:
+    made = [FairLock(file) for _ in range(4)]
+    yield made
+    close_all(made)
+
+
+def close_all(turns: Iterable[FairLock]) -> None:
+    for each in turns:
+        each.close()
+
+
+def test_writers_get_the_lock_in_order(turns: list[FairLock]) -> None:
+    first, second, third, _ = turns
+    assert first.has_come()
+    assert not second.has_come()
+    assert not third.has_come()
+    first.end()
+    assert not third.has_come()
+    assert not first.has_come()  # it asks again, and comes after all that wait
+    assert second.has_come()
+    assert not first.has_come()
+    second.end()
+    assert third.has_come()
+    third.end()
+    assert first.has_come()
+
+
+def test_a_single_writer_does_not_wait(turns: list[FairLock]) -> None:
+    for _ in range(3):
+        for each in turns:
+            assert each.has_come()
+            assert each.has_come()
+            each.end()
+
+
+def test_a_writer_that_leaves_the_queue_blocks_nobody(turns: list[FairLock]) -> None:
+    first, second, third, fourth = turns
+    assert first.has_come()
+    assert not second.has_come()
+    assert not third.has_come()
+    second.end()
+    first.close()
+    assert third.has_come()
+    third.close()
+    assert fourth.has_come()
+
+
+def test_a_process_that_is_killed_blocks_nobody(file: Path, turns: list[FairLock]) -> None:
+    command = [sys.executable, "-c", _TAKE, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"True\n"
+        assert not turns[0].has_come()
+        other.kill()
+        other.wait(DEADLINE_S)
+        assert turns[0].has_come()
+
+
+@given(steps=st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["ask", "end", "die"]))))
+def test_at_most_one_writer_has_the_turn(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, str]]
+) -> None:
+    """And it is the one that has waited longest, as a plain list knows it."""
+    file = tmp_path_factory.mktemp("turns") / "turns"
+    with ExitStack() as stack:
+        turns = [FairLock(file) for _ in range(4)]
+        stack.callback(close_all, turns)
+        queue: list[int] = []
+        for index, step in steps:
+            if step == "ask":
+                if index not in queue:
+                    queue.append(index)
+                come = turns[index].has_come()
+                assert come is (queue[0] == index)
+                continue
+            if queue and queue[0] == index:  # one that leaves early lets the next one pass early
+                queue.remove(index)
+                turns[index].end()
+            if step == "die" and index not in queue:
+                turns[index].close()
+                turns[index] = FairLock(file)
+
+
+def test_without_its_file_the_queue_lets_everybody_pass(tmp_path: Path) -> None:
+    one, other = (FairLock(tmp_path / "missing" / "turns") for _ in range(2))
+    assert one.has_come()
+    assert other.has_come()
+    one.end()
+    one.close()
+    other.close()
+
+
+def test_the_file_is_private(file: Path, turns: list[FairLock]) -> None:
+    assert turns[0].has_come()
+    assert file.stat().st_mode & 0o077 == 0
+    assert file.stat().st_size == 8
+
+
+# --- Resources --------------------------------------------------------------------------------
+
+
+async def test_processes_that_write_to_one_resource_take_turns(file: Path) -> None:
+    path = ResourcePath("/alice/c/a")
+    first, second, third = (ResourceLock(file, path) for _ in range(3))
+    assert not await first.take()
+    order = []
+
+    async def wait(name: str, turn: ResourceLock) -> None:
+        assert await turn.take()
+        order.append(name)
+        turn.end()
+
+    waiting = [asyncio.create_task(wait("second", second))]
+    await asyncio.sleep(0)
+    waiting.append(asyncio.create_task(wait("third", third)))
+    await asyncio.sleep(0)
+    assert order == []
+    first.end()
+    await asyncio.gather(*waiting)
+    assert order == ["second", "third"]
+    first.end()
+
+
+async def test_a_resource_has_nothing_to_do_with_the_queue_of_all_writers(
+    file: Path, turns: list[FairLock]
+) -> None:
+    assert turns[0].has_come()
+    turn = ResourceLock(file, ResourcePath("/alice/c/a"))
+    assert not await turn.take()
+    assert not turns[1].has_come()
+    turns[0].end()
+    assert turns[1].has_come()
+    turn.end()
+
+
+async def test_nobody_waits_long_for_a_resource(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that has the turn and is stopped must not stop the others."""
+    monkeypatch.setattr(fair_lock, "MAX_RESOURCE_WAIT_S", 0.01)
+    path = ResourcePath("/alice/c/a")
+    stopped, other = ResourceLock(file, path), ResourceLock(file, path)
+    assert not await stopped.take()
+    assert await other.take()
+    other.end()
+    stopped.end()
+    assert not await other.take()
+    other.end()
+
+
+async def test_a_turn_ends_although_a_child_process_has_the_file_open(file: Path) -> None:
+    path = ResourcePath("/alice/c/a")
+    turn, other = ResourceLock(file, path), ResourceLock(file, path)
+    assert not await turn.take()
+    assert turn._turns is not None
+    inherited = os.dup(turn._turns._descriptor)  # as fork does
+    turn.end()
+    assert not await other.take()
+    other.end()
+    os.close(inherited)
+
+
+def test_a_writer_knows_whether_others_write(turns: list[FairLock]) -> None:
+    first, second, *_ = turns
+    known = []
+    for each in (first, first, second, first, second, second):
+        assert each.has_come()
+        known.append(each.others_write)
+        each.end()
+    assert known == [False, False, False, True, True, False]
+
+
+# --- Stores -----------------------------------------------------------------------------------
+
+_TASKS = 16
+_WRITES = 40
+
+
+async def test_a_write_is_overtaken_by_few_of_another_worker(layout: RootLayout) -> None:
+    """Even if that worker has always more to write.
+
+    Counted, not timed: three batches of the other worker, each with at most one write of each of
+    its tasks, may end in between: the one on its way, the one that is first in the queue, and the
+    one that follows while the news of the write reaches this test.
+    """
+    busy, other = (SqliteStore(layout.root) for _ in range(2))
+    await busy.open()
+    await other.open()
+    await plant(busy)
+    stored, ended, is_busy = 0, False, asyncio.Event()
+
+    async def write_all_the_time(task: int) -> None:
+        nonlocal stored
+        path = ResourcePath(f"/alice/c/busy-{task}")
+        creates = True
+        while not ended:
+            assert isinstance(await busy.commit(write(put(path, creates=creates))), Committed)
+            creates = False
+            stored += 1
+            if stored > 2 * _TASKS:
+                is_busy.set()
+
+    tasks = [asyncio.create_task(write_all_the_time(task)) for task in range(_TASKS)]
+    await is_busy.wait()
+    overtaken = []
+    for number in range(_WRITES):
+        before = stored
+        await other.commit(write(put(ResourcePath(f"/alice/c/other-{number}"))))
+        overtaken.append(stored - before)
+    ended = True
+    await asyncio.gather(*tasks)
+    await busy.close()
+    await other.close()
+    assert max(overtaken) <= 3 * _TASKS
+
+
+async def test_a_stopped_worker_does_not_stop_the_others(
+    layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has the turn and does not write: SQLite's own lock is what counts then."""
+    monkeypatch.setattr(writer, "MAX_TURN_WAIT_S", 0.01)
+    stopped = FairLock(layout.write_turns)
+    store = SqliteStore(layout.root)
+    await store.open()
+    assert stopped.has_come()
+    await plant(store)
+    assert isinstance(await store.commit(write(put(ResourcePath("/alice/c/a")))), Committed)
+    await store.close()
+    stopped.close()
