@@ -94,11 +94,6 @@ class RootLayout:
         return self.root / ".restoring"
 
     @property
-    def handover(self) -> Path:
-        """The socket at which a running server hands over its listening sockets to another."""
-        return self.root / "handover"
-
-    @property
     def lock(self) -> Path:
         """The file that a running server holds a lock on."""
         return self.root / "podstead.lock"
