@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import EMAILS, USERNAMES, AccountName
 from podstead.storage.registry import RecordKind
 
@@ -20,8 +21,8 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 class UnusableEmail(BadRequest):
     """No account may have this address; clients compare ``known_text``."""
 
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, known_text: str, message: str, **parameters: str | int) -> None:
+        super().__init__(message, **parameters)
         self.known_text = known_text
 
 
@@ -30,23 +31,20 @@ class EmailTaken(Conflict):
 
     known_text = "Email already registered"
 
-    def __init__(self) -> None:
-        super().__init__("An account has this e-mail address already: sign in, or use another")
+    code = IdpCodes.EMAIL_TAKEN
 
 
 def check_email(email: object) -> str:
     """The address without surrounding white space. Raises UnusableEmail."""
     if not isinstance(email, str) or not email.strip():
-        raise UnusableEmail(
-            "Email required for account creation", "The e-mail address of the account is missing"
-        )
+        raise UnusableEmail("Email required for account creation", IdpCodes.EMAIL_MISSING)
     trimmed = email.strip()
     usable = _EMAIL.fullmatch(trimmed) is not None and trimmed.isprintable()
     if not usable or len(trimmed) > MAX_EMAIL_CHARACTERS:
         raise UnusableEmail(
             "Invalid email",
-            f"An e-mail address must contain one @ and have at most {MAX_EMAIL_CHARACTERS} "
-            "characters, as in alice@example.org",
+            IdpCodes.EMAIL_UNUSABLE,
+            number=MAX_EMAIL_CHARACTERS,
         )
     return trimmed
 

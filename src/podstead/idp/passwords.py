@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from podstead.core.errors import BadRequest
+from podstead.idp.codes import IdpCodes
 
 MIN_CHARACTERS: Final = 8
 MAX_CHARACTERS: Final = 1024
@@ -26,8 +27,8 @@ _BCRYPT: Final = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{21}[.Oeu][./A
 class UnusablePassword(BadRequest):
     """No account may have this password; clients compare ``known_text``."""
 
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, known_text: str, message: str, **parameters: str | int) -> None:
+        super().__init__(message, **parameters)
         self.known_text = known_text
 
 
@@ -57,21 +58,22 @@ class PasswordHasher(Protocol):
 def check_password(password: object) -> str:
     """The normalized password, if an account may have it. Raises UnusablePassword."""
     if not isinstance(password, str) or password == "":
-        raise UnusablePassword("Password required", "The password of the account is missing")
+        raise UnusablePassword("Password required", IdpCodes.PASSWORD_MISSING)
     normal = _normal_form(password)
     if len(normal) < MIN_CHARACTERS:
         raise UnusablePassword(
             f"Password must be at least {MIN_CHARACTERS} characters",
-            f"A password must have at least {MIN_CHARACTERS} characters; choose a longer one, "
-            "such as a few words that you can remember",
+            IdpCodes.PASSWORD_TOO_SHORT,
+            number=MIN_CHARACTERS,
         )
     if len(normal) > MAX_CHARACTERS:
         raise UnusablePassword(
             f"Password must be at most {MAX_CHARACTERS} characters",
-            f"A password can have at most {MAX_CHARACTERS} characters; choose a shorter one",
+            IdpCodes.PASSWORD_TOO_LONG,
+            number=str(MAX_CHARACTERS),
         )
     if not _is_text(normal):
-        raise UnusablePassword("Invalid password", "The password is not well-formed Unicode")
+        raise UnusablePassword("Invalid password", IdpCodes.PASSWORD_NOT_UNICODE)
     return normal
 
 

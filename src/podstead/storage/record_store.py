@@ -12,13 +12,14 @@ from typing import Final, Generic, TypeVar
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.storage.codes import StorageCodes
 from podstead.storage.protocol import Store
 from podstead.storage.records import Committed, Precondition, Record, Version, Write, random_version
 from podstead.storage.registry import RecordKind, Value, Versioned
 
 MAX_ATTEMPTS: Final = 4
 """How often a change is computed before the requests that get in its way are too many."""
-BUSY: Final = "Another request is changing the same data; try again"
+BUSY: Final = StorageCodes.BUSY
 
 Result = TypeVar("Result")
 

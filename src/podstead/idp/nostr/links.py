@@ -15,6 +15,7 @@ import msgspec
 
 from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
@@ -129,7 +130,7 @@ class NostrLinks:
         """
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:
-            raise NotFound("There is no such key; it may have been removed")
+            raise NotFound(IdpCodes.NO_SUCH_KEY)
         stays = await remaining_factor(self._records, account, without=stored.unchanged)
         await self._unpublish(account.value, public_key)
         await self._drop(stored, [account.unchanged, stored.unchanged, stays], source)
@@ -149,7 +150,7 @@ class NostrLinks:
     ) -> Versioned[NostrLink]:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MAX_PER_ACCOUNT:
-            raise Conflict(f"An account can have at most {MAX_PER_ACCOUNT} keys; unlink one first")
+            raise Conflict(IdpCodes.TOO_MANY_LINKED_KEYS, number=MAX_PER_ACCOUNT)
         link = NostrLink(public_key, owner, created_s=self._records.now_s())
         await self._records.commit(
             [

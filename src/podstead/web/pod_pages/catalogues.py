@@ -21,7 +21,7 @@ _MO_MAGIC: Final = 0x950412DE
 _MO_HEADER_BYTES: Final = 28
 
 
-def compiled(content: str) -> bytes:
+def compiled_catalogues(content: str) -> bytes:
     """PO files, one after the other, as one MO file."""
     messages = dict(_messages(content))
     texts = [text.encode() + b"\0" for text in (*messages.keys(), *messages.values())]

@@ -18,7 +18,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from podstead.web.pod_pages.catalogues import compiled
+from podstead.web.pod_pages.catalogues import compiled_catalogues
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = {ENGLISH: "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
@@ -89,7 +89,7 @@ def texts_in(language: str) -> Texts:
         return _IN_ENGLISH
     folder = files("podstead.web") / "locales" / language / "LC_MESSAGES"
     catalogues = "\n".join(file.read_text("utf-8") for file in folder.iterdir())
-    return Texts(language, GNUTranslations(BytesIO(compiled(catalogues))))
+    return Texts(language, GNUTranslations(BytesIO(compiled_catalogues(catalogues))))
 
 
 def load_texts() -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import podstead.web
 from podstead.web.pod_pages import formats
-from podstead.web.pod_pages.catalogues import compiled
+from podstead.web.pod_pages.catalogues import compiled_catalogues
 from podstead.web.pod_pages.texts import LANGUAGES, texts_in, use_texts
 
 LOCALES = Path(podstead.web.__file__).with_name("locales")
@@ -78,7 +78,7 @@ def test_every_language_has_months_where_its_dates_name_them() -> None:
 
 @pytest.mark.parametrize("path", sorted(LOCALES.rglob("*.po")), ids=lambda path: str(path)[-40:])
 def test_catalogues_are_read_as_babel_reads_them(path: Path) -> None:
-    read = GNUTranslations(BytesIO(compiled(path.read_text("utf-8"))))
+    read = GNUTranslations(BytesIO(compiled_catalogues(path.read_text("utf-8"))))
     for message in read_po(BytesIO(path.read_bytes())):
         if isinstance(message.id, str):
             assert not message.id or read.gettext(message.id) == message.string
@@ -110,7 +110,7 @@ msgstr[1] "%(num)s Tage"
 msgid "untranslated"
 msgstr ""
 """
-    read = GNUTranslations(BytesIO(compiled(content)))
+    read = GNUTranslations(BytesIO(compiled_catalogues(content)))
     assert read.gettext('A "quoted" text\nof two lines\\\t') == (
         'Ein "zitierter" Text\nvon zwei Zeilen\\\t'
     )
