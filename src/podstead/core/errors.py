@@ -56,11 +56,20 @@ class PodsteadError(Exception):
     known_text: str | None = None
     """The text that clients compare, if it is not the reason phrase of the status (A-90)."""
 
-    def __init__(self, message: str | None = None, /, **parameters: str | int) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        known_text: str | None = None,
+        **parameters: str | int,
+    ) -> None:
         said = (self.code or "") if message is None else message
-        super().__init__(said.format(**parameters) if parameters else str(said))
         self.code = said if isinstance(said, ErrorCode) else None
+        super().__init__(said.format(**parameters) if self.code and parameters else str(said))
         self.parameters = parameters
+        if known_text is not None:
+            self.known_text = known_text
 
 
 class RequestRefused(PodsteadError):
@@ -125,7 +134,7 @@ class MethodNotAllowed(RequestRefused):
     """The target does not support the method; ``allow`` lists the methods that it supports."""
 
     def __init__(self, message: str, *, allow: tuple[str, ...], **parameters: str | int) -> None:
-        super().__init__(message, **parameters)
+        super().__init__(message, known_text=None, **parameters)
         self.allow = allow
 
 
@@ -189,12 +198,8 @@ class RateLimited(RequestRefused):
     """Too many requests of one kind (A-181). Try again after ``Retry-After``."""
 
     def __init__(self, message: str | None = None, *, retry_after_s: int) -> None:
-        if message is not None:
-            super().__init__(message)
-        elif retry_after_s == 1:
-            super().__init__(CoreCodes.RATE_LIMIT_ONE_SECOND)
-        else:
-            super().__init__(CoreCodes.RATE_LIMIT, number=retry_after_s)
+        code = CoreCodes.RATE_LIMIT_ONE_SECOND if retry_after_s == 1 else CoreCodes.RATE_LIMIT
+        super().__init__(message or code, number=retry_after_s)
         self.retry_after_s = retry_after_s
 
 
@@ -205,11 +210,12 @@ class QuotaExceeded(RequestRefused):
     def __init__(
         self, *, used_bytes: int, limit_bytes: int, needed_bytes: int | None = None
     ) -> None:
-        sizes = {"used_bytes": used_bytes, "limit_bytes": limit_bytes}
-        if needed_bytes is None:
-            super().__init__(CoreCodes.QUOTA_EXCEEDED, **sizes)
-        else:
-            super().__init__(CoreCodes.QUOTA_EXCEEDED_BY_THIS, **sizes, needed_bytes=needed_bytes)
+        super().__init__(
+            CoreCodes.QUOTA_EXCEEDED if needed_bytes is None else CoreCodes.QUOTA_EXCEEDED_BY_THIS,
+            used_bytes=used_bytes,
+            limit_bytes=limit_bytes,
+            needed_bytes=needed_bytes or 0,
+        )
         self.used_bytes = used_bytes
         self.limit_bytes = limit_bytes
         self.needed_bytes = needed_bytes

@@ -59,7 +59,6 @@ from podstead.storage.registry import RecordKind, Versioned
 from podstead.storage.tokens import revocations
 
 _ID_BYTES: Final = 16
-_NO_ACCOUNT: Final = IdpCodes.NO_SUCH_ACCOUNT
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
     SESSIONS,
     GRANTS,
@@ -395,7 +394,7 @@ class Accounts:
     async def _existing(self, account_id: str) -> Versioned[Account]:
         stored = await self.read(account_id)
         if stored is None:
-            raise NotFound(_NO_ACCOUNT)
+            raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
         return stored
 
     async def _change(

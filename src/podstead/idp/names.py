@@ -21,10 +21,6 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 class UnusableEmail(BadRequest):
     """No account may have this address; clients compare ``known_text``."""
 
-    def __init__(self, known_text: str, message: str, **parameters: str | int) -> None:
-        super().__init__(message, **parameters)
-        self.known_text = known_text
-
 
 class EmailTaken(Conflict):
     """Another account has this address (A-90)."""
@@ -37,14 +33,14 @@ class EmailTaken(Conflict):
 def check_email(email: object) -> str:
     """The address without surrounding white space. Raises UnusableEmail."""
     if not isinstance(email, str) or not email.strip():
-        raise UnusableEmail("Email required for account creation", IdpCodes.EMAIL_MISSING)
+        raise UnusableEmail(
+            IdpCodes.EMAIL_MISSING, known_text="Email required for account creation"
+        )
     trimmed = email.strip()
     usable = _EMAIL.fullmatch(trimmed) is not None and trimmed.isprintable()
     if not usable or len(trimmed) > MAX_EMAIL_CHARACTERS:
         raise UnusableEmail(
-            "Invalid email",
-            IdpCodes.EMAIL_UNUSABLE,
-            number=MAX_EMAIL_CHARACTERS,
+            IdpCodes.EMAIL_UNUSABLE, known_text="Invalid email", number=MAX_EMAIL_CHARACTERS
         )
     return trimmed
 

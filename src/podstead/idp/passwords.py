@@ -27,10 +27,6 @@ _BCRYPT: Final = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{21}[.Oeu][./A
 class UnusablePassword(BadRequest):
     """No account may have this password; clients compare ``known_text``."""
 
-    def __init__(self, known_text: str, message: str, **parameters: str | int) -> None:
-        super().__init__(message, **parameters)
-        self.known_text = known_text
-
 
 class PasswordCheck(Enum):
     """The result of comparing a password with a hash."""
@@ -58,22 +54,22 @@ class PasswordHasher(Protocol):
 def check_password(password: object) -> str:
     """The normalized password, if an account may have it. Raises UnusablePassword."""
     if not isinstance(password, str) or password == "":
-        raise UnusablePassword("Password required", IdpCodes.PASSWORD_MISSING)
+        raise UnusablePassword(IdpCodes.PASSWORD_MISSING, known_text="Password required")
     normal = _normal_form(password)
     if len(normal) < MIN_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at least {MIN_CHARACTERS} characters",
             IdpCodes.PASSWORD_TOO_SHORT,
+            known_text=f"Password must be at least {MIN_CHARACTERS} characters",
             number=MIN_CHARACTERS,
         )
     if len(normal) > MAX_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at most {MAX_CHARACTERS} characters",
             IdpCodes.PASSWORD_TOO_LONG,
+            known_text=f"Password must be at most {MAX_CHARACTERS} characters",
             number=str(MAX_CHARACTERS),
         )
     if not _is_text(normal):
-        raise UnusablePassword("Invalid password", IdpCodes.PASSWORD_NOT_UNICODE)
+        raise UnusablePassword(IdpCodes.PASSWORD_NOT_UNICODE, known_text="Invalid password")
     return normal
 
 

@@ -27,10 +27,6 @@ RESERVED_NAMES = frozenset(
 class UnusablePodName(BadRequest):
     """The name is not valid for a pod; clients compare ``known_text`` (A-90)."""
 
-    def __init__(self, known_text: str, message: str, **parameters: str | int) -> None:
-        super().__init__(message, **parameters)
-        self.known_text = known_text
-
 
 class PodNameTaken(Conflict):
     """Another pod has the name (A-90)."""
@@ -43,24 +39,24 @@ class PodNameTaken(Conflict):
 def check_name(name: object) -> str:
     """Return the name if it is valid. Raises UnusablePodName."""
     if not isinstance(name, str) or name == "":
-        raise UnusablePodName("Pod name required", PodCodes.NAME_MISSING)
+        raise UnusablePodName(PodCodes.NAME_MISSING, known_text="Pod name required")
     wrong = next((character for character in name if not _ALLOWED.match(character)), None)
     if wrong is not None:
         raise UnusablePodName(
-            "Invalid pod name. Use alphanumeric, dash, or underscore only.",
             _code_for(wrong),
+            known_text="Invalid pod name. Use alphanumeric, dash, or underscore only.",
             number=MAX_NAME_CHARACTERS,
             character=f"'{wrong}'" if wrong.isprintable() else f"U+{ord(wrong):04X}",
         )
     if len(name) > MAX_NAME_CHARACTERS:
         raise UnusablePodName(
-            "Reserved pod name",
             PodCodes.NAME_TOO_LONG,
+            known_text="Reserved pod name",
             number=MAX_NAME_CHARACTERS,
             length=len(name),
         )
     if name.casefold() in RESERVED_NAMES:
-        raise UnusablePodName("Reserved pod name", PodCodes.NAME_RESERVED)
+        raise UnusablePodName(PodCodes.NAME_RESERVED, known_text="Reserved pod name")
     return name
 
 

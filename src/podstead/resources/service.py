@@ -387,10 +387,7 @@ class ResourceService:
         state = await self._read_state(request, target, description_of(target), expected=expected)
         await self._authorize(request, state, modes.for_delete(target, state.snapshot))
         if "DELETE" not in allowed_methods(target):
-            raise MethodNotAllowed(
-                ResourceCodes.STORAGE_STAYS,
-                allow=allowed_methods(target),
-            )
+            raise MethodNotAllowed(ResourceCodes.STORAGE_STAYS, allow=allowed_methods(target))
         if state.existing is None:
             raise NotFound
         self._check_conditions(request, state)

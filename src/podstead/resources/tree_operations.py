@@ -316,8 +316,7 @@ class Trees:
         await self._authorize(request, root, required)
         if operation.method not in allowed_methods(root.target):
             raise MethodNotAllowed(
-                ResourceCodes.STORAGE_AND_AUXILIARIES_STAY,
-                allow=allowed_methods(root.target),
+                ResourceCodes.STORAGE_AND_AUXILIARIES_STAY, allow=allowed_methods(root.target)
             )
         if root.existing is None:
             raise NotFound

@@ -333,10 +333,7 @@ class UploadService:
         if in_all >= MAX_IN_ALL - RESERVED:
             limit = 0 if in_all >= MAX_IN_ALL else MAX_OF_RESERVED
         if own >= limit:
-            raise RateLimited(
-                ResourceCodes.TOO_MANY_UPLOADS,
-                retry_after_s=60,
-            )
+            raise RateLimited(ResourceCodes.TOO_MANY_UPLOADS, retry_after_s=60)
 
 
 def _check_target(record: UploadRecord) -> None:

@@ -52,20 +52,13 @@ class UnusableInvitation(AccessDenied):
     """No invitation has this code, or it has ended, or it is used up; clients compare
     ``known_text``. Which of these it is tells a stranger nothing about codes."""
 
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
-        self.known_text = known_text
-
 
 def _missing() -> UnusableInvitation:
-    return UnusableInvitation("Invitation required", StorageCodes.INVITATION_REQUIRED)
+    return UnusableInvitation(StorageCodes.INVITATION_REQUIRED, known_text="Invitation required")
 
 
 def _wrong() -> UnusableInvitation:
-    return UnusableInvitation(
-        "Invalid invitation",
-        StorageCodes.INVITATION_UNUSABLE,
-    )
+    return UnusableInvitation(StorageCodes.INVITATION_UNUSABLE, known_text="Invalid invitation")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from podstead.idp.security_events import noting
 from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
+from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
 
@@ -162,7 +162,7 @@ class NostrLinks:
         self._note(AuditEvent.NOSTR_KEY_LINKED, link)
         stored = await self.find(public_key)
         if stored is None:
-            raise Contention(BUSY)
+            raise Contention
         return stored
 
     async def _take_back(
@@ -204,7 +204,7 @@ class NostrLinks:
         published = await self._records.transact(compute)
         if published is None:  # it was unlinked at the same time
             await self._unpublish(account, public_key)
-            raise Contention(BUSY)
+            raise Contention
         return published
 
     async def _unpublish(self, account: Account, public_key: str) -> None:

@@ -1,4 +1,4 @@
-"""What does a page say about a request that failed, and what is the next step?"""
+"""Says on a page that a request failed, and what the next step is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts do people read, in which language? The standard library's gettext finds them.
+"""The texts of the pages in each language, found by the standard library's gettext.
 
 Texts stand in the code and in the templates in English; ``_()`` and ``{% trans %}`` mark them.
 The catalogues (PO files) have the translations; the package contains them as they are, and they are
