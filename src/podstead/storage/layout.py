@@ -64,7 +64,7 @@ class RootLayout:
         return self.root / "change-pipes"
 
     @property
-    def write_turns(self) -> Path:
+    def fair_lock(self) -> Path:
         """The file by which processes take turns at writing to the database."""
         return self.root / "write-turns"
 
