@@ -18,6 +18,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, PreconditionFailed
 from podstead.core.memoization import memoize_short_keys
 from podstead.core.value import Value
@@ -169,9 +170,9 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
     if conditions.if_match is not None:  # step 1
         tags = _parse_or_refuse("If-Match", conditions.if_match)
         if version is None:
-            raise PreconditionFailed("If-Match was sent, but the resource does not exist")
+            raise PreconditionFailed(CoreCodes.DELETED_MEANWHILE)
         if tags != ANY and not any(t.version == version and not t.weak for t in _tags(tags)):
-            raise PreconditionFailed("The resource has changed since the version in If-Match")
+            raise PreconditionFailed(CoreCodes.CHANGED_MEANWHILE)
     elif conditions.if_unmodified_since is not None and modified_ms is not None:  # step 2
         _check_unmodified(conditions.if_unmodified_since, modified_ms)
     if conditions.if_none_match is not None:  # step 3
@@ -179,7 +180,7 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
         if version is not None and (
             tags == ANY or any(tag.version == version for tag in _tags(tags))
         ):
-            raise PreconditionFailed("The resource matches If-None-Match")
+            raise PreconditionFailed(CoreCodes.NAME_TAKEN)
 
 
 def _tags(condition: tuple[EntityTag, ...] | str) -> tuple[EntityTag, ...]:

@@ -47,6 +47,11 @@ class FetchFailed(OutboundError):
 
     sentence: ClassVar[str] = "The remote document could not be fetched"
 
+    def __init__(self, *facts: object) -> None:
+        """A copy is made from the ``facts``."""
+        super().__init__()
+        self.args = facts
+
     def __str__(self) -> str:
         return self.sentence
 

@@ -17,7 +17,7 @@ from podstead.rdf.codecs import parse
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.record_store import BUSY, Contention, RecordStore
+from podstead.storage.record_store import Contention, RecordStore
 from podstead.storage.records import (
     Absent,
     Change,
@@ -143,7 +143,7 @@ class PodProvisioner:
                 or outcome.precondition not in use.preconditions
             ):
                 raise self.name_taken()
-        raise Contention(BUSY)
+        raise Contention
 
     def plan(self, name: object) -> PlannedPod:
         """Plan a pod; the caller may add records to its write. Raises UnusablePodName."""

@@ -22,6 +22,7 @@ from pyoxigraph import RdfFormat
 from podstead.core import media_types
 from podstead.core.media_types import parse_media_type
 from podstead.rdf import jsonld_rewriter, jsonld_writer, rdf12, turtle_writer
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import (
     MalformedRdf,
     NotExpressible,
@@ -190,7 +191,7 @@ def _library_read(
     except SyntaxError as error:
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
-        raise RdfTooLarge(f"An RDF document can have at most {limits.max_triples} triples")
+        raise RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=limits.max_triples)
     rdf12.check_read(content, essence, quads)
     prefixes = MappingProxyType(parser.prefixes)
     dataset = Dataset.of(quads, only_default=essence in _WITHOUT_NAMED_GRAPHS)

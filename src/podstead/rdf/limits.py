@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.core.media_types import RDF_XML
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import RdfTooComplex, RdfTooLarge
 from podstead.rdf.xml_text import check_xml
 
@@ -61,7 +62,7 @@ _MAX_TRIPLE_TERMS = 1000
 def check_size(content: bytes, limits: RdfLimits) -> None:
     """Raise RdfTooLarge if the content has too many bytes."""
     if len(content) > limits.max_bytes:
-        raise RdfTooLarge(f"An RDF document can have at most {limits.max_bytes} bytes")
+        raise RdfTooLarge(RdfCodes.TOO_MANY_BYTES, limit_bytes=limits.max_bytes)
 
 
 def check_complexity(content: bytes, media_type: str, limits: RdfLimits) -> None:

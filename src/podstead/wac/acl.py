@@ -27,6 +27,7 @@ from podstead.core.iris import canonical_url
 from podstead.core.value import Value
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri, Subject
+from podstead.wac.codes import WacCodes
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
@@ -123,11 +124,11 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
     """
     document = _document(graph, subject_url)
     if len(document.groups()) > MAX_GROUPS:
-        raise BadRequest(f"An ACL can name at most {MAX_GROUPS} agent groups")
+        raise BadRequest(WacCodes.TOO_MANY_GROUPS, number=MAX_GROUPS)
     if of_storage_root and not any(
         Mode.CONTROL in rule.modes and rule.names_agents for rule in document.about_subject()
     ):
-        raise Conflict("The ACL of a storage's root must grant Control to at least one agent")
+        raise Conflict(WacCodes.OWNER_WITHOUT_CONTROL)
 
 
 def authorizations_by_node(graph: Graph, *, subject_url: str) -> Mapping[Subject, Authorization]:

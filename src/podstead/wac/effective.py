@@ -37,6 +37,7 @@ from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
 from podstead.wac.acl import DENYING_ACL, read_acl
+from podstead.wac.codes import WacCodes
 from podstead.wac.decision import NO_RULES, Rules
 from podstead.wac.modes import governed
 
@@ -122,7 +123,7 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     target more than ``MAX_DEPTH`` levels below the server's root.
     """
     if target.count("/") > MAX_DEPTH:
-        raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
+        raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
     names = [target]
     while auxiliary_kind(names[-1]) is not None:
         names.append(subject_of(names[-1]))

@@ -10,6 +10,7 @@ from podstead.core.errors import NotFound
 from podstead.idp.accounts import Accounts
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
 from podstead.storage.all_pods import each_pod
+from podstead.storage.codes import StorageCodes
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 
@@ -76,7 +77,7 @@ class Directory:
         """The pod of that name. Raises NotFound."""
         pod = await self._records.store.read_pod(name)
         if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
+            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
         return await self._listed(pod)
 
     async def _listed(self, pod: PodRecord) -> Listed:

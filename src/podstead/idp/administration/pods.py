@@ -17,6 +17,7 @@ from podstead.idp.account_renaming import renaming_account
 from podstead.idp.administration.acting import Operator, acting_as
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.storage.codes import StorageCodes
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     Committed,
@@ -117,7 +118,7 @@ class PodActions:
             name=pod.name, version=self._records.new_version(), at_ms=self._records.now_ms()
         )
         if not await self._records.store.remove_pod(removal):
-            raise NotFound(f"There is no pod '{name}'.")
+            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
         with acting_as(by):
             self._audit.note(AuditEvent.POD_DELETED, pod=pod.name)
 
@@ -136,5 +137,5 @@ class PodActions:
     async def _pod(self, name: str) -> PodRecord:
         pod = await self._records.store.read_pod(name)
         if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
+            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
         return pod

@@ -15,6 +15,7 @@ from podstead.idp.administration.acting import Operator, acting_as
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.one_time_links import OneTimeLinks
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.sessions import Sessions
@@ -143,7 +144,7 @@ class Administration:
     async def _account(self, account_id: str) -> Account:
         stored = await self._accounts.read(account_id)
         if stored is None:
-            raise NotFound("There is no such account")
+            raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
         return stored.value
 
     def _note(self, event: AuditEvent, by: Operator | None, account_id: str) -> None:
