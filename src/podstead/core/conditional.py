@@ -50,8 +50,7 @@ def time_after(at_ms: int, before_ms: int) -> int:
 
 def time_of_member(at_ms: int, members_modified_ms: int) -> int:
     """The modification time of a member created at ``at_ms`` in a container whose members last
-    changed at ``members_modified_ms``. A resource of that name may have existed before.
-    """
+    changed at ``members_modified_ms``. A resource of that name may have existed before."""
     same_second = at_ms // 1000 == members_modified_ms // 1000
     if same_second and members_modified_ms % 1000 != _DELETED_MS:
         return at_ms
@@ -61,8 +60,7 @@ def time_of_member(at_ms: int, members_modified_ms: int) -> int:
 def time_of_deletion(at_ms: int, modified_ms: int = 0) -> int:
     """The modification time of a container's members after one last modified at ``modified_ms`` was
     deleted at ``at_ms``. Also used for a creation when it is unknown whether the resource existed
-    before.
-    """
+    before."""
     return max(at_ms, modified_ms) // 1000 * 1000 + _DELETED_MS
 
 

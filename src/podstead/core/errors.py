@@ -285,8 +285,7 @@ _PASSING = (
 
 def is_passing_trouble(error: BaseException) -> bool:
     """Whether the cause lies outside the program: the database, the disk, the network or a client.
-    A traceback would say nothing about it.
-    """
+    A traceback would say nothing about it."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_passing_trouble, error.exceptions))
     return isinstance(error, _PASSING)

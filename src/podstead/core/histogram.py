@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 class Histogram:
     """Counts observations. ``counts`` has one more element than ``bounds``, for values above the
-    last one.
-    """
+    last one."""
 
     __slots__ = ("bounds", "counts", "total")
 

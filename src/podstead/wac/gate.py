@@ -36,8 +36,7 @@ OPAQUE_ORIGIN = "null"
 
 class StorageOwners(Protocol):
     """Knows the owner of each storage. The gate asks for every identity without Control, so answers
-    should be cheap.
-    """
+    should be cheap."""
 
     async def owner_of(self, storage: ResourcePath) -> str | None:
         """The owner's IRI; ``None`` if the path is not the root of a storage. Raises
@@ -189,8 +188,7 @@ class Gate:
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> GrantedAccess:
         """What the agent may do with a container without its members, in addition to :meth:`grant`;
-        ``target`` is the container or its description. Only Read matters.
-        """
+        ``target`` is the container or its description. Only Read matters."""
         subject = governed(target).subject
         return await self._held(agent, origin, subject, snapshot, of_description=True)
 

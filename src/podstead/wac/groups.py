@@ -73,9 +73,8 @@ class Readable:
 
 
 AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
-"""Decides about a group document; the snapshot holds
-:func:`podstead.wac.effective.paths_to_read` of it.
-"""
+"""Decides about a group document; the snapshot holds :func:`podstead.wac.effective.paths_to_read`
+of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +195,7 @@ class GroupMemberships:
         snapshot: Snapshot,
     ) -> _LocalMembers:
         """As :meth:`_local_members` in one snapshot. Raises Superseded if a document has changed
-        since.
-        """
+        since."""
         decisions = [(path, await readable(path, snapshot)) for path in candidates if readable]
         paths = [*in_storage, *(path for path, decision in decisions if decision.may_read)]
         lasting = all(decision.lasting for _, decision in decisions)
@@ -266,8 +264,7 @@ class GroupMemberships:
 
     async def _parse_members(self, content: bytes, content_type: str, base_iri: str) -> Members:
         """The members that the content states; none if it is not RDF. Raises UnknownContext or
-        OutboundError if a JSON-LD context is not available.
-        """
+        OutboundError if a JSON-LD context is not available."""
         try:
             graph = await self._parse(content, content_type, base_iri)
         except UnknownContext:  # also a RequestRefused, but a temporary one

@@ -38,8 +38,7 @@ _MODES: Final = {letter: mode for mode, letter in _LETTERS.items()}
 
 class IndexedGrantee(msgspec.Struct, frozen=True, array_like=True):
     """An agent, group or class that an ACL names, and the modes that its rules grant on its subject
-    (``here``) and on what inherits from it, as letters.
-    """
+    (``here``) and on what inherits from it, as letters."""
 
     kind: str
     iri: str
@@ -61,8 +60,7 @@ class IndexedGrantee(msgspec.Struct, frozen=True, array_like=True):
 
 class IndexedAcl(msgspec.Struct, frozen=True):
     """Whom an ACL names: classes first, then groups and agents by IRI. ``total`` is their number,
-    of which a very long ACL lists only some. The key is the path of the ACL.
-    """
+    of which a very long ACL lists only some. The key is the path of the ACL."""
 
     grantees: tuple[IndexedGrantee, ...]
     total: int
