@@ -1,4 +1,4 @@
-"""Do the preconditions of a request hold? Implements the steps of RFC 9110, section 13.2.2.
+"""Evaluates the preconditions of a request in the steps of RFC 9110, section 13.2.2.
 
 Entity tags have the form ``"<version>-<form>"``: the version part identifies a state of the
 resource, the form its representation (P-24). Reads compare entire tags. Writes compare the version
@@ -6,8 +6,8 @@ part only, because a client may GET Turtle and PUT JSON-LD (P-24); the commit ch
 again inside its transaction.
 
 Dates are in whole seconds and come from clocks that may be wrong, so a date counts only if it is
-that of the present state and of no other (RFC 9110 section 8.8.2.2). The last milliseconds of a
-second stand for what was not the only change within it; see :func:`time_after`.
+that of the present state and of no other (RFC 9110 section 8.8.2.2). The last two milliseconds of a
+second mark times that several changes may share; see :func:`time_after`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ MAX_TAGS_CHARS = 4096
 
 
 _SEVERAL_MS = 998
-"""The millisecond in its second of a change that may not have been the only one in it."""
+"""The millisecond that marks a change which may share its second with another."""
 _DELETED_MS = 999
-"""The same, of a change of members if one was deleted, which may exist again within the second."""
+"""The same for the deletion of a member, which may be created again within the second."""
 
 
 def time_after(at_ms: int, before_ms: int) -> int:
-    """When a resource was modified that was changed at ``at_ms``, and before that at ``before_ms``.
+    """The modification time of a resource that was changed at ``at_ms``, and previously at
+    ``before_ms``.
 
-    Never goes back, also if the clock did, or if that of another node is ahead.
+    Never goes back, even if the clock did or the clock of another node is ahead.
     """
     if at_ms // 1000 > before_ms // 1000:
         return at_ms
@@ -49,8 +50,8 @@ def time_after(at_ms: int, before_ms: int) -> int:
 
 
 def time_of_member(at_ms: int, members_modified_ms: int) -> int:
-    """When a member was modified that was created at ``at_ms`` in a container whose members have
-    last changed at the other time. There may have been a resource of that name before."""
+    """The modification time of a member created at ``at_ms`` in a container whose members last
+    changed at ``members_modified_ms``. A resource of that name may have existed before."""
     same_second = at_ms // 1000 == members_modified_ms // 1000
     if same_second and members_modified_ms % 1000 != _DELETED_MS:
         return at_ms
@@ -58,9 +59,9 @@ def time_of_member(at_ms: int, members_modified_ms: int) -> int:
 
 
 def time_of_deletion(at_ms: int, modified_ms: int = 0) -> int:
-    """When the members of a container were modified if one was deleted at ``at_ms`` that had last
-    been modified at the other time. Also when something was created of which is not known whether
-    it existed before."""
+    """The modification time of a container's members after one last modified at ``modified_ms`` was
+    deleted at ``at_ms``. Also used for a creation when it is unknown whether the resource existed
+    before."""
     return max(at_ms, modified_ms) // 1000 * 1000 + _DELETED_MS
 
 

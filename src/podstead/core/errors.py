@@ -191,7 +191,7 @@ class Unprocessable(RequestRefused):
 
 
 class ChecksumMismatch(RequestRefused):
-    """The body does not have the checksum that was sent with it; nothing of it was kept."""
+    """The body does not have the checksum that was sent with it; nothing was stored."""
 
 
 class RateLimited(RequestRefused):
@@ -291,15 +291,15 @@ _PASSING = (
 
 
 def is_passing_trouble(error: BaseException) -> bool:
-    """Whether this is trouble outside of the program, as of the database, the disk, the network or
-    a client. It needs no traceback, which would say nothing about its cause."""
+    """Whether the cause lies outside the program: the database, the disk, the network or a client.
+    A traceback would say nothing about it."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_passing_trouble, error.exceptions))
     return isinstance(error, _PASSING)
 
 
 def cause_text(error: BaseException) -> str:
-    """What is at the bottom of an error, in one line."""
+    """The root cause of an error, in one line."""
     first: BaseException | None = error
     while first is not None:
         error = first

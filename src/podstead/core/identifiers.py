@@ -1,4 +1,4 @@
-"""Which resource does a request target identify, and what follows from its path?
+"""Parses request targets into resource paths, and derives what a path alone determines.
 
 A resource is identified by its canonical path: absolute, percent-encoded, each segment decoded and
 encoded again so that one resource has exactly one spelling (P-50). Slash semantics (P-47), the

@@ -111,8 +111,8 @@ def essence(value: str) -> str:
 
 
 def is_passive(value: str) -> bool:
-    """Whether browsers run nothing in content of this type, neither as a page nor as a script, also
-    where no policy of ours accompanies it.
+    """Whether browsers never run content of this type, neither as a page nor as a script, even
+    without a policy of ours.
 
     Raises BadRequest as ``parse_media_type`` does.
     """

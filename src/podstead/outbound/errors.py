@@ -1,4 +1,4 @@
-"""Why was a foreign document not fetched?
+"""The reasons why a foreign document was not fetched.
 
     OutboundError                 (podstead.core.errors; the client's request may be valid)
     └── FetchFailed               base of everything that a fetch raises

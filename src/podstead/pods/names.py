@@ -1,4 +1,4 @@
-"""Is this a valid name for a pod? (A-90, A-91)"""
+"""Checks the names of pods (A-90, A-91)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a pod created? Its record, resources, ACLs and token are one write (A-94)."""
+"""Creates pods: record, resources, ACLs and token in one write (A-94)."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class PodProvisioner:
 async def issue_and_record(
     policy: TokenPolicy, *, pod: PodRecord, records: RecordStore
 ) -> IssuedToken:
-    """Issue and record another token for an existing pod (A-31). Raises StorageError."""
+    """Issue and record another token for an existing pod (A-31)."""
     issued = issue_token(
         policy,
         pod=pod.name,

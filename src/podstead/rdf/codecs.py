@@ -199,10 +199,10 @@ def _library_read(
 
 
 def _may_expand(content: bytes, essence: str) -> bool:
-    """Whether a prefix or a base may make the names of a document much longer than it is.
+    """Whether a prefix or base may expand the names to much more than the document's own size.
 
-    That takes a long one, or many that each add to the one before. Ordinary documents have neither,
-    and are not measured while they are read.
+    That takes one long prefix, or many that each extend the one before. Ordinary documents have
+    neither, and are not measured while they are read.
     """
     if _LONG_NAME.search(content) is not None:
         return True
@@ -212,7 +212,7 @@ def _may_expand(content: bytes, essence: str) -> bool:
 
 
 def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
-    """The statements of a document in which a prefix may make each name long.
+    """The statements of a document whose prefixes may make every name long.
 
     A prefix of thirty kilobytes, used ten thousand times, is half a gigabyte of names.
     """

@@ -1,8 +1,8 @@
-"""Work on RDF that another process can do, with what it needs and what it answers.
+"""Work on RDF that another process can do, with its inputs and results.
 
-The sizes of documents and patches do not bound the time that this work takes, and some of it keeps
-the interpreter from everybody else in the process. Whoever carries it out elsewhere bounds its time
-and its memory.
+The sizes of documents and patches do not bound the time that this work takes, and some of it blocks
+the interpreter for all other threads. The process that carries it out is limited in time and
+memory.
 """
 
 from __future__ import annotations
