@@ -1,18 +1,12 @@
-"""What can the operator do with tokens, beside a running server? Create, list and revoke (A-31).
-
-The server sees each change with its next request.
-"""
+"""Creates, lists and revokes simple tokens, beside a running server."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
-from podstead.app.adapters.operator_audit import operator_audit
-from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings, StartRefused
 from podstead.core.errors import NotFound, StorageError
 from podstead.idp.audit import Audit, AuditEvent
@@ -82,10 +76,3 @@ class TokenAdministration:
             raise StorageError("The revocation could not be recorded.")
         for token in valid:
             self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)
-
-
-@asynccontextmanager
-async def open_token_administration(settings: Settings) -> AsyncIterator[TokenAdministration]:
-    """Open the store of an existing data root. Raises RootUnusable, StorageError."""
-    async with opened_records(settings) as records, operator_audit(records) as audit:
-        yield TokenAdministration(settings, records, audit)

@@ -1,4 +1,4 @@
-"""What do operators do with accounts? One service for the console and the commands.
+"""What operators do with accounts, in the console and by command.
 
 ``by`` is the operator who acts in the console; the action is logged in the write that carries it
 out. A command passes ``None``, and its events reach the log in another way
@@ -7,6 +7,7 @@ out. A command passes ``None``, and its events reach the log in another way
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
 from podstead.core.errors import Conflict, NotFound
@@ -21,6 +22,7 @@ from podstead.idp.sessions import Sessions
 from podstead.idp.source import OPERATOR
 from podstead.idp.two_factor.service import resetting
 from podstead.storage.record_store import RecordStore
+from podstead.storage.registry import Versioned
 
 _PAGE: Final = 1000
 
@@ -46,6 +48,26 @@ class Administration:
         self._sessions = Sessions(records)
         self._links = OneTimeLinks(records)
         self.log = AuditLog(records)
+
+    async def find(self, name: str) -> Versioned[Account]:
+        """The account with this pod name, e-mail address or id. Raises NotFound."""
+        stored = await self._accounts.find(name) or await self._accounts.read(name)
+        if stored is None:
+            raise NotFound(f"There is no account '{name}'.")
+        return stored
+
+    async def each(self) -> AsyncIterator[Account]:
+        """All accounts, by id."""
+        page = await self._accounts.page(limit=_PAGE)
+        while page:
+            for account in page:
+                yield account
+            page = await self._accounts.page(after=page[-1].account_id, limit=_PAGE)
+
+    async def act(self, action: str, account_id: str, by: Operator | None = None) -> None:
+        """Carry out the action with this name, which commands and the console share. Raises
+        NotFound, OwnAccount."""
+        await _ACTIONS[action](self, account_id, by)
 
     async def disable(self, account_id: str, by: Operator | None = None) -> Account:
         """Disable an account. Raises NotFound, OwnAccount."""
@@ -126,19 +148,12 @@ class Administration:
     async def create_first_link(self) -> str | None:
         """The secret of a link that creates an operator's account, in place of earlier links;
         ``None`` if there is an operator."""
-        if await self._has_operator():
-            return None
+        async for account in self.each():
+            if account.operator and not account.disabled:
+                return None
         secret, records = await self._links.for_first_operator()
         await self._records.commit(records)
         return secret
-
-    async def _has_operator(self) -> bool:
-        page = await self._accounts.page(limit=_PAGE)
-        while page:
-            if any(account.operator and not account.disabled for account in page):
-                return True
-            page = await self._accounts.page(after=page[-1].account_id, limit=_PAGE)
-        return False
 
     async def _account(self, account_id: str) -> Account:
         stored = await self._accounts.read(account_id)
@@ -149,6 +164,19 @@ class Administration:
     def _note(self, event: AuditEvent, by: Operator | None, account_id: str) -> None:
         with acting_as(by):
             self._audit.note(event, account_id=account_id)
+
+
+_ACTIONS: Final[
+    Mapping[str, Callable[[Administration, str, Operator | None], Awaitable[object]]]
+] = {
+    "disable": Administration.disable,
+    "enable": Administration.enable,
+    "promote": Administration.promote,
+    "demote": Administration.demote,
+    "sign-out": Administration.sign_out_everywhere,
+    "reset-two-factor": Administration.reset_second_factor,
+    "delete": Administration.delete,
+}
 
 
 def _check_other(account_id: str, by: Operator | None) -> None:

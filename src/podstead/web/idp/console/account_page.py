@@ -6,7 +6,7 @@ own and requires a recent sign-in.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -233,17 +233,7 @@ class AccountPage:
         if account is None:
             await self._pods.delete(listed.pod.name, operator)
             return
-        administration = self._administration
-        acts: Mapping[str, Callable[[str, Operator], Awaitable[object]]] = {
-            "enable": administration.enable,
-            "sign-out": administration.sign_out_everywhere,
-            "disable": administration.disable,
-            "reset-two-factor": administration.reset_second_factor,
-            "promote": administration.promote,
-            "demote": administration.demote,
-            "delete": administration.delete,
-        }
-        await acts[name](account.account_id, operator)
+        await self._administration.act(name, account.account_id, operator)
 
     async def _link(self, page: PageRequest, account: Account, operator: Operator) -> Response:
         secret = await self._administration.create_sign_in_link(account.account_id, operator)
