@@ -200,8 +200,8 @@ def delete_account(settings: Settings, names: Sequence[str], *, yes: bool) -> Ou
             )
 
     async def delete(root: DataRoot) -> None:
-        for name in found:
-            await root.accounts.delete((await root.accounts.find(name)).value.account_id)
+        for each in found.values():
+            await root.accounts.act("delete", each.account_id)
 
     in_root(settings, delete)
     return Output.of_each(

@@ -63,7 +63,7 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
 
 
 def _print_space(settings: Settings) -> None:
-    from podstead.app.operator.checking.figures import measure_space
+    from podstead.app.operator.check import measure_space
 
     try:
         space = asyncio.run(measure_space(settings))

@@ -162,7 +162,8 @@ def delete_pods(
     async def delete(root: DataRoot) -> None:
         for name in names:
             if with_account:
-                await root.accounts.delete((await root.accounts.find(name)).value.account_id)
+                account = (await root.accounts.find(name)).value
+                await root.accounts.act("delete", account.account_id)
             else:
                 await root.pods.delete(name)
 

@@ -1,4 +1,4 @@
-"""How does a command open the data root? As a worker does, also while a server runs."""
+"""Opens the data root for a command, as a worker does, also while a server runs."""
 
 from __future__ import annotations
 

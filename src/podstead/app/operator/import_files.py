@@ -1,4 +1,4 @@
-"""How do files from a folder, or from a WebDAV server, get into a pod? Beside what is there."""
+"""Imports files from a folder, or from a WebDAV server, into a pod, beside what is there."""
 
 from __future__ import annotations
 

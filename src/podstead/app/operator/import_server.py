@@ -1,4 +1,4 @@
-"""How do the pods and accounts of another server get here? Pod by pod, each with its account.
+"""Imports the pods and accounts of another server, pod by pod, each with its account.
 
 A pod and its account become visible in one write, when everything is there
 (:mod:`podstead.resources.importing.importer`), so a run that was interrupted is run again: it

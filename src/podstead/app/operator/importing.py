@@ -1,4 +1,4 @@
-"""How does a command import resources, beside a running server?
+"""Opens a data root for commands that read and write whole pods, beside a running server.
 
 All imports use one service, :mod:`podstead.resources.importing.importer`; a command brings the
 source.

@@ -17,9 +17,9 @@ from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_repositories import follow_name
 from podstead.config import Settings
-from podstead.core.errors import Conflict, NotFound
+from podstead.core.errors import Conflict
 from podstead.idp.account_creation import PodPlan
-from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.names import name_key
 from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
 from podstead.pods.names import check_name
@@ -88,7 +88,7 @@ class PodAdministration:
 
     async def find(self, name: str) -> PodRecord:
         """A pod that has no account. Raises NotFound, Conflict, StorageError."""
-        pod = await self._pod(name)
+        pod = await existing_pod(self.records.store, name)
         if await self._account_id(pod) is not None:
             raise Conflict(
                 f"The pod '{pod.name}' has an account. To delete both, use "
@@ -104,7 +104,7 @@ class PodAdministration:
 
     async def size(self, name: str) -> PodSize:
         """Count what is in a pod. Raises NotFound, StorageError."""
-        pod = await self._pod(name)
+        pod = await existing_pod(self.records.store, name)
         counts = dict.fromkeys(ResourceKind, 0)
         content_bytes = 0
         async for each in self._resources(pod):
@@ -134,12 +134,6 @@ class PodAdministration:
             if len(found) < _RESOURCES_AT_ONCE:
                 return
             after = max(each.path for each in found)
-
-    async def _pod(self, name: str) -> PodRecord:
-        pod = await self.records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
-        return pod
 
     async def _account_id(self, pod: PodRecord) -> str | None:
         found = await self.records.read(USERNAMES, name_key(pod.name))

@@ -9,11 +9,11 @@ from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
 from podstead.config import Settings, StartRefused
 from podstead.core.errors import NotFound, StorageError
+from podstead.idp.administration.pods import existing_pod
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
-    PodRecord,
     TokenRecord,
 )
 from podstead.storage.tokens import revocations
@@ -35,7 +35,7 @@ class TokenAdministration:
                 "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
             )
         keys = self.settings.token_keys or load_token_keys(key_storage(self.settings))
-        pod = await self._pod(pod_name)
+        pod = await existing_pod(self.records.store, pod_name)
         issued = await issue_and_record(
             TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
             pod=pod,
@@ -48,7 +48,7 @@ class TokenAdministration:
         """All tokens, or those of one pod, newest first. Raises NotFound, StorageError."""
         if pod_name is None:
             return await self.records.store.list_tokens()
-        pod = await self._pod(pod_name)
+        pod = await existing_pod(self.records.store, pod_name)
         return await self.records.store.list_tokens(pod=pod.name)
 
     async def revoke(self, token_id: str) -> None:
@@ -63,12 +63,6 @@ class TokenAdministration:
         valid = [record for record in await self.list(pod_name) if record.revoked_s is None]
         await self._revoke(valid)
         return len(valid)
-
-    async def _pod(self, name: str) -> PodRecord:
-        pod = await self.records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
-        return pod
 
     async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
         valid = [token for token in tokens if token.revoked_s is None]

@@ -1,4 +1,4 @@
-"""What has happened on this server? A log that operators read in the console.
+"""A log of what has happened on this server, which operators read in the console.
 
 It is bounded in age, and in number for each of three kinds of events, so that what strangers cause
 does not displace what operators did. What is done in the console is logged in the write that does
@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp.administration.acting import Operator
-from podstead.idp.audit import AuditEvent
+from podstead.idp.administration.acting import Operator, acting_as
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, Versioned
@@ -120,3 +120,19 @@ class AuditLog:
                 after = page[-1].key if page else after
             while surplus := await self.newest(cause, after=after, limit=_PAGE):
                 await self._records.commit([kind.drop(each.key) for each in surplus])
+
+
+class Actions:
+    """A service for operators. What they do in the console is logged in the write that does it, and
+    noted by the audit when it is done."""
+
+    def __init__(self, records: RecordStore, audit: Audit) -> None:
+        self._records = records
+        self._audit = audit
+        self._log = AuditLog(records)
+
+    def _note(
+        self, event: AuditEvent, by: Operator | None, account_id: str | None = None, **facts: str
+    ) -> None:
+        with acting_as(by):
+            self._audit.note(event, account_id=account_id, **facts)

@@ -1,4 +1,4 @@
-"""Which accounts and pods are there? Found by name, e-mail address or WebID, page by page."""
+"""Finds pods and accounts by name, e-mail address or WebID, page by page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.errors import NotFound
 from podstead.idp.accounts import Accounts
+from podstead.idp.administration.pods import existing_pod
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
 from podstead.storage.all_pods import each_pod
 from podstead.storage.record_store import RecordStore
@@ -74,10 +74,7 @@ class Directory:
 
     async def find(self, name: str) -> Listed:
         """The pod of that name. Raises NotFound."""
-        pod = await self._records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
-        return await self._listed(pod)
+        return await self._listed(await existing_pod(self._records.store, name))
 
     async def _listed(self, pod: PodRecord) -> Listed:
         stored = await self._accounts.find(pod.name)
