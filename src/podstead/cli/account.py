@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from podstead.cli.output import confirm
+from podstead.cli.output import confirm, read_password
 from podstead.cli.running import Output, in_root, on_root, on_settings
 from podstead.cli.tables import names_argument, parsed, table_lines, time_text
 from podstead.config import Settings
@@ -44,7 +43,7 @@ def create_account(
     The command prompts for the password. If standard input is not a terminal, its first line is the
     password.
     """
-    password = _password()
+    password = read_password(confirmed=True)
 
     async def create(root: DataRoot) -> Output:
         accounts = root.provider.accounts
@@ -87,7 +86,7 @@ def password(settings: Settings, name: str) -> Output:
     password. The owner must authorize applications again.
     """
     in_root(settings, lambda root: root.accounts.find(name))  # before anything is typed
-    chosen = _password()
+    chosen = read_password(confirmed=True)
 
     async def change(root: DataRoot) -> Output:
         account_id = (await root.accounts.find(name)).value.account_id
@@ -269,20 +268,6 @@ def change_issuer(settings: Settings, url: str) -> Output:
         )
 
     return in_root(settings, change)
-
-
-def _password() -> str:
-    """The password that the operator types twice, or the first line of standard input. Never an
-    argument, which everybody on the machine could see."""
-    if sys.stdin.isatty():
-        typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-        return typed
-    line = sys.stdin.readline().rstrip("\r\n")
-    if not line:
-        raise click.UsageError(
-            "The first line of standard input must be the password, but is empty."
-        )
-    return line
 
 
 async def _changed(root: DataRoot, names: Sequence[str], done: str) -> Output:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from podstead.cli.output import read_password
 from podstead.cli.progress import ProgressLine
 from podstead.cli.running import Note, Output, on_settings, with_progress
 from podstead.config import Settings
@@ -145,7 +145,7 @@ def import_webdav(
     from podstead.app.operator.import_files import files_of, webdav_folder
 
     if "://" in place:
-        password = "" if user is None else _password()
+        password = "" if user is None else read_password()
         source, source_id = webdav_folder(place, user=user, password=password), f"webdav:{place}"
     else:
         source, source_id = files_of(Path(place)), f"folder:{Path(place).resolve()}"
@@ -184,13 +184,6 @@ def _import_files(
         f"already there: {report.already_there:,}"
     )
     return _result(report, [line], report.left_out)
-
-
-def _password() -> str:
-    if sys.stdin.isatty():
-        typed: str = click.prompt("Password", hide_input=True)
-        return typed
-    return sys.stdin.readline().rstrip("\r\n")
 
 
 def _names(renamed: tuple[str, ...]) -> dict[str, str]:

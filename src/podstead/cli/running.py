@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,15 +123,26 @@ def in_root(settings: Settings, act: Callable[[DataRoot], Awaitable[T]]) -> T:
     return asyncio.run(run())
 
 
-def with_progress(
-    act: Callable[[ProgressLine], Coroutine[Any, Any, T]], failure: str | None = None
-) -> T:
-    """The result of a step that shows its progress. An error of the system becomes a
-    ``failure``, if there is a text for it."""
-    with ProgressLine() as progress:
+@contextmanager
+def showing_progress(
+    failure: str | None = None, *, only_on_terminal: bool = False
+) -> Iterator[ProgressLine]:
+    """Show progress. An error of the system becomes a ``failure``, if there is a text for it."""
+    with ProgressLine(only_on_terminal=only_on_terminal) as progress:
         try:
-            return asyncio.run(act(progress))
+            yield progress
         except OSError as error:
             if failure is None:
                 raise
             raise CommandFailed(f"{failure}: {error}") from error
+
+
+def with_progress(
+    act: Callable[[ProgressLine], Coroutine[Any, Any, T]],
+    failure: str | None = None,
+    *,
+    only_on_terminal: bool = False,
+) -> T:
+    """The result of a step that shows its progress."""
+    with showing_progress(failure, only_on_terminal=only_on_terminal) as progress:
+        return asyncio.run(act(progress))

@@ -6,29 +6,86 @@ may write to the data root is the operator.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
 from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
-from podstead.app.adapters.root import remembered_base_url, remembered_issuer, store_issuer
-from podstead.app.operator.data_root import opened_records
+from podstead.app.adapters.root import remembered_issuer, store_issuer
+from podstead.app.operator.data_root import opened_records, served_settings
 from podstead.app.operator.pod_administration import PodAdministration
-from podstead.app.operator.token_administration import TokenAdministration
-from podstead.config import Settings
-from podstead.core.errors import RootUnusable
+from podstead.config import Settings, StartRefused
+from podstead.core.errors import NotFound, StorageError
 from podstead.idp.administration.invitations import InvitationActions
-from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.administration.service import Administration
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.invitations import invitation_url
 from podstead.storage.record_store import RecordStore
+from podstead.storage.records import (
+    TokenRecord,
+)
+from podstead.storage.tokens import revocations
 from podstead.web.pod_pages.addresses import link_url
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAdministration:
+    """Issues, lists and revokes simple tokens."""
+
+    settings: Settings
+    records: RecordStore
+    audit: Audit
+
+    async def create(self, pod_name: str) -> IssuedToken:
+        """Issue another token for the owner of a pod. Raises NotFound, StartRefused,
+        StorageError."""
+        if not self.settings.simple_tokens:
+            raise StartRefused(
+                "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
+            )
+        keys = self.settings.token_keys or load_token_keys(key_storage(self.settings))
+        pod = await existing_pod(self.records.store, pod_name)
+        issued = await issue_and_record(
+            TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
+            pod=pod,
+            records=self.records,
+        )
+        self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
+        return issued
+
+    async def list(self, pod_name: str | None = None) -> Sequence[TokenRecord]:
+        """All tokens, or those of one pod, newest first. Raises NotFound, StorageError."""
+        if pod_name is None:
+            return await self.records.store.list_tokens()
+        pod = await existing_pod(self.records.store, pod_name)
+        return await self.records.store.list_tokens(pod=pod.name)
+
+    async def revoke(self, token_id: str) -> None:
+        """Revoke one token; a second revocation changes nothing. Raises NotFound, StorageError."""
+        record = await self.records.store.read_token(token_id)
+        if record is None:
+            raise NotFound(f"There is no token with the id '{token_id}'.")
+        await self._revoke([record])
+
+    async def revoke_all(self, pod_name: str) -> int:
+        """Revoke all tokens of a pod, and return their number. Raises NotFound, StorageError."""
+        valid = [record for record in await self.list(pod_name) if record.revoked_s is None]
+        await self._revoke(valid)
+        return len(valid)
+
+    async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
+        valid = [token for token in tokens if token.revoked_s is None]
+        if not await self.records.try_commit(revocations(valid, now_s=self.records.now_s())):
+            raise StorageError("The revocation could not be recorded.")
+        for token in valid:
+            self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)
 
 
 @dataclass(frozen=True)
@@ -64,13 +121,7 @@ class DataRoot:
     @cached_property
     def _provider_settings(self) -> Settings:
         """Those with which the accounts were created. Raises RootUnusable."""
-        base_url, issuer = remembered_base_url(self.settings), remembered_issuer(self.settings)
-        if base_url is None or issuer is None:
-            raise RootUnusable(
-                f"The data root {self.settings.root} has no base URL yet. Start the server once "
-                "first."
-            )
-        return dataclasses.replace(self.settings, base_url=base_url, idp_base_url=issuer)
+        return served_settings(self.settings)
 
     @property
     def issuer(self) -> str:

@@ -165,15 +165,15 @@ async def import_pod(
         return url, report
 
 
+@dataclass(frozen=True, slots=True)
 class _Source:
     """Implements ImportSource."""
 
-    def __init__(self, archive: PodArchiveFile, root: ResourcePath) -> None:
-        self._archive = archive
-        self._root = root
+    archive: PodArchiveFile
+    root: ResourcePath
 
     def resources(self) -> AsyncIterator[ImportedResource]:
-        return self._archive.resources(self._root)
+        return self.archive.resources(self.root)
 
 
 def _check_disk(settings: Settings, archive: PodArchiveFile) -> None:
