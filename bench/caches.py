@@ -26,7 +26,7 @@ from unittest.mock import patch
 
 from bench.processes import NotStarted
 from podstead.app.adapters.keys import ensure_token_key
-from podstead.app.build import build_application
+from podstead.app.services import build_application
 from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from podstead.app import build
+from podstead.app import services
 from podstead.app.adapters import engine
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
@@ -131,7 +131,7 @@ def noted(server: Server, monkeypatch: pytest.MonkeyPatch) -> Noted:
             noted.staged += 1
             return await super().stage_body(content, content_type=content_type)
 
-    monkeypatch.setattr(build, "Gate", DenyingGate)
+    monkeypatch.setattr(services, "Gate", DenyingGate)
     monkeypatch.setattr(engine, "SqliteStore", NotingStore)
     monkeypatch.setattr(DenyingGate, "asked", 0)
     return noted

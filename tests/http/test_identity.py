@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.resources import Owners
+from podstead.app.adapters.pod_owners import PodOwners
 from podstead.core.identifiers import ResourcePath
 from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
 from tests.support.application import BASE, Server, acl_turtle
@@ -232,13 +232,13 @@ async def test_the_owner_is_looked_up_once_for_documents_and_never_for_pictures(
 ) -> None:
     """Only RDF can state who somebody is."""
     looked_up: list[str] = []
-    owner_of = Owners.owner_of
+    owner_of = PodOwners.owner_of
 
-    async def noting(owners: Owners, storage: ResourcePath) -> str | None:
+    async def noting(owners: PodOwners, storage: ResourcePath) -> str | None:
         looked_up.append(storage)
         return await owner_of(owners, storage)
 
-    monkeypatch.setattr(Owners, "owner_of", noting)
+    monkeypatch.setattr(PodOwners, "owner_of", noting)
 
     async def lookups(method: str, path: str, content_type: str = "", content: str = "") -> int:
         looked_up.clear()

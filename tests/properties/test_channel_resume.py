@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
-from podstead.app.build import build_application
+from podstead.app.services import build_application
 from podstead.config import Settings
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root

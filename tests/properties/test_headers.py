@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
-from podstead.app.build import build_application
+from podstead.app.services import build_application
 from podstead.authn.credentials import UnverifiedBearer, read_credential
 from podstead.config import Settings
 from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated

@@ -123,7 +123,7 @@ def test_nothing_is_loaded_unless_a_collector_is_named() -> None:
         {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_SDK_DISABLED": "true"}
     )
     program = (
-        "import sys, podstead.app.build; from podstead.app.process.preload import preload;"
+        "import sys, podstead.app.services; from podstead.app.process.preload import preload;"
         " from podstead.config import Settings; preload(Settings());"
         " print(any(name.startswith('opentelemetry') for name in sys.modules))"
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
-from podstead.app.build import build_application
+from podstead.app.services import build_application
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.web.application import Application

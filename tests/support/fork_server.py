@@ -39,7 +39,7 @@ DESCRIPTORS = 4
 """Standard input, output and error, and the pipe to which the process id and exit code go."""
 
 _ALSO_USED = (
-    "podstead.app.build",
+    "podstead.app.services",
     "podstead.app.process.run",
     "podstead.app.process.tls.extension",
     "podstead.app.process.tls.terminator",

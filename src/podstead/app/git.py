@@ -1,14 +1,15 @@
-"""What does a worker need to serve git, and to remove repositories of deleted containers?"""
+"""What a worker needs to serve git, and to remove repositories of deleted containers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from podstead.app.adapters.git_processes import GitProcesses, find_git
 from podstead.config import Settings
-from podstead.core.clock import Clock, Randomness
+from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -20,11 +21,12 @@ from podstead.git.repositories import Repositories, sweep_repositories
 from podstead.git.service import GitService
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import Store
 from podstead.storage.repositories import RepositoryName
-from podstead.wac.gate import Gate
 from podstead.web.git_endpoint import GitEndpoint
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
 
 logger = logging.getLogger("podstead.git")
 
@@ -57,42 +59,32 @@ class _Containers:
 class GitServices:
     """The endpoint for git, if the setting ``git`` is on."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        directories: Directories,
-        *,
-        store: Store,
-        capacity: StorageCapacity,
-        gate: Gate,
-        resources: ResourceService,
-        clock: Clock,
-        randomness: Randomness,
-    ) -> None:
+    def __init__(self, services: Services) -> None:
         """Raises StartRefused."""
+        settings, store = services.settings, services.store
         self._processes = GitProcesses(find_git(), max_processes=settings.git_processes)
         self._repositories = Repositories(
             store=store,
-            directories=directories,
+            directories=services.directories,
             processes=self._processes,
-            clock=clock,
-            randomness=randomness,
+            clock=services.clock,
+            randomness=services.randomness,
         )
         self.bundles = RepositoryBundles(
             store=store,
-            directories=directories,
+            directories=services.directories,
             processes=self._processes,
-            clock=clock,
-            randomness=randomness,
+            clock=services.clock,
+            randomness=services.randomness,
         )
         self.endpoint = GitEndpoint(
             GitService(
                 store=store,
-                gate=gate,
-                containers=_Containers(resources),
+                gate=services.gate,
+                containers=_Containers(services.resources),
                 repositories=self._repositories,
                 processes=self._processes,
-                capacity=capacity,
+                capacity=services.capacity,
                 max_body_bytes=settings.max_body_bytes,
             )
         )

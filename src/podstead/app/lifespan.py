@@ -1,4 +1,4 @@
-"""What does a worker do at its start, at intervals, and at its end?"""
+"""What a worker does at its start, at intervals, and at its end."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import asyncio
 import contextlib
 import gc
 import logging
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
-from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.operator_audit import log_acts_regularly
 from podstead.app.adapters.stored_audit import store_regularly
 from podstead.app.adapters.system import SystemRandomness
-from podstead.app.git import GitServices, RepositorySweep
-from podstead.app.live_updates import LiveUpdates
+from podstead.app.git import RepositorySweep
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
-from podstead.resources.costly_work import CostlyWork
 from podstead.resources.sharing.rules_index import RulesIndexBuilder
-from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.storage.lease import Lease
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.web.application import Lifespan
 
 if TYPE_CHECKING:
-    from podstead.app.idp import Provider
+    from podstead.app.provider import Provider
+    from podstead.app.services import Services
 
 logger = logging.getLogger("podstead.app")
 
@@ -37,62 +34,61 @@ at once, and skip what the other removes."""
 _LOOK_S = 60
 
 
-@dataclass(slots=True)
 class WorkerLifespan:
     """Opens what a worker uses, cleans up at intervals, and closes everything at the end."""
 
-    store: Store
-    live_updates: LiveUpdates
-    foreign: ForeignDocuments
-    clock: Clock
-    provider: Provider | None
-    git: GitServices | None
-    repositories: RepositorySweep
-    rules_index: RulesIndexBuilder
-    stored_answers: StoredAnswers
-    costly: CostlyWork
-    among_nodes: bool = False
-    """Whether other nodes share the records; then one worker of all nodes sweeps."""
-    _sweeping: list[asyncio.Task[None]] = field(default_factory=list)
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rules_index = RulesIndexBuilder(
+            index=services.rules_index, documents=services.documents, records=services.records
+        )
+        self._tasks: list[asyncio.Task[None]] = []
 
     def span(self) -> Lifespan:
         """The callbacks of the application's lifespan."""
-        return Lifespan(self._start, self._stop, self.live_updates.drain)
+        return Lifespan(self._start, self._stop, self._services.live_updates.drain)
+
+    def _run(self, task: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(task))
 
     async def _start(self) -> None:
-        await self.store.open()
-        self.live_updates.start()
-        if self.provider is not None:
-            await asyncio.to_thread(self.provider.keys.maintain)
-        if self.git is not None:
-            await self.git.open()
+        services, provider = self._services, self._services.provider
+        await services.store.open()
+        services.live_updates.start()
+        if provider is not None:
+            await asyncio.to_thread(provider.keys.maintain)
+        if services.git is not None:
+            await services.git.open()
         _settle_memory()
-        records = RecordStore(self.store, self.clock, SystemRandomness())
-        lease = Lease("sweep", records, lasts_ms=SWEEP_LEASE_MS) if self.among_nodes else None
-        sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock, lease)
-        self._sweeping.append(asyncio.create_task(sweeping))
-        if not await _has_step_completed(self.rules_index):
-            self._sweeping.append(asyncio.create_task(build_index(self.rules_index)))
-        self._sweeping.append(asyncio.create_task(log_acts_regularly(records)))
-        if self.provider is not None:
-            provider = self.provider
-            storing = store_regularly(provider.audit.store, provider.slow_requests.store)
-            self._sweeping.append(asyncio.create_task(storing))
+        # Its own randomness: what requests draw does not depend on what happens in the background.
+        records = RecordStore(services.store, services.clock, SystemRandomness())
+        lease = None
+        if services.settings.database is not None:  # of the workers of all nodes, one sweeps
+            lease = Lease("sweep", records, lasts_ms=SWEEP_LEASE_MS)
+        self._run(
+            sweep_regularly(services.store, services.repositories, provider, services.clock, lease)
+        )
+        if not await _has_step_completed(self._rules_index):
+            self._run(build_index(self._rules_index))
+        self._run(log_acts_regularly(records))
+        if provider is not None:
+            self._run(store_regularly(provider.audit.store, provider.slow_requests.store))
             if provider.mail is not None:
-                self._sweeping.append(asyncio.create_task(provider.mail.run()))
+                self._run(provider.mail.run())
 
     async def _stop(self) -> None:
-        for task in self._sweeping:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._sweeping, return_exceptions=True)
-        await self.stored_answers.close()
-        await self.live_updates.drain()
-        if self.git is not None:
-            await self.git.close()
-        await self.repositories.close()
-        await self.foreign.close()
-        await self.costly.close()
-        await self.store.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        services = self._services
+        await services.stored_answers.close()
+        await services.live_updates.drain()
+        if services.git is not None:
+            await services.git.close()
+        await services.repositories.close()
+        await services.foreign.close()
+        await services.documents.costly.close()
+        await services.store.close()
 
 
 async def sweep_regularly(

@@ -1,27 +1,55 @@
-"""How do clients receive changes? Through the hub of a worker, by solid-0.1 or by channels."""
+"""How clients receive changes: through the hub of a worker, by solid-0.1 or by channels."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
 
+from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.app.channels import ChannelParts, state_tag
-from podstead.authn.identity_status import IdentityStatus
+from podstead.app.adapters.notification_keys import SenderKeyFolder
 from podstead.config import Settings
-from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import OutboundError, Unprocessable
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.channel_types import GATEWAY, ChannelType
+from podstead.notifications.channels import ChannelLimits, Channels
 from podstead.notifications.deliveries import Delivering
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
+from podstead.notifications.listening import Listeners
+from podstead.notifications.messages import Messages
 from podstead.notifications.readers import Readers
-from podstead.storage.protocol import Store
-from podstead.wac.gate import Gate
-from podstead.web.authentication import LimitedAuthentication
-from podstead.web.notifications.services import Parse
-from podstead.web.notifications.streams import Streams
+from podstead.notifications.sender import Sender
+from podstead.notifications.webhook_lines import Sending
+from podstead.notifications.webhooks import Webhooks
+from podstead.resources.entity_tags import stored_tag
+from podstead.storage.lease import Lease
+from podstead.storage.records import Metadata
+from podstead.web.notifications.addresses import SENDER, Addresses, channel_path, receiving_path
+from podstead.web.notifications.channel_endpoint import ChannelEndpoint
+from podstead.web.notifications.channel_socket import ChannelSocket
+from podstead.web.notifications.gateway import ENDPOINT, GatewayEndpoint
+from podstead.web.notifications.sender_endpoint import JWKS_PATH, OPENID_PATH, SenderEndpoint
+from podstead.web.notifications.services import Subscriptions, SubscriptionService
+from podstead.web.notifications.streams import ResourceStreams, Streams
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.resource_responses import UPDATES_PATH
-from podstead.web.routes import Access, Route
+from podstead.web.routes import Access, Endpoint, Route
 from podstead.web.updates_socket import SocketRules, UpdatesSocket
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
+
+CHANNEL_TYPES: Final = (
+    ChannelType.WEB_SOCKET,
+    ChannelType.EVENT_SOURCE,
+    ChannelType.STREAMING_HTTP,
+    ChannelType.WEBHOOK,
+)
+"""The channel types that clients can subscribe to."""
+
+_KEY: Final = "{key}"
 
 
 def commits_alone(settings: Settings) -> bool:
@@ -33,83 +61,204 @@ def commits_alone(settings: Settings) -> bool:
 class LiveUpdates:
     """solid-0.1 and the Solid Notifications Protocol, of one worker."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        store: Store,
-        gate: Gate,
-        identity_status: IdentityStatus,
-        parse: Parse,
-        foreign: ForeignDocuments,
-        authentication: LimitedAuthentication,
-        clock: Clock,
-        randomness: Randomness,
-    ) -> None:
-        """``authentication`` verifies credentials that clients send on a socket."""
-        readers = Readers(store=store, gate=gate, identity_status=identity_status)
-        self._hub = Hub(
-            log=store,
-            delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._sockets = OpenSockets(per_address=services.settings.sockets_per_address)
+        self._addresses = Addresses(services.base_url, services.settings.sockets_base_url)
+        self._messages = Messages(base_url=services.base_url)
+        self._sender_keys = SenderKeyFolder(key_storage(services.settings), services.clock)
+
+    @cached_property
+    def _readers(self) -> Readers:
+        services = self._services
+        return Readers(
+            store=services.store, gate=services.gate, identity_status=services.identity_status
         )
-        self._sockets = OpenSockets(per_address=settings.sockets_per_address)
-        self._updates = UpdatesSocket(
-            base_url=settings.base_url,
-            hub=self._hub,
-            history=History(store, readers, state_tag),
-            authentication=authentication,
-            sockets=self._sockets,
-            clock=clock,
-            rules=SocketRules(
-                heartbeat_s=settings.heartbeat_s,
-                is_open=settings.legacy_notifications_open,
-                is_alone=commits_alone(settings),
+
+    @cached_property
+    def hub(self) -> Hub:
+        """Delivers changes to subscribers."""
+        return Hub(
+            log=self._services.store,
+            delivering=Delivering(
+                readers=self._readers, clock=self._services.clock, state_of=state_tag
             ),
         )
-        self._channels = ChannelParts(
-            settings,
-            hub=self._hub,
-            readers=readers,
-            sockets=self._sockets,
-            store=store,
-            parse=parse,
-            foreign=foreign,
-            clock=clock,
-            randomness=randomness,
+
+    @cached_property
+    def _history(self) -> History:
+        return History(self._services.store, self._readers, state_tag)
+
+    @cached_property
+    def _channels(self) -> Channels:
+        settings = self._services.settings
+        limits = ChannelLimits(per_agent=settings.channels_per_agent, in_all=settings.max_channels)
+        return Channels(records=self._services.records, limits=limits)
+
+    @cached_property
+    def _listeners(self) -> Listeners:
+        return Listeners(
+            hub=self.hub,
+            history=self._history,
+            clock=self._services.clock,
+            heartbeat_s=self._services.settings.heartbeat_s,
         )
 
-    def routes(self) -> tuple[Route, ...]:
-        """The routes of all endpoints for notifications, and of their descriptions."""
-        updates = self._updates
-        methods = {"GET": updates.get, "HEAD": updates.get}
-        return (
-            Route(UPDATES_PATH, methods, Access.PUBLIC, socket=updates.connect),
-            *self._channels.routes(),
+    @cached_property
+    def _subscriptions(self) -> Subscriptions:
+        return Subscriptions(
+            channels=self._channels,
+            readers=self._readers,
+            log=self._services.store,
+            parse=self._services.parse,
+            addresses=self._addresses,
+            check_receiver=partial(_check_receiver, self._services.foreign),
         )
 
-    @property
+    @cached_property
     def streams(self) -> Streams:
         """The streams of changes over HTTP."""
-        return self._channels.streams
+        return Streams(
+            base_url=self._services.base_url,
+            channels=self._channels,
+            listeners=self._listeners,
+            sockets=self._sockets,
+            messages=self._messages,
+        )
+
+    @cached_property
+    def _webhooks(self) -> Webhooks:
+        services = self._services
+        return Webhooks(
+            Sending(
+                records=services.records,
+                listeners=self._listeners,
+                history=self._history,
+                messages=self._messages,
+                outgoing=services.foreign,
+                sender=Sender(
+                    issuer=services.settings.issuer,
+                    web_id=self._addresses.sender,
+                    keys=self._sender_keys,
+                    clock=services.clock,
+                    randomness=services.randomness,
+                ),
+                lease=Lease("webhooks", services.records),
+            )
+        )
 
     @property
     def open_sockets(self) -> int:
         """How many WebSockets and streams are open."""
         return self._sockets.count
 
-    @property
-    def hub(self) -> Hub:
-        """What delivers changes to subscribers."""
-        return self._hub
-
     def start(self) -> None:
         """Begin to send webhooks. The store must be open."""
-        self._channels.webhooks.start()
+        self._webhooks.start()
 
     async def drain(self) -> None:
         """End all subscriptions, because the server stops. Idempotent."""
-        await asyncio.gather(self._channels.webhooks.stop(), self._leave())
+        await asyncio.gather(self._webhooks.stop(), self._leave())
 
     async def _leave(self) -> None:
-        self._hub.close()
+        self.hub.close()
         await self._sockets.drain()
+
+    def routes(self) -> tuple[Route, ...]:
+        """The routes of all endpoints for notifications, and of their descriptions."""
+        gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=self._services.clock)
+        return (
+            self._updates_route(),
+            *(self._service_route(each) for each in CHANNEL_TYPES),
+            *(self._channel_route(each) for each in CHANNEL_TYPES),
+            *self._stream_routes(),
+            *self._sender_routes(),
+            Route(GATEWAY, {"POST": gateway.negotiate}, Access.PUBLIC),
+            Route(ENDPOINT, {"POST": gateway.open}, Access.PUBLIC),
+        )
+
+    def _updates_route(self) -> Route:
+        settings = self._services.settings
+        updates = UpdatesSocket(
+            base_url=settings.base_url,
+            hub=self.hub,
+            history=self._history,
+            authentication=self._services.limited_authentication(),
+            sockets=self._sockets,
+            clock=self._services.clock,
+            rules=SocketRules(
+                heartbeat_s=settings.heartbeat_s,
+                is_open=settings.legacy_notifications_open,
+                is_alone=commits_alone(settings),
+            ),
+        )
+        methods = {"GET": updates.get, "HEAD": updates.get}
+        return Route(UPDATES_PATH, methods, Access.PUBLIC, socket=updates.connect)
+
+    def _service_route(self, channel_type: ChannelType) -> Route:
+        service = SubscriptionService(channel_type, self._subscriptions)
+        methods = {"GET": service.get, "HEAD": service.get, "POST": service.post}
+        return Route(channel_type.service, methods, Access.PUBLIC)
+
+    def _channel_route(self, channel_type: ChannelType) -> Route:
+        endpoint = ChannelEndpoint(channels=self._channels, addresses=self._addresses)
+        get = endpoint.get
+        if channel_type is ChannelType.STREAMING_HTTP:
+            # The streams of resources have the same path prefix as the channels of this type
+            # (N-22).
+            get = ResourceStreams(self.streams, otherwise=endpoint.get).get
+        methods = {"GET": get, "HEAD": get, "DELETE": endpoint.delete}
+        return Route(channel_path(channel_type, _KEY), methods, Access.PUBLIC)
+
+    def _sender_routes(self) -> tuple[Route, ...]:
+        def document(path: ResourcePath, get: Endpoint) -> Route:
+            return Route(path, {"GET": get, "HEAD": get}, Access.PUBLIC)
+
+        settings = self._services.settings
+        endpoint = SenderEndpoint(
+            web_id=self._addresses.sender,
+            issuer=settings.issuer,
+            published=self._sender_keys.published,
+        )
+        sender = document(SENDER, endpoint.get)
+        if settings.idp:  # whose discovery document refers to the same keys
+            return (sender,)
+        issuer = document(OPENID_PATH, endpoint.issuer)
+        return (sender, issuer, document(JWKS_PATH, endpoint.key_set))
+
+    def _stream_routes(self) -> tuple[Route, ...]:
+        def path(channel_type: ChannelType) -> ResourcePath:
+            return receiving_path(channel_type, _KEY)
+
+        events, stream = self.streams.events, self.streams.stream
+        socket = ChannelSocket(
+            channels=self._channels,
+            listeners=self._listeners,
+            sockets=self._sockets,
+            messages=self._messages,
+        )
+        return (
+            Route(
+                path(ChannelType.WEB_SOCKET),
+                {"GET": socket.get, "HEAD": socket.get},
+                Access.PUBLIC,
+                socket=socket.connect,
+            ),
+            Route(path(ChannelType.EVENT_SOURCE), {"GET": events, "HEAD": events}, Access.PUBLIC),
+            Route(path(ChannelType.STREAMING_HTTP), {"GET": stream, "HEAD": stream}, Access.PUBLIC),
+        )
+
+
+def state_tag(metadata: Metadata) -> str:
+    """The state in notifications: the entity tag of the stored resource, without quotes."""
+    return stored_tag(metadata).strip('"')
+
+
+async def _check_receiver(foreign: ForeignDocuments, url: str) -> None:
+    """Raises Unprocessable for a URL that this server must not send to (A-187, A-190)."""
+    try:
+        await foreign.check_receiver(url)
+    except OutboundError as error:
+        raise Unprocessable(
+            "This server sends nothing to that sendTo: give an https URL on the public internet"
+        ) from error

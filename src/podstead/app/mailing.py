@@ -26,7 +26,7 @@ from podstead.core.errors import ServerTrouble
 from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S, OneTimeLinks
 from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
-from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, message_id
+from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
 from podstead.idp.names import mailbox_key
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
@@ -145,7 +145,7 @@ class MailSender:
             return True
         recipient, text = prepared
         try:
-            message = self._message(recipient, text, mark=message_id(stored))
+            message = self._message(recipient, text, mark=job_id(stored))
             await self._transport.send(message, recipient=recipient)
         except MailDelayed as error:
             logger.warning("Mail could not be sent yet: %s", error)

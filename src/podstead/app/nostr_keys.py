@@ -1,13 +1,10 @@
-"""How are the services for the Nostr keys of accounts built?"""
+"""The services for the Nostr keys of accounts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from podstead.app.accounts import AccountServices
-from podstead.app.adapters.profile_patches import AccountProfiles
-from podstead.authn.event_uses import EventUses
-from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.challenges import nostr_challenges
 from podstead.idp.nostr.events import SignedEvents
@@ -17,57 +14,60 @@ from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import NostrSignIn
-from podstead.rdf.parser import RdfParser
-from podstead.resources.service import ResourceService
+
+if TYPE_CHECKING:
+    from podstead.app.provider import Provider
 
 
-@dataclass(frozen=True, slots=True)
 class NostrServices:
     """The services for keys, if the server accepts signed events."""
 
-    links: NostrLinks
-    stated: ProfileKeys
-    allowed: AllowedKeys
-    linked: LinkedWebIds
-    challenges: Challenges
-    events: SignedEvents
-    sign_in: NostrSignIn
-    proven: ProvenKeys
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._records, self._audit = provider.records, provider.audit
+        self._accounts = provider.accounts.accounts
+        self.challenges = nostr_challenges(self._records)
+        self.proven = ProvenKeys(records=self._records, audit=self._audit)
 
+    @cached_property
+    def links(self) -> NostrLinks:
+        return NostrLinks(
+            records=self._records, profiles=self._provider.own_profiles, audit=self._audit
+        )
 
-def build_nostr(
-    base_url: str,
-    *,
-    accounts: AccountServices,
-    resources: ResourceService,
-    parse: RdfParser,
-    uses: EventUses,
-) -> NostrServices:
-    """The services of one worker."""
-    records = accounts.records
-    links = NostrLinks(
-        records=records,
-        profiles=AccountProfiles(base_url=base_url, resources=resources),
-        audit=accounts.audit,
-    )
-    stated = ProfileKeys(
-        base_url=base_url, records=records, accounts=accounts.accounts, parse=parse
-    )
-    allowed = AllowedKeys(records=records, stated=stated, audit=accounts.audit)
-    challenges = nostr_challenges(records)
-    return NostrServices(
-        links=links,
-        stated=stated,
-        linked=LinkedWebIds(KeyOwners(links=links, stated=stated, accounts=accounts.accounts)),
-        challenges=challenges,
-        events=SignedEvents(uses=uses, challenges=challenges, clock=records.clock),
-        allowed=allowed,
-        sign_in=NostrSignIn(
-            links=links,
-            allowed=allowed,
-            accounts=accounts.accounts,
-            records=records,
-            audit=accounts.audit,
-        ),
-        proven=ProvenKeys(records=records, audit=accounts.audit),
-    )
+    @cached_property
+    def stated(self) -> ProfileKeys:
+        """The keys that profiles name."""
+        services = self._provider.services
+        return ProfileKeys(
+            base_url=services.base_url,
+            records=self._records,
+            accounts=self._accounts,
+            parse=services.parse,
+        )
+
+    @cached_property
+    def allowed(self) -> AllowedKeys:
+        return AllowedKeys(records=self._records, stated=self.stated, audit=self._audit)
+
+    @cached_property
+    def linked(self) -> LinkedWebIds:
+        owners = KeyOwners(links=self.links, stated=self.stated, accounts=self._accounts)
+        return LinkedWebIds(owners)
+
+    @cached_property
+    def events(self) -> SignedEvents:
+        services = self._provider.services
+        return SignedEvents(
+            uses=services.event_uses, challenges=self.challenges, clock=services.clock
+        )
+
+    @cached_property
+    def sign_in(self) -> NostrSignIn:
+        return NostrSignIn(
+            links=self.links,
+            allowed=self.allowed,
+            accounts=self._accounts,
+            records=self._records,
+            audit=self._audit,
+        )

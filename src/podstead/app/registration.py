@@ -1,38 +1,12 @@
-"""Who may register, and on which terms? From the settings."""
+"""What the settings say about the operator and the terms."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 
 from podstead.config import Settings
-from podstead.storage.invitations import Invitations
-from podstead.storage.record_store import RecordStore
 from podstead.web.about_operator import AboutOperator
-from podstead.web.authority import is_loopback_url
-from podstead.web.limits import InvitationGuessLimit, PodCreationLimit
 from podstead.web.pod_pages.addresses import TERMS
-from podstead.web.registration import Registration
-
-
-def build_registration(
-    settings: Settings, *, records: RecordStore, refused: Callable[[], None] | None
-) -> Registration:
-    """The rules for registering; ``refused`` is told of wrong codes."""
-    return Registration(
-        mode=settings.registration,
-        limit=PodCreationLimit(
-            counters=records.store,
-            clock=records.clock,
-            per_hour=settings.pod_creations_per_hour,
-            exempt_loopback=is_loopback_url(settings.base_url),
-        ),
-        invitations=Invitations(records),
-        wrong_codes=InvitationGuessLimit(records.store, records.clock),
-        refused=refused,
-        about=about_operator(settings),
-        terms_hash=terms_hash(settings),
-    )
 
 
 def terms_hash(settings: Settings) -> str:

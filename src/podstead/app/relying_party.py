@@ -1,57 +1,28 @@
-"""How is signing in at providers elsewhere built?"""
+"""Signing in at providers elsewhere: this server as a relying party."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from podstead.app.authentication import CredentialVerification
+from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.in_process_provider import InProcessProvider
-from podstead.authn.identity_status import LocalWebIds
-from podstead.authn.relying_party.id_tokens import IdTokens
 from podstead.authn.relying_party.providers import Providers
 from podstead.authn.relying_party.sign_ins import Answered, ExternalSignIns, OwnClient
-from podstead.config import Settings
-from podstead.outbound.foreign_documents import DocumentFetcher
-from podstead.storage.record_store import RecordStore
 from podstead.web.authority import is_loopback_url
-from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.addresses import CALLBACK, CLIENT_DOCUMENTS
-from podstead.web.pod_pages.people import People
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.sign_in.external_provider_page import (
-    ClientDocument,
-    ExternalProviderPage,
-)
-from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
-from podstead.web.routes import Route
 
-
-class ProviderResponse(Protocol):
-    """The response to a request to another server."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def content(self) -> bytes: ...
-    @property
-    def fields(self) -> Mapping[str, str]: ...
-
-
-class OtherServers(DocumentFetcher, Protocol):
-    """Sends requests to other servers."""
-
-    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
-        """The response to a POST. Raises OutboundError."""
+if TYPE_CHECKING:
+    from podstead.app.services import Services
 
 
 @dataclass(frozen=True, slots=True)
 class _Asks:
     """Sends requests to providers."""
 
-    others: OtherServers
+    others: ForeignDocuments
     own: InProcessProvider | None
 
     async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
@@ -73,67 +44,21 @@ def own_client(base_url: str) -> OwnClient:
     )
 
 
-class ExternalSignIn:
-    """What signing in elsewhere consists of, for one worker."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        verification: CredentialVerification,
-        others: OtherServers,
-        provider_routes: Sequence[Route],
-        records: RecordStore,
-    ) -> None:
-        """``provider_routes`` are those of this server's provider, if it has one."""
-        own = None
-        if settings.idp_base_url:
-            own = InProcessProvider(settings.issuer, provider_routes, others)
-        base_url = settings.base_url
-        self._records = records
-        self._local: LocalWebIds = verification.profiles.local
-        self._id_tokens = IdTokens(
-            issuers=verification.issuers,
-            web_ids=verification.web_ids,
-            own=verification.own,
-            rules=verification.token_rules,
-            clock=records.clock,
-        )
-        client = own_client(base_url)
-        self._visits = ExternalSignIns(
-            client=client,
-            providers=Providers(
-                documents=own or others,
-                web_ids=verification.web_ids,
-                lookups=verification.lookups,
-                rules=verification.token_rules,
-            ),
-            asks=_Asks(others, own),
-            id_tokens=self._id_tokens,
-            records=records,
-        )
-        self.document = ClientDocument(client)
-
-    def people(self, cookies: CookieJar) -> PeopleByExternalSession:
-        """The people who are signed in by other providers."""
-        return PeopleByExternalSession(
-            records=self._records, id_tokens=self._id_tokens, local=self._local, cookies=cookies
-        )
-
-    def page(
-        self,
-        *,
-        people: PeopleByExternalSession,
-        everybody: People,
-        renderer: PageRenderer,
-        cookies: CookieJar,
-    ) -> ExternalProviderPage:
-        """The page on which people sign in."""
-        return ExternalProviderPage(
-            visits=self._visits,
-            people=people,
-            everybody=everybody,
-            renderer=renderer,
-            cookies=cookies,
-            randomness=self._records.randomness,
-        )
+def external_sign_ins(services: Services) -> ExternalSignIns:
+    """What signing in elsewhere consists of."""
+    own = None
+    if services.settings.idp_base_url and services.provider is not None:
+        routes = services.provider.routes
+        own = InProcessProvider(services.settings.issuer, routes, services.foreign)
+    return ExternalSignIns(
+        client=services.own_client,
+        providers=Providers(
+            documents=own or services.foreign,
+            web_ids=services.web_ids,
+            lookups=services.lookups,
+            rules=services.token_rules,
+        ),
+        asks=_Asks(services.foreign, own),
+        id_tokens=services.id_tokens,
+        records=services.records,
+    )

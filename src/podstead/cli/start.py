@@ -67,8 +67,8 @@ def start(*, accept_loss: bool, **options: Any) -> None:  # noqa: ANN401 - one f
     settings = settings_from(options)
     # Imported here because `podstead --help` does not need them.
     with without_collection():
-        from podstead.app.build import build_application
         from podstead.app.process.run import run_server
+        from podstead.app.services import build_application
 
         if settings.idp:  # used when all workers have been forked
             import podstead.app.operator.administration  # noqa: F401

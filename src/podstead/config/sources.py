@@ -31,35 +31,6 @@ OptionValue = str | bool | tuple[str, ...] | None
 """The value of one option on the command line: a text, several texts, or a switch."""
 
 _SEPARATORS = re.compile(r"[\s,]+")
-_FIXED = frozenset(
-    {
-        "account-failures-in-a-row",
-        "account-failures-per-hour",
-        "account-failures-per-minute",
-        "address-share-percent",
-        "client-cert-least-bits",
-        "git-idle-timeout-s",
-        "inline-body-bytes",
-        "keep-alive",
-        "max-header-bytes",
-        "max-json-bytes",
-        "max-patch-bytes",
-        "max-patch-steps",
-        "max-rdf-depth",
-        "max-rdf-triples",
-        "max-slug-bytes",
-        "max-target-bytes",
-        "max-waiting-notices",
-        "max-watches",
-        "min-upload-bytes-per-s",
-        "nostr-requests-per-minute",
-        "sockets-per-agent",
-        "ssl-check-interval-s",
-        "subscriptions-per-socket",
-        "token-failures-per-minute",
-    }
-)
-"""Settings of earlier versions that are constants now. Names close to them mean something else."""
 _OTHER_VARIABLES = frozenset(
     {"PODSTEAD_TOKEN", "PODSTEAD_TOKEN_SECRET", "PODSTEAD_TOKEN_SECRET_PREVIOUS"}
 )
@@ -209,8 +180,6 @@ def _hint(key: str, known: list[str], *, is_table: bool) -> str:
     name = key.replace("_", "-").lower()
     if name not in known and any(row.name == name for row in TABLE):
         return "which cannot be set in a file. Remove it."
-    if name in _FIXED:
-        return "whose value is fixed now. Remove it."
     if is_table:
         return f"which is not a setting. Settings are top-level keys: remove the line [{key}]."
     close = [name] if name in known else difflib.get_close_matches(name, known, n=2)

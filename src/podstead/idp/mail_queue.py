@@ -164,7 +164,7 @@ class MailQueue:
         """Let a message wait after a failure. Raises Overloaded."""
         kind, job = _JOBS[MailSubject(stored.value.subject)], stored.value
         wait_s = RETRY_S[min(job.attempts, len(RETRY_S) - 1)]
-        key = _key(self._records.now_ms() + wait_s * 1000, message_id(stored))
+        key = _key(self._records.now_ms() + wait_s * 1000, job_id(stored))
         again = msgspec.structs.replace(job, attempts=job.attempts + 1)
         moved = kind.put(key, again, owner=stored.owner, expires_ms=stored.expires_ms)
         # If the account was deleted meanwhile, so was the message.
@@ -181,7 +181,7 @@ def due_ms(stored: Versioned[MailJob]) -> int:
     return int(stored.key.partition(".")[0])
 
 
-def message_id(stored: Versioned[MailJob]) -> str:
+def job_id(stored: Versioned[MailJob]) -> str:
     """What identifies a message as long as it waits."""
     return stored.key.partition(".")[2]
 

@@ -51,7 +51,7 @@ class QueueClosed(Exception):
         self.ending = ending
 
 
-class Closable(Protocol):
+class Producer(Protocol):
     """What puts items into a queue, and is closed with it."""
 
     def close(self) -> None: ...
@@ -65,7 +65,7 @@ class SubscriberQueue:
         self._capacity = capacity
         self._items: deque[QueueItem] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._sources: set[Closable] = set()
+        self._sources: set[Producer] = set()
         self.ending: EndReason | None = None
         """Why the queue is closed; ``None`` while it is open."""
         self.hand_over: Callable[[QueueItem], bool] | None = None
@@ -106,14 +106,14 @@ class SubscriberQueue:
             source.close()
         self._wake()
 
-    def attach(self, source: Closable) -> None:
+    def attach(self, source: Producer) -> None:
         """Close ``source`` when the queue is closed, at once if it already is."""
         if self.ending is None:
             self._sources.add(source)
         else:
             source.close()
 
-    def detach(self, source: Closable) -> None:
+    def detach(self, source: Producer) -> None:
         """Undo :meth:`attach`. Idempotent."""
         self._sources.discard(source)
 

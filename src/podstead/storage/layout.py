@@ -64,7 +64,7 @@ class RootLayout:
         return self.root / "change-pipes"
 
     @property
-    def write_turns(self) -> Path:
+    def fair_lock(self) -> Path:
         """The file by which processes take turns at writing to the database."""
         return self.root / "write-turns"
 
@@ -92,11 +92,6 @@ class RootLayout:
     def restoring(self) -> Path:
         """Exists while a backup is being restored here, and after that has failed."""
         return self.root / ".restoring"
-
-    @property
-    def handover(self) -> Path:
-        """The socket at which a running server hands over its listening sockets to another."""
-        return self.root / "handover"
 
     @property
     def lock(self) -> Path:

@@ -15,6 +15,7 @@ from podstead.web.json_bodies import MAX_JSON_BYTES, json_object
 from podstead.web.registration import Registration
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, Response, json_content_response
+from podstead.web.routes import Access, route
 
 
 class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -72,6 +73,7 @@ class PodsEndpoint:
         self._maker = maker
         self._registration = registration
 
+    @route("/.pods", "POST", access=Access.PUBLIC)
     async def post(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest, UnsupportedMediaType, RegistrationClosed, UnusableInvitation,
         RateLimited, Conflict."""

@@ -11,7 +11,7 @@ from podstead.web.browser_responses import see_other
 from podstead.web.registration import INVITED, Registration
 from podstead.web.request import Request
 from podstead.web.response import Response, json_content_response
-from podstead.web.routes import Endpoint
+from podstead.web.routes import Access, Endpoint, route
 
 
 class RootEndpoint:
@@ -34,6 +34,7 @@ class RootEndpoint:
         self._provider_hosts = provider_hosts
         self._page = page
 
+    @route("/", "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """The first page, or JSON that says where to create a pod and where to sign in."""
         if prefers_html(request.fields.get(b"accept")):

@@ -7,9 +7,11 @@ Every other path is that of a resource, and resources have one gate (``wac.gate`
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from inspect import getmembers, isfunction
+from typing import Any, Final, TypeVar
 
 from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
@@ -22,7 +24,8 @@ from podstead.web.response import HeaderField, Response
 from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
-_REST = "/{path...}"
+REST: Final = "/{path...}"
+"""Ends the path of a route that matches every path below its first two segments."""
 _DESCRIPTION = "storage description"
 _DESCRIPTION_SUFFIX = storage_description_of(ResourcePath("/"))
 """What the path of every storage's description ends in; nearly all paths are told apart by it."""
@@ -68,6 +71,55 @@ class Route:
         return ("OPTIONS", *self.endpoints)
 
 
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+_DECLARED: Final = "declared_routes"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredRoute:
+    """A path, its handlers by method, and the options with which it was declared."""
+
+    path: str
+    handlers: dict[str, Any]
+    options: dict[str, Any]
+
+
+def route(path: str, *methods: str, **options: object) -> Callable[[Handler], Handler]:
+    """Declare that a method of a class answers requests with these methods at the path. What the
+    options may be depends on who makes a :class:`Route` of it: a guard, or :func:`plain_routes`."""
+
+    def declare(handler: Handler) -> Handler:
+        vars(handler).setdefault(_DECLARED, []).append((path, methods, options))
+        return handler
+
+    return declare
+
+
+def declared_routes(*objects: object) -> Iterator[DeclaredRoute]:
+    """What the methods of the objects declare, path by path: several may answer at one."""
+    found: dict[str, DeclaredRoute] = {}
+    for each in objects:
+        for name, function in getmembers(type(each), isfunction):
+            for path, methods, options in vars(function).get(_DECLARED, ()):
+                declared = found.setdefault(path, DeclaredRoute(path, {}, {}))
+                declared.handlers.update(dict.fromkeys(methods, getattr(each, name)))
+                declared.options.update(options)
+    return iter(found.values())
+
+
+def plain_routes(*endpoints: object) -> tuple[Route, ...]:
+    """The routes of endpoints that check by themselves who sends a request."""
+    return tuple(
+        Route(
+            ResourcePath(each.path),
+            each.handlers,
+            each.options.get("access", Access.OWN),
+            each.options.get("sharing", Sharing.REFLECTED),
+        )
+        for each in declared_routes(*endpoints)
+    )
+
+
 class Routes:
     """All routes of one origin: services by their path, and resources for every other path."""
 
@@ -83,14 +135,12 @@ class Routes:
         self.services = services
         self._by_path = {route.path: route for route in services if "{" not in route.path}
         self._prefixes = {
-            route.path.removesuffix(_REST): route
-            for route in services
-            if route.path.endswith(_REST)
+            route.path.removesuffix(REST): route for route in services if route.path.endswith(REST)
         }
         self._patterns = tuple(
             (re.compile(_SEGMENT.sub("[^/]+", route.path)), route)
             for route in services
-            if "{" in route.path and not route.path.endswith(_REST)
+            if "{" in route.path and not route.path.endswith(REST)
         )
         self.storage_description = storage_description
         self._resources = resources

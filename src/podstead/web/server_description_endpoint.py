@@ -14,6 +14,7 @@ from podstead.storage.protocol import PodRegistry
 from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.routes import Access, route
 
 MAX_LISTED_STORAGES = 1000
 """The maximum number of storages listed, in the order of their names. The document is created in
@@ -28,6 +29,7 @@ class ServerDescriptionEndpoint:
         self._base_url = base_url
         self._named_storages = named_storages
 
+    @route("/.well-known/solid", "GET", "HEAD", access=Access.PUBLIC)
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotAcceptable, PreconditionFailed and StorageError."""
         urls = [self._base_url + root for root in await self._roots()]

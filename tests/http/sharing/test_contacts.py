@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.app.services import Services
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.resources.sharing.contacts import Contact, Contacts
 from tests.support.application import BASE, Server
 from tests.support.rdf import TURTLE
-from tests.support.sharing import SharingParts
 
 PREFIXES = (
     "@prefix solid: <http://www.w3.org/ns/solid/terms#>. "
@@ -19,7 +19,7 @@ CAROL = "https://carol.example/profile#me"
 
 
 @pytest.fixture
-def contacts(parts: SharingParts) -> Contacts:
+def contacts(parts: Services) -> Contacts:
     return Contacts(BASE, parts.resources, parts.documents)
 
 

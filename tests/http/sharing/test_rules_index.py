@@ -17,6 +17,7 @@ from rdflib.namespace import FOAF
 from rdflib.term import Node
 
 from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.services import Services
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.sharing.rules_index import (
     ACLS_AT_ONCE,
@@ -41,7 +42,6 @@ from podstead.wac.sharing.index import (
 )
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.asgi import Answer
-from tests.support.sharing import SharingParts
 
 ACL = Namespace("http://www.w3.org/ns/auth/acl#")
 TURTLE = "text/turtle"
@@ -68,7 +68,7 @@ def records(store: SqliteStore) -> RecordStore:
 
 
 @pytest.fixture
-def builder(parts: SharingParts, records: RecordStore) -> RulesIndexBuilder:
+def builder(parts: Services, records: RecordStore) -> RulesIndexBuilder:
     index = RulesIndex(records, base_url=BASE)
     return RulesIndexBuilder(index=index, documents=parts.documents, records=records)
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from podstead.app.services import Services
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -30,7 +31,6 @@ from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, agent, group
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.rdf import JSON_LD, TURTLE
-from tests.support.sharing import SharingParts
 
 FOLDER = ResourcePath("/alice/photos/")
 PHOTO = ResourcePath("/alice/photos/sea.txt")
@@ -480,7 +480,7 @@ async def test_who_manages_a_file_does_not_learn_what_the_folder_grants_to_other
 async def test_a_preview_reads_everything_once(
     photos: Server,
     sharing: SharingService,
-    parts: SharingParts,
+    parts: Services,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However many decisions it takes: without that, these were 25 reads of metadata, 22 of the
@@ -510,7 +510,7 @@ async def test_a_preview_reads_everything_once(
 
 
 async def test_a_moment_ends_when_a_body_that_is_wanted_has_been_replaced(
-    photos: Server, parts: SharingParts
+    photos: Server, parts: Services
 ) -> None:
     assert (await photos.put_acl(PHOTO)).status == 201
     paths = paths_to_read(PHOTO)

@@ -18,7 +18,7 @@ from tests.support.server import DEADLINE_S
 SOURCES = REPOSITORY / "src"
 _LOADED = """
 import json, sys
-import podstead.cli.start, podstead.app.build, podstead.app.process.run
+import podstead.cli.start, podstead.app.services, podstead.app.process.run
 from podstead.app.process.preload import preload
 from podstead.config import Settings
 from podstead.outbound.mail import parse_mail_destination
@@ -150,7 +150,7 @@ def test_without_the_provider_what_belongs_to_it_is_not_loaded(loaded: frozenset
     provider = {
         "argon2",
         "authlib",
-        "podstead.app.idp",
+        "podstead.app.provider",
         "podstead.idp.accounts",
         "podstead.idp.clients",
         "podstead.idp.oauth",

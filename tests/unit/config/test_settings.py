@@ -360,8 +360,6 @@ def test_names_are_lower_cased_and_origins_normalised() -> None:
         ("max_body_bytes = 1", "Did you mean 'max-body-bytes'?"),
         ("prot = 4000", "Did you mean 'root' or 'port'?"),
         ("[server]\nport = 4000", "are top-level keys: remove the line [server]."),
-        ("max-rdf-depth = 20", "'max-rdf-depth', whose value is fixed now. Remove it."),
-        ("max_slug_bytes = 20", "'max_slug_bytes', whose value is fixed now. Remove it."),
         ("zzzzzz = 1", "'zzzzzz', which is not a setting. Remove it."),
         ("config = 'x'", "'config', which cannot be set in a file. Remove it."),
     ],

@@ -28,7 +28,6 @@ from podstead.storage.sqlite import (
     SharedChanges,
     SqliteFacts,
     SqliteStore,
-    check_not_newer,
     convert_to_shrinkable,
 )
 
@@ -98,16 +97,6 @@ def has_records(settings: Settings) -> bool:
 
         return is_migrated(settings.database)
     return RootLayout(settings.root).database.exists()
-
-
-def refuse_newer_records(settings: Settings) -> None:
-    """Refuse records that a newer version has migrated. Raises RootUnusable, StorageError."""
-    if settings.database is not None:
-        from podstead.storage.postgresql import check_not_newer as check_database
-
-        check_database(settings.database)
-    else:
-        check_not_newer(RootLayout(settings.root).database)
 
 
 @contextmanager

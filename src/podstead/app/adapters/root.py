@@ -7,11 +7,10 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from podstead.app.adapters.body_stores import check_bodies, claim_bodies, layout_of
+from podstead.app.adapters.body_stores import claim_bodies, layout_of
 from podstead.app.adapters.engine import (
     key_storage,
     prepared_engine,
-    refuse_newer_records,
     stored_facts,
 )
 from podstead.app.adapters.keys import adopt_keys, ensure_token_key, load_token_keys
@@ -153,15 +152,6 @@ def _claim_shared_folders(settings: Settings) -> None:
             advice="Git repositories are in a folder that all servers with --git have: mount it "
             "there, or start this one without --git.",
         )
-
-
-def check_succession(settings: Settings) -> None:
-    """Refuse what :func:`prepared_root` would refuse, as far as that can be seen while another
-    server holds the data root. Raises RootUnusable, StorageError."""
-    refuse_newer_records(settings)
-    refuse_unfinished_copy(settings)
-    check_bodies(settings, stored_facts(settings))
-    _check_base_url(settings)
 
 
 def refuse_unfinished_copy(settings: Settings) -> None:

@@ -5,7 +5,7 @@ SO_REUSEPORT would silently share it. Then one socket is opened for each worker,
 distributes the connections. Clients that connect while a worker starts (or is being replaced) wait
 in its queue instead of being refused.
 
-Sockets may also come from systemd, or from the server whose place this one takes (``handover.py``).
+The socket for HTTP may also come from systemd.
 """
 
 from __future__ import annotations
@@ -126,43 +126,6 @@ def inherited_listener() -> socket.socket | None:
         "The socket that systemd has passed is no listening TCP socket. Name a port in "
         "ListenStream= of the socket unit, without Accept=yes."
     )
-
-
-def complete_listeners(
-    given: ListeningSockets, settings: Settings, workers: int
-) -> ListeningSockets:
-    """The listening sockets of another server, one for each worker, and further ones if there are
-    more workers. Raises StartRefused."""
-    http = _complete(given.http, _Place(settings.host, settings.port, "--port"), workers)
-    port = settings.sockets_port
-    if port is None:
-        return ListeningSockets(http)
-    place = _Place(settings.host, port, "--sockets-port")
-    if given.websocket:
-        return ListeningSockets(http, _complete(given.websocket, place, workers))
-    return ListeningSockets(http, _open_all(place, workers))
-
-
-def _complete(given: Sequence[socket.socket], place: _Place, workers: int) -> list[socket.socket]:
-    address = given[0].getsockname()
-    if place.port not in {0, address[1]} or _resolve(place)[1][0] != address[0]:
-        raise StartRefused(
-            f"The running server listens on {address[0]}, port {address[1]}, and {place.host}, "
-            f"port {place.port} is set. Start with the same host and {place.option}, or stop that "
-            "server first."
-        )
-    if len(given) > workers:
-        raise StartRefused(
-            f"The running server has {len(given)} workers, and {workers} are wanted: connections "
-            f"that wait for the others would be lost. Start with --workers {len(given)}, or stop "
-            "that server first."
-        )
-    if len(given) == workers or sys.platform != "linux":
-        return [given[index % len(given)] for index in range(workers)]
-    for listener in given:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    others = range(workers - len(given))
-    return [*given, *(_listen(given[0].family, address, share=True) for _ in others)]
 
 
 def chosen_port(listeners: Sequence[socket.socket]) -> int:

@@ -42,7 +42,7 @@ _ALWAYS = (
 _FOR_THE_PROVIDER = (
     "cryptography.hazmat.backends.openssl.backend",  # webauthn verifies signatures with it
     "podstead.app.accounts",
-    "podstead.app.idp",
+    "podstead.app.provider",
     "webauthn",
     "webauthn.helpers",
     "webauthn.helpers.cose",

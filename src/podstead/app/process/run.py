@@ -9,14 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.engine import share_rows
-from podstead.app.adapters.root import check_succession, former_base_urls, prepared_root
+from podstead.app.adapters.root import former_base_urls, prepared_root
 from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.cores import usable_cores
 from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.listening import (
     closing_all,
-    complete_listeners,
     inherited_listener,
     open_listeners,
 )
@@ -24,7 +23,6 @@ from podstead.app.process.logs import configure_logging
 from podstead.app.process.preload import preload
 from podstead.app.process.renewal import prepare_keys
 from podstead.app.process.serve import serve
-from podstead.app.process.socket_handover import find_running_server
 from podstead.app.process.worker import Factory
 from podstead.config import Settings, StartRefused
 
@@ -53,22 +51,10 @@ def run_server(
     check_git(settings)
     keep_certificate = None
     with ExitStack() as held:
-        predecessor = find_running_server(settings.root) if settings.take_over else None
         inherited = inherited_listener()
-        if predecessor is None:
-            listening = open_listeners(settings, workers, inherited)
-        else:
-            held.enter_context(predecessor)
-            listening = complete_listeners(predecessor.listening, settings, workers)
+        listening = open_listeners(settings, workers, inherited)
         held.enter_context(closing_all(listening.all))
         settings = listening.noted_in(settings)
-        if predecessor is not None:
-            # What takes long, and what may fail, while the other one still serves.
-            preload(settings)
-            if settings.acme_email is not None:
-                _load_automatic_certificates()
-            check_succession(settings)
-            predecessor.stop()
         admin = held.enter_context(opened_admin(settings))
         address = None if admin is None else admin.address
         settings = dataclasses.replace(settings, admin_listen=address)

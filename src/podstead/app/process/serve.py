@@ -41,7 +41,6 @@ from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
 from podstead.app.process.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
-from podstead.app.process.socket_handover import offering
 from podstead.app.process.tls.front import Front, private_folder
 from podstead.app.process.worker import (
     LEAVE_SIGNAL,
@@ -98,7 +97,6 @@ def serve(
         with signals_blocked():
             stop = _Stop(server, listening.all, sockets_stay=sockets_stay)
             start_thread(stop.wait)
-            held.enter_context(offering(listening, settings.root, stop.be_replaced))
             ready = on_ready
             if admin is not None:
                 monitor = Monitor(settings, admin.folder, _Workers(server, stop))
@@ -303,11 +301,6 @@ class _Stop:
     def elapsed_s(self) -> float:
         """Seconds since the first signal."""
         return time.monotonic() - self._asked_s
-
-    def be_replaced(self) -> None:
-        """Stop, because another process has the listening sockets now."""
-        self._sockets_stay = True
-        os.kill(os.getpid(), signal.SIGTERM)
 
     def wait(self) -> None:
         signal.sigwait(STOP_SIGNALS)

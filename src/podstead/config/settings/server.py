@@ -65,17 +65,6 @@ class ServerSettings:
             "that you set."
         ),
     )
-    take_over: bool = setting(
-        False,
-        "take-over",
-        value_types.SWITCH,
-        Group.SERVER,
-        (
-            "Whether to take the place of the server that is running on the data root: it hands "
-            "over its listening sockets, finishes its requests and ends, and no connection is "
-            "refused. Without a running server, the setting has no effect."
-        ),
-    )
     config: Path | None = optional(
         "config",
         value_types.FILE,

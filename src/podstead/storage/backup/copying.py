@@ -192,7 +192,7 @@ def not_copied(layout: RootLayout) -> frozenset[str]:
     """The names in a root of what is copied otherwise, belongs to running processes, or can be made
     again."""
     copied_otherwise = (layout.blobs, layout.received.parent, layout.git)
-    of_processes = (layout.lock, layout.write_turns, layout.removal_lock, layout.change_pipes)
+    of_processes = (layout.lock, layout.fair_lock, layout.removal_lock, layout.change_pipes)
     made_again = (layout.thumbnails, layout.root / "reserve")
     of_backups = (layout.last_backup, layout.failed_backup)
     ephemeral = [

@@ -145,7 +145,7 @@ class SqliteStore:
         change_notifier = ChangeNotifier(self._layout.change_pipes)
         group_commit = Writer(
             writer,
-            FairLock(self._layout.write_turns),
+            FairLock(self._layout.fair_lock),
             max_waiting=self._max_waiting,
             on_changes=change_notifier.notify,
         )
@@ -294,7 +294,7 @@ class SqliteStore:
     def interprocess_lock(self, path: ResourcePath) -> InterprocessLock | None:
         if self._shared is None:
             return None
-        return ResourceLock(self._layout.write_turns, path, self._use().writer.expect)
+        return ResourceLock(self._layout.fair_lock, path, self._use().writer.expect)
 
     def _new_bytes(self, put: Put) -> int:
         # The large body of a resource that is moved is on disk already, and stays.

@@ -6,7 +6,7 @@ applied on the event loop, which takes about ten microseconds per write, and a t
 the disk: if the thread did both, it would compete with the loop for the interpreter lock at every
 statement. If another process is writing, or if the batch contains anything but writes, the thread
 does everything, so that the loop never blocks. Batches of different processes take turns
-(``write_turns.py``); the loop looks from time to time whether its own has come, and jobs that
+(``fair_lock.py``); the loop looks from time to time whether its own has come, and jobs that
 arrive in the meantime join the batch.
 
 The connection and the turn belong to the loop until a batch is put into ``_calls``, and to the

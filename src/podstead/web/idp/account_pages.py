@@ -50,14 +50,15 @@ from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_credentials import RemainingCredentials
 from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.self_service import EventsOf
-from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
+from podstead.web.idp.self_service import SESSIONS_PATH, EventsOf
+from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.pod_pages.account.security_views import view_of
 from podstead.web.pod_pages.addresses import SECURITY
 from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 LOGOUT_PATH: Final = "/idp/logout"
@@ -142,6 +143,7 @@ class AccountPages:
         self._audit = audit
         self._base_url = base_url
 
+    @route(ACCOUNT_PATH, "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The page, or the one that takes its place; JSON for programs. Raises NotAuthenticated."""
         owner = browser_request.owner()
@@ -159,6 +161,7 @@ class AccountPages:
         }
         return json_response(200, body)
 
+    @route(ACCOUNT_PATH + "/email/confirm", "POST")
     async def confirm_email(self, browser_request: BrowserRequest) -> Response:
         """Send another message with which the person confirms the e-mail address. Raises NotFound
         where no mail is sent, NotAuthenticated, WrongFormToken."""
@@ -169,6 +172,7 @@ class AccountPages:
         await self._verification.ask(account, browser_request.source.language)
         return self._changed(browser_request, "email-asked")
 
+    @route(ACCOUNT_PATH + "/mail", "POST")
     async def change_mail(self, browser_request: BrowserRequest) -> Response:
         """Change which messages the person wants. Raises NotAuthenticated, WrongFormToken."""
         sent = await browser_request.submission()
@@ -177,6 +181,7 @@ class AccountPages:
         await self._accounts.set_mails_requests(account_id, wanted=wanted)
         return self._changed(browser_request, "mail-changed")
 
+    @route(ACCOUNT_PATH + "/email", "POST")
     async def change_email(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
         sent = await browser_request.submission()
@@ -192,6 +197,7 @@ class AccountPages:
             )
         return self._changed(browser_request, "email-changed")
 
+    @route(ACCOUNT_PATH + "/password", "POST")
     async def change_password(self, browser_request: BrowserRequest) -> Response:
         """Change the password, which ends all other sessions and all grants.
 
@@ -217,6 +223,7 @@ class AccountPages:
         )
         return self._changed(browser_request, "password-changed", *signed_in.cookies)
 
+    @route(LOGOUT_PATH, "POST")
     async def sign_out(self, browser_request: BrowserRequest) -> Response:
         """``/idp/logout``. Raises WrongFormToken."""
         if browser_request.open_session is None:
@@ -227,6 +234,7 @@ class AccountPages:
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
         return self._signed_out(browser_request)
 
+    @route(SESSIONS_PATH, "POST", "DELETE", is_page=False)
     async def sign_out_everywhere(self, browser_request: BrowserRequest) -> Response:
         """End every session, including this one. Raises NotAuthenticated, WrongFormToken."""
         await browser_request.submission()
@@ -237,6 +245,7 @@ class AccountPages:
         self._audit.note(AuditEvent.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
         return self._signed_out(browser_request)
 
+    @route(ACCOUNT_PATH + "/delete", "GET")
     async def confirm_deletion(self, browser_request: BrowserRequest) -> Response:
         """The page that says what will be deleted; requires a recent sign-in. Raises
         NotAuthenticated."""
@@ -245,6 +254,7 @@ class AccountPages:
             return see_other(again_path("delete"))
         return self._deletion_page(owner)
 
+    @route(ACCOUNT_PATH + "/delete", "POST")
     async def delete(self, browser_request: BrowserRequest) -> Response:
         """Delete the account and its pod.
 

@@ -18,9 +18,10 @@ from podstead.web.idp.client_display import client_display
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import next_response, reply_url
-from podstead.web.idp.session_guard import BrowserRequest
+from podstead.web.idp.session_guard import BrowserRequest, Rule
 from podstead.web.limits import address_key, take
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 BEGUN_PER_MINUTE: Final = 600
 """How many authorizations an address may begin, since each is stored for a while."""
@@ -48,6 +49,7 @@ class AuthorizationEndpoint:
         self._base_url = base_url
         self._pods_url = pods_url
 
+    @route(AUTHORIZATION_PATH, "GET", rule=Rule.ANYWHERE)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Begin an authorization or, without parameters, show the sign-in page. Raises
         UnusableClient, RateLimited."""
@@ -101,12 +103,14 @@ class AuthorizationEndpoint:
             clock=self._clock,
         )
 
+    @route(AUTHORIZATION_PATH, "POST", rule=Rule.ANYWHERE)
     async def post(self, browser_request: BrowserRequest) -> Response:
         """The same with a form, whose fields become a query. Browsers do not send the necessary
         cookies with a form of another site, but they do with the request after a redirect."""
         form = await read_form(browser_request.request)
         return see_other(f"{AUTHORIZATION_PATH}?{urlencode(form, doseq=True)}")
 
+    @route(AUTHORIZATION_PATH + "/{uid}", "GET")
     async def resume(self, browser_request: BrowserRequest) -> Response:
         """Continue the authorization with this uid. Raises NotFound, AccessDenied, BadRequest."""
         pending = await self._authorizations.pending(

@@ -20,6 +20,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 CERTIFICATES_PATH: Final = f"{ACCOUNT_PATH}/certificates"
 _PASSWORD_BYTES: Final = 8
@@ -47,12 +48,14 @@ class CertificatePages:
         self._base_url = base_url
         self._pods_url = pods_url
 
+    @route(CERTIFICATES_PATH, "GET", is_page=False)
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, Conflict if the profile cannot be read."""
         return json_response(
             200, {"keys": [_as_json(each) for each in await self._keys(browser_request)]}
         )
 
+    @route(CERTIFICATES_PATH + "/{id}", "GET", is_page=False)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, Conflict."""
         for each in await self._keys(browser_request):
@@ -60,6 +63,7 @@ class CertificatePages:
                 return json_response(200, _as_json(each))
         raise NotFound("The profile does not state this key; it may have been removed")
 
+    @route(CERTIFICATES_PATH, "POST", is_page=False)
     async def create(self, browser_request: BrowserRequest) -> Response:
         """Requires a recent sign-in, because a certificate outlasts the session and the password.
 
@@ -75,6 +79,7 @@ class CertificatePages:
             return self._given(new)
         return self._page(browser_request, new)
 
+    @route(CERTIFICATES_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def remove(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict, and what
         changing the profile raises."""

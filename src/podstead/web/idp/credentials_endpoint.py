@@ -22,12 +22,14 @@ from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
 from podstead.idp.token_minting import ACCESS_TOKEN_S, TokenIssuer
 from podstead.idp.two_factor.service import TwoFactors
+from podstead.web.cors import Sharing
 from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
 from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.json_bodies import json_object
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 CREDENTIALS_PATH: Final = "/idp/credentials"
 CLIENT_ID: Final = "credentials_client"
@@ -66,6 +68,7 @@ class CredentialsEndpoint:
         self._proven_key = proven_key
         self._randomness = randomness
 
+    @route(CREDENTIALS_PATH, "GET", "HEAD", sharing=Sharing.ANYONE)
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET``: a description of the endpoint."""
         response = oauth_json_response(OAuthAnswer(200, _description(self._issuer)))
@@ -73,6 +76,7 @@ class CredentialsEndpoint:
             response.body = b""
         return response
 
+    @route(CREDENTIALS_PATH, "POST", sharing=Sharing.ANYONE)
     async def post(self, request: Request, _: Identity | None) -> Response:
         """``POST``: a token. Raises UnsupportedMediaType, RateLimited, ServerTrouble."""
         try:

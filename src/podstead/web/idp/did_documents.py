@@ -11,9 +11,11 @@ from podstead.core.identity import Identity
 from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.did_document import MEDIA_TYPE, PATH, did_document, key_named
 from podstead.idp.nostr.links import NostrLinks
+from podstead.web.cors import Sharing
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 DOCUMENT_PATH: Final = f"{PATH}/{{key}}"
 DOCUMENT_AGE_S: Final = 60
@@ -27,6 +29,7 @@ class DidDocumentEndpoint:
         self._links = links
         self._accounts = accounts
 
+    @route(DOCUMENT_PATH, "GET", "HEAD", sharing=Sharing.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
         public_key = key_named(request.path.rpartition("/")[2])

@@ -24,8 +24,9 @@ from podstead.web.forms import Fields, only, read_form, read_query
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import BrowserRequest
+from podstead.web.idp.session_guard import BrowserRequest, Rule
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
@@ -81,6 +82,7 @@ class EndSessionPages:
         self._renderer = renderer
         self._audit = audit
 
+    @route(END_SESSION_PATH, "GET", rule=Rule.ANYWHERE)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Sign out if the ID token is from this session, otherwise ask. Raises BadRequest."""
         query = read_query(browser_request.request)
@@ -109,11 +111,13 @@ class EndSessionPages:
             state=onward.state,
         )
 
+    @route(END_SESSION_PATH, "POST", rule=Rule.ANYWHERE)
     async def post(self, browser_request: BrowserRequest) -> Response:
         """The same with a form, which redirects to the request above (see ``/idp/auth``)."""
         form = await read_form(browser_request.request)
         return see_other(f"{END_SESSION_PATH}?{urlencode(form, doseq=True)}")
 
+    @route(CONFIRMATION_PATH, "POST")
     async def confirm(self, browser_request: BrowserRequest) -> Response:
         """The person agrees. Raises WrongFormToken, BadRequest."""
         session = browser_request.open_session

@@ -18,6 +18,7 @@ from podstead.web.idp.login_page import again_path
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import SignInAgain, check_recent
 from podstead.web.response import Response, content_response
+from podstead.web.routes import route
 
 EXPORT_PATH: Final = f"{ACCOUNT_PATH}/export"
 _SUFFIX: Final = ".zip"
@@ -31,6 +32,7 @@ class ExportPages:
         self._downloads = downloads
         self._sessions = sessions
 
+    @route(EXPORT_PATH, "POST")
     async def allow(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         await browser_request.submission()
@@ -42,6 +44,7 @@ class ExportPages:
             return see_other(address)
         return json_response(200, {"archive": address})
 
+    @route(EXPORT_PATH + "/{file}", "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The archive, or a part of it. Raises NotAuthenticated, SignInAgain, NotFound,
         RangeNotSatisfiable, Overloaded, StorageError."""

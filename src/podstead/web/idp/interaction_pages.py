@@ -26,6 +26,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
 from podstead.web.idp.session_guard import BrowserRequest, path_segment
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
 UID_SEGMENT: Final = 3
@@ -57,6 +58,7 @@ class InteractionPages:
         self._passkeys = passkeys
         self._nostr = nostr
 
+    @route(INTERACTION_PATH + "/{uid}", "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The page of the next step. Raises NotFound, AccessDenied, BadRequest."""
         pending = await self._pending(browser_request)
@@ -68,6 +70,8 @@ class InteractionPages:
             return await self._consent_page(browser_request, pending)
         return see_other(resumption(pending))
 
+    @route(INTERACTION_PATH + "/{uid}", "POST")
+    @route(INTERACTION_PATH + "/{uid}/login", "POST")
     async def login(self, browser_request: BrowserRequest) -> Response:
         """Sign in, in this interaction. Raises RateLimited, BadRequest, NotFound, AccessDenied."""
         pending = await self._pending(browser_request)
@@ -84,6 +88,7 @@ class InteractionPages:
         await self._authorizations.signed_in(pending, signed_in.session)
         return self._sign_in.succeeded(browser_request, signed_in, path=resumption(pending))
 
+    @route(INTERACTION_PATH + "/{uid}/confirm", "POST")
     async def confirm(self, browser_request: BrowserRequest) -> Response:
         """The person consents. Raises AccessDenied, BadRequest, NotFound."""
         pending = await self._pending(browser_request)
@@ -106,6 +111,7 @@ class InteractionPages:
             return see_other(path)
         return json_response(200, {"location": self._base_url + path})
 
+    @route(INTERACTION_PATH + "/{uid}/abort", "POST")
     async def abort(self, browser_request: BrowserRequest) -> Response:
         """The person declines (A-59). Raises AccessDenied, BadRequest, NotFound."""
         pending = await self._pending(browser_request)

@@ -14,6 +14,7 @@ from podstead.web.idp.login_page import again_path
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 ISSUER_PATH: Final = f"{ACCOUNT_PATH}/issuer"
 
@@ -34,6 +35,7 @@ class IssuerPages:
         self._sessions = sessions
         self._cookies = cookies
 
+    @route(ISSUER_PATH, "GET", is_page=False)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, Conflict if the profile cannot be read."""
         try:
@@ -42,6 +44,7 @@ class IssuerPages:
             raise Conflict("Your profile cannot be read; repair it first") from error
         return json_response(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
+    @route(ISSUER_PATH, "POST", is_page=False)
     async def restore(self, browser_request: BrowserRequest) -> Response:
         """Requires a recent sign-in: afterwards tokens of this provider are accepted again.
 

@@ -13,6 +13,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.pod_pages.addresses import CONSOLE, local_address
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
 TWO_FACTOR_PATH: Final = f"{ACCOUNT_PATH}/two-factor"
@@ -56,6 +57,7 @@ class LoginPage:
         self._renderer = renderer
         self._registration_open = registration_open
 
+    @route(LOGIN_PATH, "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The form. A person who is signed in is sent to their account, unless they have to sign in
         again."""
@@ -81,6 +83,7 @@ class LoginPage:
             afterwards=page if purpose is None else page or AGAIN[purpose],
         )
 
+    @route(LOGIN_PATH, "POST")
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Sign in. Raises RateLimited, BadRequest."""
         sent = await read_submission(browser_request.request)

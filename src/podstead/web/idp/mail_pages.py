@@ -16,10 +16,12 @@ from podstead.storage.registry import secret_key
 from podstead.web.about_operator import AboutOperator
 from podstead.web.idp.console.access import segment
 from podstead.web.limits import address_key, take
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import FORGOT, verify_url
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 REQUESTS_PER_HOUR: Final = 10
 """How many links one address may ask for."""
@@ -47,10 +49,12 @@ class ForgotPage:
         self._about = about
         self._renderer = renderer
 
+    @route(addresses.FORGOT, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form; without mail, whom to ask."""
         return self._page(page)
 
+    @route(addresses.FORGOT, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Queue a message. Raises NotFound without mail, RateLimited, WrongFormToken."""
         if not self._sends_mail:
@@ -99,6 +103,7 @@ class VerifyPage:
         self._verification = verification
         self._renderer = renderer
 
+    @route(addresses.VERIFY + "/{secret}", "GET")
     async def get(self, page: PageRequest) -> Response:
         """The question. Raises ProofUsed."""
         secret = segment(page, 3)
@@ -112,6 +117,7 @@ class VerifyPage:
             confirmed=False,
         )
 
+    @route(addresses.VERIFY + "/{secret}", "POST")
     async def post(self, page: PageRequest) -> Response:
         """Confirm the address. Raises ProofUsed, WrongFormToken."""
         await page.form()

@@ -23,6 +23,7 @@ from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.pod_pages.addresses import NEW_TERMS, local_address, new_terms_url
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 _PROVIDER: Final = "/idp/"
 _INTERACTION: Final = re.compile(
@@ -50,6 +51,7 @@ class NewTermsPage:
         self._terms_text = terms_text
         self._about = about
 
+    @route(NEW_TERMS, "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The page. Raises NotAuthenticated."""
         owner, afterwards = browser_request.owner(), _afterwards(browser_request)
@@ -67,6 +69,7 @@ class NewTermsPage:
             operator=self._about,
         )
 
+    @route(NEW_TERMS, "POST")
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Record that the person accepts the terms that the page showed. If they have changed
         since, the page is shown again. Raises NotAuthenticated, WrongFormToken."""

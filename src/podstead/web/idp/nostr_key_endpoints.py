@@ -26,6 +26,7 @@ from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.signed_content import with_checked_content
 from podstead.web.submissions import FormSubmission, read_submission
 
@@ -60,6 +61,7 @@ class NostrKeyEndpoints:
         self._limit = limit
         self._base_url = base_url
 
+    @route(CHALLENGE_PATH, "POST")
     async def challenge(self, browser_request: BrowserRequest) -> Response:
         """What the event must contain; a browser that has no cookie gets one. Raises BadRequest for
         an unknown purpose, RateLimited, Overloaded; for linking also NotAuthenticated and
@@ -79,6 +81,7 @@ class NostrKeyEndpoints:
         cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
         return json_response(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
 
+    @route(KEYS_PATH, "POST", is_page=False)
     async def link(self, browser_request: BrowserRequest) -> Response:
         """Link the key that signed the request, and publish it unless the request says not to.
 
@@ -107,11 +110,13 @@ class NostrKeyEndpoints:
             201, body, self._cookies.set_flash_message(FlashMessage("nostr-key-linked"))
         )
 
+    @route(KEYS_PATH, "GET", is_page=False)
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         stored = await self._links.of_account(browser_request.owner().account.account_id)
         return json_response(200, {"keys": [_as_json(each.value) for each in stored]})
 
+    @route(KEYS_PATH + "/{key}", "GET", is_page=False)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         stored = await self._links.find(browser_request.segment)
@@ -119,6 +124,7 @@ class NostrKeyEndpoints:
             raise NotFound("There is no such key; it may have been removed")
         return json_response(200, _as_json(stored.value))
 
+    @route(KEYS_PATH + "/{key}", "POST", "DELETE", is_page=False)
     async def unlink(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
         await browser_request.submission()

@@ -31,6 +31,7 @@ from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.signed_content import with_checked_content
 from podstead.web.submissions import FormSubmission, read_submission
 
@@ -77,6 +78,7 @@ class NostrSignInEndpoints:
         self._base_url = base_url
 
     @_answering
+    @route(INTERACTION_PATH + "/{uid}/schnorr-login", "POST")
     async def sign_in_to_interaction(self, browser_request: BrowserRequest) -> Response:
         """``schnorr-login``: record the key's account in the interaction, and return where to
         continue."""
@@ -98,12 +100,14 @@ class NostrSignInEndpoints:
         )
         return _succeeded(f"{path}/schnorr-complete")
 
+    @route(INTERACTION_PATH + "/{uid}/schnorr-complete", "GET")
     async def complete(self, browser_request: BrowserRequest) -> Response:
         """``schnorr-complete``: continue an interaction in which this browser's key was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
         return await self._verified.complete(browser_request, factor=FACTOR)
 
     @_answering
+    @route(SIGN_IN_PATH, "POST")
     async def sign_in(self, browser_request: BrowserRequest) -> Response:
         """Sign in without an application, or sign in again."""
         await self._limit.count(browser_request)

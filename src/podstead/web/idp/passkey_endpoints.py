@@ -26,6 +26,7 @@ from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, read_submission
 
 PASSKEY_PATH: Final = "/idp/passkey"
@@ -81,6 +82,7 @@ class PasskeyEndpoints:
 
     # --- adding one ---------------------------------------------------------------------------
 
+    @route(PASSKEY_PATH + "/register/options", "POST")
     async def creation_options(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, SignInAgain, AccountMismatch, RateLimited, Conflict."""
         await self._limit.count(browser_request)
@@ -89,6 +91,7 @@ class PasskeyEndpoints:
         options = creation_options(offer, owner.account, self._party, server_name=self._server_name)
         return json_response(200, options)
 
+    @route(PASSKEY_PATH + "/register/verify", "POST")
     async def add(self, browser_request: BrowserRequest) -> Response:
         """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
         await self._limit.count(browser_request)
@@ -113,6 +116,7 @@ class PasskeyEndpoints:
 
     # --- signing in ---------------------------------------------------------------------------
 
+    @route(PASSKEY_PATH + "/login/options", "POST")
     async def request_options(self, browser_request: BrowserRequest) -> Response:
         """The options for signing in, which are the same whatever name was typed (A-120). Raises
         RateLimited, and what is wrong with the interaction."""
@@ -126,6 +130,7 @@ class PasskeyEndpoints:
         cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
         return json_response(200, request_options(issued, self._party), *cookies)
 
+    @route(PASSKEY_PATH + "/login/verify", "POST")
     async def sign_in(self, browser_request: BrowserRequest) -> Response:
         """Sign in, or return where the sign-in continues. Raises RateLimited, and what is wrong
         with the passkey or the interaction."""
@@ -148,6 +153,7 @@ class PasskeyEndpoints:
         )
         return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
 
+    @route(INTERACTION_PATH + "/{uid}/passkey-complete", "GET")
     async def complete(self, browser_request: BrowserRequest) -> Response:
         """``passkey-complete``: continue an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""

@@ -18,6 +18,7 @@ from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 PASSKEYS_PATH: Final = f"{ACCOUNT_PATH}/passkeys"
 _KEY_SEGMENT: Final = 4
@@ -39,11 +40,13 @@ class PasskeyPages:
         self._two_factors = two_factors
         self._cookies = cookies
 
+    @route(PASSKEYS_PATH, "GET", is_page=False)
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         stored = await self._passkeys.of_account(browser_request.owner().account.account_id)
         return json_response(200, {"passkeys": [_as_json(each) for each in stored]})
 
+    @route(PASSKEYS_PATH + "/{id}", "GET", is_page=False)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self._passkeys.of_account(browser_request.owner().account.account_id):
@@ -51,6 +54,8 @@ class PasskeyPages:
                 return json_response(200, _as_json(each))
         raise NotFound("There is no such passkey; it may have been removed")
 
+    @route(PASSKEYS_PATH + "/{id}", "PATCH", is_page=False)
+    @route(PASSKEYS_PATH + "/{id}/name", "POST")
     async def rename(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest."""
         sent = await browser_request.submission()
@@ -59,6 +64,7 @@ class PasskeyPages:
         await self._passkeys.rename(account_id, key, sent.text("name"))
         return self._done(browser_request, "passkey-renamed")
 
+    @route(PASSKEYS_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def remove(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict."""
         await browser_request.submission()

@@ -13,6 +13,7 @@ from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 POD_TOKENS_PATH: Final = f"{ACCOUNT_PATH}/tokens"
 
@@ -24,11 +25,13 @@ class PodTokenPages:
     tokens: PodTokens
     cookies: Cookies
 
+    @route(POD_TOKENS_PATH, "GET", is_page=False)
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         listed = await self.tokens.of(browser_request.owner().account)
         return json_response(200, {"tokens": [_as_json(each) for each in listed]})
 
+    @route(POD_TOKENS_PATH + "/{id}", "GET", is_page=False)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self.tokens.of(browser_request.owner().account):
@@ -36,6 +39,7 @@ class PodTokenPages:
                 return json_response(200, _as_json(each))
         raise NotFound("There is no such token; it may have been revoked")
 
+    @route(POD_TOKENS_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def revoke(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
         await browser_request.submission()

@@ -25,6 +25,7 @@ from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 PROFILE_KEYS_PATH: Final = f"{ACCOUNT_PATH}/profile-keys"
 
@@ -85,15 +86,18 @@ class ProfileKeyEndpoints:
         except ServerTrouble:
             return None
 
+    @route(PROFILE_KEYS_PATH, "GET", is_page=False)
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, StorageError, Overloaded."""
         listed = await self.of(browser_request.owner().account)
         return json_response(200, {"keys": [_as_json(each) for each in listed]})
 
+    @route(PROFILE_KEYS_PATH + "/{key}", "GET", is_page=False)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, StorageError, Overloaded."""
         return json_response(200, _as_json(await self._named(browser_request)))
 
+    @route(PROFILE_KEYS_PATH, "POST", is_page=False)
     async def allow(self, browser_request: BrowserRequest) -> Response:
         """Allow a key to sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
         Conflict, StorageError, Overloaded."""
@@ -108,6 +112,7 @@ class ProfileKeyEndpoints:
             )
         return json_response(204, None)
 
+    @route(PROFILE_KEYS_PATH + "/{key}", "POST", "DELETE", is_page=False)
     async def end(self, browser_request: BrowserRequest) -> Response:
         """Withdraw the permission of a key. Raises NotAuthenticated, WrongFormToken, NotFound,
         StorageError, Overloaded."""

@@ -39,6 +39,7 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import ProvenRequest
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
+from podstead.web.cors import Sharing
 from podstead.web.forms import Fields, only, read_form
 from podstead.web.idp.oauth_responses import NO_STORE, oauth_json_response
 from podstead.web.json_bodies import MAX_JSON_BYTES
@@ -46,6 +47,7 @@ from podstead.web.limits import address_key, network_key, take
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response, empty_response
+from podstead.web.routes import route
 
 TOKEN_FAILURES_PER_MINUTE: Final = 30
 """The maximum number of token requests from one address that may fail in a minute."""
@@ -87,10 +89,13 @@ class ProtocolEndpoints:
 
     # --- what the provider is -----------------------------------------------------------------
 
+    @route(discovery.OPENID_PATH, "GET", "HEAD", sharing=Sharing.REFLECTED)
+    @route(discovery.OAUTH_PATH, "GET", "HEAD", sharing=Sharing.REFLECTED)
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/openid-configuration`` (A-41)."""
         return public_document(request, self._description)
 
+    @route(discovery.JWKS_PATH, "GET", "HEAD", sharing=Sharing.REFLECTED)
     async def key_set(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/jwks.json`` (A-42). Raises StorageError."""
         published = (await self._keys.current()).published()
@@ -99,6 +104,7 @@ class ProtocolEndpoints:
 
     # --- tokens -------------------------------------------------------------------------------
 
+    @route(discovery.TOKEN_PATH, "POST", sharing=Sharing.ANYONE)
     async def token(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token`` (A-62 to A-68). Raises RateLimited, ServerTrouble."""
         try:
@@ -119,6 +125,7 @@ class ProtocolEndpoints:
             await self._count_failure(request)
         return oauth_json_response(answer)
 
+    @route(discovery.INTROSPECTION_PATH, "POST", sharing=Sharing.ANYONE)
     async def introspect(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/introspection`` (RFC 7662). Raises RateLimited, ServerTrouble."""
         try:
@@ -134,6 +141,7 @@ class ProtocolEndpoints:
             return oauth_json_response(refused("invalid_request", "The token is missing"))
         return oauth_json_response(OAuthAnswer(200, await self._status.introspect(text, client)))
 
+    @route(discovery.REVOCATION_PATH, "POST", sharing=Sharing.ANYONE)
     async def revoke(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/revocation`` (RFC 7009). Raises RateLimited, ServerTrouble."""
         try:
@@ -152,6 +160,7 @@ class ProtocolEndpoints:
 
     # --- clients ------------------------------------------------------------------------------
 
+    @route(discovery.REGISTRATION_PATH, "POST", sharing=Sharing.ANYONE)
     async def register(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/reg`` (RFC 7591). Raises RateLimited, ServerTrouble."""
         await take(
@@ -181,6 +190,7 @@ class ProtocolEndpoints:
         }
         return oauth_json_response(OAuthAnswer(201, body))
 
+    @route(discovery.REGISTRATION_PATH + "/{client_id}", "GET", "DELETE", sharing=Sharing.ANYONE)
     async def registration(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``DELETE /idp/reg/{client_id}`` (RFC 7592). Raises ServerTrouble."""
         client_id = request.path.rpartition("/")[2]

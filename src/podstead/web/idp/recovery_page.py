@@ -22,6 +22,7 @@ from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 RECOVERY_PATH: Final = "/idp/recover"
@@ -45,10 +46,12 @@ class RecoveryPage:
         self._sign_in = sign_in
         self._renderer = renderer
 
+    @route(RECOVERY_PATH, "GET")
     async def get(self, _browser_request: BrowserRequest) -> Response:
         """The form."""
         return self._form(FormSubmission({}), None)
 
+    @route(RECOVERY_PATH, "POST")
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Use a code up, set the password, and sign in. Raises RateLimited, BadRequest."""
         sent = await read_submission(browser_request.request)

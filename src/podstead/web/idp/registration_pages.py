@@ -34,11 +34,12 @@ from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.cookies import Header
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, Rule
 from podstead.web.pod_pages.addresses import WELCOME
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.registration import Registration, TermsNotAccepted
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 REGISTRATION_PATH: Final = "/idp/register"
@@ -89,6 +90,7 @@ class RegistrationPages:
         self._base_url = base_url
         self._pods_url = pods_url
 
+    @route(REGISTRATION_PATH, "GET", rule=Rule.OURS_OR_NO_COOKIE)
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The form or, if only the operator creates accounts, a page that says so."""
         if self._registration.is_closed:
@@ -101,6 +103,7 @@ class RegistrationPages:
         invitation = (only(query, "invitation") or "")[:MAX_CODE_CHARACTERS]
         return self._form(pending, proven, FormSubmission({}), errors={}, invitation=invitation)
 
+    @route(REGISTRATION_PATH, "POST", rule=Rule.OURS_OR_NO_COOKIE)
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Create the account and sign in to it, once the person has set up a second factor if the
         operator demands one.

@@ -26,6 +26,7 @@ from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
 
@@ -53,6 +54,7 @@ class SecondStepPages:
         self._passkeys = passkeys
         self._base_url = base_url
 
+    @route(SECOND_FACTOR_PATH, "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The form for a code. Without the password before, the browser is led to the sign-in."""
         try:
@@ -77,6 +79,7 @@ class SecondStepPages:
             afterwards="" if half.value.uid else half.value.path,
         )
 
+    @route(SECOND_FACTOR_PATH, "POST")
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Accept a code. Raises RateLimited, WrongCode for programs, NoHalfSignIn."""
         sent = await read_submission(browser_request.request)
@@ -98,6 +101,7 @@ class SecondStepPages:
         signed_in = await self._begin(browser_request, half, account)
         return self._sign_in.succeeded(browser_request, signed_in, path=half.path)
 
+    @route(SET_UP_PATH, "GET")
     async def set_up(self, browser_request: BrowserRequest) -> Response:
         """The page on which a person adds an authenticator app during the sign-in."""
         try:
@@ -108,6 +112,7 @@ class SecondStepPages:
             return see_other(SECOND_FACTOR_PATH)
         return self._set_up_page(account.value, self._two_factors.new_secret())
 
+    @route(SET_UP_PATH, "POST")
     async def finish_set_up(self, browser_request: BrowserRequest) -> Response:
         """Store the app, and finish the sign-in. Raises NoHalfSignIn, NotAuthenticated."""
         sent = await read_submission(browser_request.request)

@@ -22,6 +22,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 SESSIONS_PATH: Final = f"{ACCOUNT_PATH}/sessions"
 GRANTS_PATH: Final = f"{ACCOUNT_PATH}/grants"
@@ -61,16 +62,19 @@ class SelfService:
 
     # --- sessions -----------------------------------------------------------------------------
 
+    @route(SESSIONS_PATH, "GET", is_page=False)
     async def list_sessions(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         return json_response(200, {"sessions": await self._sessions_json(browser_request)})
 
+    @route(SESSIONS_PATH + "/{id}", "GET", is_page=False)
     async def get_session(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         return json_response(
             200, _named(await self._sessions_json(browser_request), browser_request.segment)
         )
 
+    @route(SESSIONS_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def end_session(self, browser_request: BrowserRequest) -> Response:
         """Sign one browser out. Raises NotAuthenticated, WrongFormToken, NotFound."""
         await browser_request.submission()
@@ -89,16 +93,19 @@ class SelfService:
 
     # --- applications -------------------------------------------------------------------------
 
+    @route(GRANTS_PATH, "GET", is_page=False)
     async def list_grants(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         return json_response(200, {"grants": await self._grants_json(browser_request)})
 
+    @route(GRANTS_PATH + "/{id}", "GET", is_page=False)
     async def get_grant(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         return json_response(
             200, _named(await self._grants_json(browser_request), browser_request.segment)
         )
 
+    @route(GRANTS_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def end_grant(self, browser_request: BrowserRequest) -> Response:
         """Disconnect an application, with all registrations that the account page shows as one.
         Raises NotAuthenticated, WrongFormToken, NotFound."""
@@ -129,6 +136,7 @@ class SelfService:
 
     # --- changes of how the person signs in ---------------------------------------------------
 
+    @route(EVENTS_PATH, "GET", is_page=False)
     async def list_events(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         account_id = browser_request.owner().account.account_id
@@ -138,6 +146,7 @@ class SelfService:
 
     # --- client credentials -------------------------------------------------------------------
 
+    @route(CREDENTIALS_PATH, "GET", is_page=False)
     async def list_credentials(self, browser_request: BrowserRequest) -> Response:
         """By id, as clients of other servers expect. Raises NotAuthenticated."""
         account_id = browser_request.owner().account.account_id
@@ -145,6 +154,7 @@ class SelfService:
         resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
         return json_response(200, {"clientCredentials": resources})
 
+    @route(CREDENTIALS_PATH + "/{id}", "GET", is_page=False)
     async def get_credential(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self._credentials.of(browser_request.owner().account.account_id):
@@ -153,6 +163,7 @@ class SelfService:
                 return json_response(200, body)
         raise NotFound("There are no such client credentials")
 
+    @route(CREDENTIALS_PATH, "POST", is_page=False)
     async def create_credential(self, browser_request: BrowserRequest) -> Response:
         """Requires a recent sign-in, because credentials outlast the session and the password.
 
@@ -187,6 +198,7 @@ class SelfService:
         body = {"id": credential.credential_id, "secret": created.secret, "resource": resource}
         return json_response(201, body, (b"location", resource.encode("ascii")))
 
+    @route(CREDENTIALS_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def end_credential(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
         await browser_request.submission()

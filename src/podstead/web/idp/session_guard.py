@@ -36,7 +36,7 @@ from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.request import Request
 from podstead.web.response import Response
-from podstead.web.routes import Access, Endpoint, Route
+from podstead.web.routes import Access, Endpoint, Route, declared_routes
 from podstead.web.submissions import FormSubmission, read_submission
 
 LOGIN_PATH: Final = "/idp/login"
@@ -145,6 +145,11 @@ class SessionGuard:
         self._cookies = cookies
         self._renderer = renderer
         self._randomness = randomness
+
+    def routes(self, *pages: object) -> tuple[Route, ...]:
+        """The routes that the methods of the pages declare."""
+        declared = declared_routes(*pages)
+        return tuple(self.route(each.path, **each.options, **each.handlers) for each in declared)
 
     def route(
         self,

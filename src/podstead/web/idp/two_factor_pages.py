@@ -18,6 +18,7 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 REMOVE_PATH: Final = f"{TWO_FACTOR_PATH}/remove"
 CODES_PATH: Final = f"{TWO_FACTOR_PATH}/recovery-codes"
@@ -35,11 +36,13 @@ class TwoFactorPages:
         self._cookies = cookies
         self._renderer = renderer
 
+    @route(TWO_FACTOR_PATH, "GET")
     async def get(self, browser_request: BrowserRequest) -> Response:
         """The page with a new secret, for an app. Raises NotAuthenticated, SignInAgain."""
         owner = self._recent(browser_request)
         return self._app_page(browser_request, owner, self._two_factors.new_secret())
 
+    @route(TWO_FACTOR_PATH, "POST")
     async def add_app(self, browser_request: BrowserRequest) -> Response:
         """Store the app whose code was typed. Raises NotAuthenticated, WrongFormToken, SignInAgain,
         BadRequest."""
@@ -56,6 +59,7 @@ class TwoFactorPages:
             return self._app_page(browser_request, owner, secret, wrong=True)
         return self._changed(browser_request, owner, "totp-added", codes)
 
+    @route(REMOVE_PATH, "POST")
     async def remove_app(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, SecondFactorDemanded."""
         await browser_request.submission()
@@ -63,6 +67,7 @@ class TwoFactorPages:
         await self._two_factors.remove_app(owner.owner, browser_request.source)
         return self._changed(browser_request, owner, "totp-removed")
 
+    @route(CODES_PATH, "POST")
     async def renew_codes(self, browser_request: BrowserRequest) -> Response:
         """New recovery codes. Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         await browser_request.submission()
@@ -70,6 +75,7 @@ class TwoFactorPages:
         codes = await self._two_factors.renew_codes(owner.owner, browser_request.source)
         return self._changed(browser_request, owner, "codes-renewed", codes)
 
+    @route(PASSKEY_FACTOR_PATH, "POST")
     async def require_passkey(self, browser_request: BrowserRequest) -> Response:
         """Ask for a passkey besides the password, or no longer. Raises NotAuthenticated,
         WrongFormToken, SignInAgain, BadRequest without a passkey."""

@@ -20,14 +20,17 @@ from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identity import Identity
+from podstead.idp import discovery
 from podstead.idp.discovery import userinfo_url
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.token_status import TokenStatus
 from podstead.jose.proof import ProvenRequest
+from podstead.web.cors import Sharing
 from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class UserinfoEndpoint:
     resource_tokens: ResourceTokens
     invalid_credentials: InvalidCredentialLimit
 
+    @route(discovery.USERINFO_PATH, "GET", "POST", sharing=Sharing.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``POST``.
 

@@ -15,9 +15,11 @@ from typing import Final
 from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
 from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
+from podstead.web.cors import Sharing
 from podstead.web.pod_pages.addresses import ASSETS
 from podstead.web.request import Request
 from podstead.web.response import Response, content_response
+from podstead.web.routes import route
 
 _TYPES: Final = {
     "css": "text/css; charset=utf-8",
@@ -62,8 +64,9 @@ def asset_url(name: str) -> str:
 
 
 class AssetsEndpoint:
-    """Serves the files."""
+    """Serves the files, which anyone may read at every origin of the server."""
 
+    @route(ASSETS + "/{hash}/{file}", "GET", "HEAD", sharing=Sharing.NOBODY)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises NotFound, also for the address of another version."""
         *_above, hashed, name = request.path.split("/")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 
 class ComponentsPage:
@@ -13,6 +15,7 @@ class ComponentsPage:
     def __init__(self, renderer: PageRenderer) -> None:
         self._renderer = renderer
 
+    @route(addresses.COMPONENTS, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The page, which is the same for everybody."""
         return self._renderer.page(page, "components_page.html")

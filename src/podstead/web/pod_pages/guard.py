@@ -42,7 +42,7 @@ from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
-from podstead.web.routes import Access, Endpoint, Route
+from podstead.web.routes import Access, Endpoint, Route, declared_routes
 
 _ISOLATION: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -75,6 +75,10 @@ class PageGuard:
     def announce(self, waiting: WaitingFor) -> None:
         """Let every page say how many requests for access wait for the person."""
         self._waiting = waiting
+
+    def routes(self, *pages: object) -> tuple[Route, ...]:
+        """The routes that the methods of the pages declare."""
+        return tuple(self.route(each.path, **each.handlers) for each in declared_routes(*pages))
 
     def route(self, path: str, **handlers: Handler) -> Route:
         """A path with the endpoint for each method; that for GET also answers HEAD."""

@@ -9,10 +9,12 @@ from markupsafe import Markup
 from podstead.core.errors import NotFound
 from podstead.previews.rendering import ContentRenderer
 from podstead.web.about_operator import AboutOperator
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import TERMS
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 _MARKDOWN: Final = "markdown"
 
@@ -39,6 +41,7 @@ class TermsPage:
         self._base_url = base_url
         self._rendered: Markup | None = None
 
+    @route(addresses.TERMS, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The page. Raises NotFound, Overloaded."""
         if not self._text:

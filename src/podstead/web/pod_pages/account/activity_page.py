@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlencode
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, encode_segment, parent_container, parse_path
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.agents import agent_text
 from podstead.web.pod_pages.account.pods import chosen_pod
 from podstead.web.pod_pages.addresses import ACTIVITY, files_url
@@ -21,6 +22,7 @@ from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 PAGE_CHANGES: Final = 50
 NOBODY: Final = "nobody"
@@ -77,6 +79,7 @@ class ActivityPage:
         self._renderer = renderer
         self._base_url = base_url
 
+    @route(addresses.ACTIVITY, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
         person = page.signed_in()

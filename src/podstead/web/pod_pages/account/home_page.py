@@ -10,6 +10,7 @@ from podstead.resources.activity import ChangeFilter, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
 from podstead.wac.modes import Mode
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.activity_page import shown_change
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
@@ -18,6 +19,7 @@ from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import percent_used
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 RECENT_CHANGES: Final = 6
 SHOWN_SHARED: Final = 5
@@ -57,6 +59,7 @@ class HomePage:
         self._base_url = base_url
         self._issuer = issuer
 
+    @route(addresses.HOME, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()

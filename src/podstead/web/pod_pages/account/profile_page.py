@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from podstead.core.errors import BadRequest
 from podstead.rdf.profile_details import ProfileDetails
 from podstead.web.multipart_forms import read_parts
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.profiles import (
     PICTURE_TYPES,
     ExternalProfile,
@@ -24,6 +25,7 @@ from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 MAX_NAME_CHARACTERS: Final = 200
 MAX_NOTE_CHARACTERS: Final = 5_000
@@ -75,6 +77,7 @@ class ProfilePage:
         self._renderer = renderer
         self._guard = guard
 
+    @route(addresses.PROFILE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, ServerTrouble."""
         person = page.signed_in()
@@ -89,6 +92,7 @@ class ProfilePage:
         )
         return self._page(page, places, profile, typed)
 
+    @route(addresses.PROFILE, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Save the form. Raises NotAuthenticated, WrongFormToken, RequestRefused, ServerTrouble."""
         sent = await page.form()
@@ -111,6 +115,7 @@ class ProfilePage:
             return self._page(page, places, profile, typed, status=409)
         return self._guard.see_other(PROFILE, Notice("profile-saved"))
 
+    @route(addresses.PROFILE + "/picture", "POST")
     async def post_picture(self, page: PageRequest) -> Response:
         """Upload a picture, or remove it. Raises NotAuthenticated, WrongFormToken, BodyTooLarge,
         RequestRefused, ServerTrouble."""

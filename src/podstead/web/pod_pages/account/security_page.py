@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from podstead.web.browsers import browser_name
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.security_views import SecurityView, view_of
 from podstead.web.pod_pages.addresses import HOME, SECURITY
 from podstead.web.pod_pages.guard import PageGuard
@@ -20,6 +21,7 @@ from podstead.web.pod_pages.pod_sessions import PodBrowser, PodSessions
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 add_notices(Tone.DONE, browser_signed_out=N_("That browser has been signed out."))
 
@@ -53,6 +55,7 @@ class SecurityPage:
         self._guard = guard
         self._renderer = renderer
 
+    @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
@@ -69,6 +72,7 @@ class SecurityPage:
             browser_name=browser_name,
         )
 
+    @route(addresses.WELCOME, "GET")
     async def welcome(self, page: PageRequest) -> Response:
         """``/.pages/welcome``: the first page after registration. Raises NotAuthenticated,
         StorageError."""
@@ -77,6 +81,7 @@ class SecurityPage:
             return await self._own_account.welcome(page)
         return self._guard.see_other(HOME)
 
+    @route(addresses.BROWSERS, "POST")
     async def sign_out_browser(self, page: PageRequest) -> Response:
         """End a session that the page lists. Raises NotAuthenticated, WrongFormToken."""
         person = page.signed_in()
@@ -92,6 +97,7 @@ class SecurityPage:
             for browser in await self._sessions.of(person.web_id, pod)
         ]
 
+    @route(addresses.APPS, "GET")
     async def apps(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()

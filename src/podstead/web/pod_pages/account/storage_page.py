@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.core.media_types import essence
 from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.pods import chosen_pod
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
@@ -18,6 +19,7 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import percent_used
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 SHOWN_FOLDERS: Final = 30
 
@@ -48,6 +50,7 @@ class StoragePage:
         self._usage = usage
         self._renderer = renderer
 
+    @route(addresses.STORAGE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         pod = chosen_pod(page, page.signed_in())

@@ -22,6 +22,7 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
@@ -29,6 +30,7 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 from podstead.web.submissions import FormSubmission
 
 _BOOKMARK: Final = "http://www.w3.org/2002/01/bookmark#"
@@ -150,12 +152,14 @@ class Creation:
         self._cookies = cookies
         self._base_url = base_url
 
+    @route(addresses.NEW + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form. Raises NotAuthenticated, AccessDenied, NotFound."""
         target = _container(page)
         await self._resources.handle(page.operation("HEAD", target))
         return self._form(page, target, page.query_text("kind"), FormSubmission({}), None)
 
+    @route(addresses.NEW + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Create it. Raises NotAuthenticated, AccessDenied, NotFound, and what refuses a write."""
         sent = await page.form()

@@ -11,9 +11,11 @@ from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 
 class ChangeStreams(Protocol):
@@ -31,6 +33,7 @@ class PageEvents:
     def __init__(self, streams: ChangeStreams) -> None:
         self._streams = streams
 
+    @route(addresses.EVENTS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble."""
         return await self._streams.changes(page.request, page.identity, page.target)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.web.browser_responses import see_other
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import SHARED, files_url
 from podstead.web.pod_pages.files.container_page import ContainerPage
 from podstead.web.pod_pages.files.document_page import DocumentPage
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 
 class FilesPage:
@@ -19,17 +21,18 @@ class FilesPage:
         self._containers = containers
         self._documents = documents
 
-    async def home(self, page: PageRequest) -> Response:
-        """``/.pages/`` leads to the person's pod. Raises NotAuthenticated, NotFound."""
+    async def _home(self, page: PageRequest) -> Response:
+        """Leads to the person's pod. Raises NotAuthenticated, NotFound."""
         if not page.signed_in().pods:
             return see_other(SHARED)  # a visitor, who has an identity elsewhere
         return see_other(files_url(_first_pod(page)))
 
+    @route(addresses.FILES + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         if target == ROOT:
-            return await self.home(page)
+            return await self._home(page)
         if is_container(target):
             try:
                 return await self._containers.get(page, target)

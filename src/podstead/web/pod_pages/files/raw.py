@@ -18,12 +18,14 @@ from podstead.core.media_types import essence
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import raw_url
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.request import operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import HeaderField, Response
+from podstead.web.routes import REST, route
 
 _PDF: Final = "application/pdf"
 _SHOWN_FAMILIES: Final = ("image/", "audio/", "video/")
@@ -44,6 +46,7 @@ class RawContent:
         self._resources = resources
         self._responder = responder
 
+    @route(addresses.RAW + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, PreconditionFailed,
         RangeNotSatisfiable."""

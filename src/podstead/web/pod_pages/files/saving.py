@@ -24,6 +24,7 @@ from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.document_page import EDIT, DocumentPage
@@ -33,6 +34,7 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 MAX_EDITED_BYTES: Final = 4 * 1024 * 1024
 """A form with a text of the largest size that is shown, each byte of which may be escaped."""
@@ -88,6 +90,7 @@ class Saving:
         self._renderer = renderer
         self._cookies = cookies
 
+    @route(addresses.SAVE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, and whatever refuses the write otherwise."""
         sent = await page.form(max_bytes=MAX_EDITED_BYTES)

@@ -21,12 +21,13 @@ from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
-from podstead.web.routes import is_reserved
+from podstead.web.routes import is_reserved, route
 
 MAX_RESULTS: Final = 200
 MAX_CONTAINERS: Final = 400
@@ -55,6 +56,7 @@ class Search:
         self._renderer = renderer
         self._turns = AgentSemaphores()
 
+    @route(addresses.SEARCH, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form and what was found. Raises NotAuthenticated, AccessDenied, NotFound,
         BadRequest."""

@@ -13,9 +13,11 @@ from podstead.resources.service import ResourceService
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
 from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import THUMBNAIL
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.response import HeaderField, Response, content_response
+from podstead.web.routes import REST, route
 
 MAX_PICTURE_BYTES: Final = 40 * 1024 * 1024
 _TYPES: Final = frozenset(
@@ -72,6 +74,7 @@ class Thumbnails:
         self._renderer = renderer
         self._store = store
 
+    @route(addresses.THUMBNAIL + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, Overloaded."""
         target = page.target

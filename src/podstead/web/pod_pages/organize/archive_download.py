@@ -6,9 +6,11 @@ from urllib.parse import quote
 
 from podstead.resources.archives import Archives
 from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.organize.selection import read_selection
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.response import NO_STORE, Response, content_response
+from podstead.web.routes import REST, route
 
 
 class ArchiveDownload:
@@ -17,10 +19,12 @@ class ArchiveDownload:
     def __init__(self, archives: Archives) -> None:
         self._archives = archives
 
+    @route(addresses.ZIP + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, MethodNotAllowed, BadRequest."""
         return await self._send(page)
 
+    @route(addresses.ZIP + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """As :meth:`get`, for more selected members than an address has room for. Raises
         WrongFormToken as well."""

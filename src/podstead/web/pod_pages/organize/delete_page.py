@@ -10,6 +10,7 @@ from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
@@ -24,6 +25,7 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 add_notices(
     Tone.DONE,
@@ -46,6 +48,7 @@ class DeletePage:
         self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
         self._renderer = renderer
 
+    @route(addresses.DELETE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         try:
@@ -54,6 +57,7 @@ class DeletePage:
             return self._back(page.target, Notice("nothing-selected"))
         return await self._question(page, selection, [])
 
+    @route(addresses.DELETE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, BadRequest."""
         try:

@@ -11,6 +11,7 @@ from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.errors import status_of
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
@@ -25,6 +26,7 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 add_notices(Tone.DONE, renamed=N_("It is now called %(subject)s."))
 
@@ -43,12 +45,14 @@ class RenamePage:
         self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
         self._renderer = renderer
 
+    @route(addresses.RENAME + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         selection = await read_persons_selection(page)
         await self._organizer.resources.contents(page.operation("GET", selection.only.path))
         return await self._form(page, selection, selection.only.name)
 
+    @route(addresses.RENAME + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, BadRequest."""
         selection = await read_persons_selection(page)

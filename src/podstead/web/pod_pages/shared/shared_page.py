@@ -14,6 +14,7 @@ from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResource
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import AccessEntry, Scope
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import SHARED, files_url, share_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
@@ -23,6 +24,7 @@ from podstead.web.pod_pages.sharing.answers import shown_answer
 from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, NamesByReader, shown_role
 from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 _SHOWN_PEOPLE: Final = 4
 
@@ -69,6 +71,7 @@ class SharedPage:
         self._names = names
         self._renderer = renderer
 
+    @route(addresses.SHARED, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         person = page.signed_in()

@@ -17,6 +17,7 @@ from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.wac.sharing.roles import ROLE_MODES, Role
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.guard import PageGuard
@@ -30,6 +31,7 @@ from podstead.web.pod_pages.sharing.sentences import Names, shown_role
 from podstead.web.pod_pages.sharing.views import offered_role
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 add_notices(
     Tone.DONE,
@@ -66,6 +68,7 @@ class AskPage:
         self._guard = guard
         self._renderer = renderer
 
+    @route(addresses.ASK + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form. It is the same whether or not the resource exists. Raises NotAuthenticated."""
         page.signed_in()
@@ -77,6 +80,7 @@ class AskPage:
             max_message=MAX_MESSAGE_CHARS,
         )
 
+    @route(addresses.ASK + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, RateLimited."""
         sent = await page.form()
@@ -112,6 +116,7 @@ class RequestsPage:
         self._guard = guard
         self._renderer = renderer
 
+    @route(addresses.REQUESTS, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
         person = page.signed_in()
@@ -162,6 +167,7 @@ class RequestsPage:
             token,
         )
 
+    @route(addresses.REQUESTS, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Remove a request. Raises NotAuthenticated, AccessDenied, NotFound."""
         sent = await page.form()

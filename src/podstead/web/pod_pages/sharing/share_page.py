@@ -29,6 +29,7 @@ from podstead.resources.sharing.service import (
     SharingState,
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import share_url
 from podstead.web.pod_pages.collation import name_sort_key
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
@@ -50,6 +51,7 @@ from podstead.web.pod_pages.sharing.views import (
 )
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 from podstead.web.submissions import FormSubmission
 
 add_notices(
@@ -96,6 +98,7 @@ class SharePage:
         self._guard = guard
         self._renderer = renderer
 
+    @route(addresses.SHARE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
@@ -105,6 +108,7 @@ class SharePage:
             return out_of_reach_page(self._renderer, page, error)
         return await self._list(page, state)
 
+    @route(addresses.SHARE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """The preview of a change, or the change itself. Raises NotAuthenticated, AccessDenied,
         NotFound, BadRequest."""

@@ -16,6 +16,7 @@ from podstead.wac.iris import origin_of
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.explaining import Reason
 from podstead.wac.sharing.rules import AccessRule, Grantee, GranteeKind, group
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
@@ -23,6 +24,7 @@ from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
 from podstead.web.pod_pages.sharing.sentences import MODES, Names, NamesByReader, shown_role
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 _NOBODY: Final = N_("Nobody was found by this name, address or WebID.")
 _NO_ORIGIN: Final = N_(
@@ -57,6 +59,7 @@ class WhyPage:
         self._names = names
         self._renderer = renderer
 
+    @route(addresses.WHY + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target

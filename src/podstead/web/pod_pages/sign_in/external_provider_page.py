@@ -18,6 +18,7 @@ from podstead.core.media_types import JSON_LD
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.limits import address_key
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import FILES, SHARED, local_address
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People
@@ -27,6 +28,7 @@ from podstead.web.pod_pages.texts import N_, _
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
 VISIT_COOKIE: Final = "podstead-visit"
@@ -88,12 +90,14 @@ class ExternalProviderPage:
         self._cookies = cookies
         self._randomness = randomness
 
+    @route(addresses.ELSEWHERE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form by itself. People who are signed in are led on."""
         if page.person is not None:
             return see_other(local_address(page.query_text("next")) or SHARED)
         return self._form(page, local_address(page.query_text("next")))
 
+    @route(addresses.ELSEWHERE, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Begin a sign-in. Raises RateLimited."""
         sent = await read_submission(page.request)
@@ -119,6 +123,7 @@ class ExternalProviderPage:
             provider=urlsplit(begun.issuer).netloc,
         )
 
+    @route(addresses.CALLBACK + "{provider}", "GET")
     async def callback(self, page: PageRequest) -> Response:
         """Finish a sign-in. Raises RateLimited, BadRequest."""
         answer = {name: page.query_text(name) for name in page.query}
@@ -159,6 +164,7 @@ class ClientDocument:
     def __init__(self, client: OwnClient) -> None:
         self._client = client
 
+    @route(addresses.CLIENT_DOCUMENTS + "{provider}", "GET", "HEAD")
     async def get(self, request: Request, _: Identity | None) -> Response:
         """The document, which is the same for everybody."""
         content = self._client.document(_last_segment(request))

@@ -7,11 +7,13 @@ from typing import Final
 from podstead.core.errors import BadRequest
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import HOME, local_address
 from podstead.web.pod_pages.languages import LANGUAGE_COOKIE
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.texts import LANGUAGES
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
 _KEPT_S: Final = 365 * 24 * 3600
@@ -24,6 +26,7 @@ class LanguageChoice:
         """``secure`` if the server is reached over https."""
         self._cookies = CookieJar(secure)
 
+    @route(addresses.LANGUAGE, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Raises BadRequest."""
         sent = await read_submission(page.request)

@@ -9,12 +9,14 @@ from podstead.core.errors import NotAuthenticated
 from podstead.web.browser_responses import see_other
 from podstead.web.cookies import CookieJar
 from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import FILES, HOME, SIGN_IN, local_address, sign_in_url
 from podstead.web.pod_pages.notices import Notice, set_notice
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import HeaderField, Response
+from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
 AFTERWARDS: Final = f"{FILES}/"
@@ -56,6 +58,7 @@ class SignInPage:
         self._renderer = renderer
         self._cookies = cookies
 
+    @route(addresses.SIGN_IN, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The page. People who are signed in are led on."""
         afterwards = _afterwards(page)
@@ -71,6 +74,7 @@ class SignInPage:
             with_token=self._by_token is not None,
         )
 
+    @route(addresses.SIGN_IN, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Sign in by a pod token. Raises RateLimited."""
         sent = await read_submission(page.request)
@@ -86,6 +90,7 @@ class SignInPage:
             return see_other(sign_in_url(afterwards), notice)
         return see_other(afterwards, *cookies)
 
+    @route(addresses.SIGN_OUT, "POST")
     async def sign_out(self, page: PageRequest) -> Response:
         """End the session. Raises WrongFormToken."""
         await page.form()

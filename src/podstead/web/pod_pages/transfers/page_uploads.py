@@ -6,9 +6,10 @@ token of the session in ``X-CSRF-Token``.
 
 from __future__ import annotations
 
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.response import Response
-from podstead.web.routes import Endpoint
+from podstead.web.routes import Endpoint, route
 from podstead.web.uploads_endpoint import UploadsEndpoint
 
 
@@ -18,18 +19,22 @@ class PageUploads:
     def __init__(self, endpoint: UploadsEndpoint) -> None:
         self._endpoint = endpoint
 
+    @route(addresses.UPLOADS, "POST")
     async def create(self, page: PageRequest) -> Response:
         """POST: begin an upload."""
         return await self._answer(page, self._endpoint.create)
 
+    @route(addresses.UPLOADS + "{upload}", "HEAD")
     async def inspect(self, page: PageRequest) -> Response:
         """HEAD: how much has been received."""
         return await self._answer(page, self._endpoint.inspect)
 
+    @route(addresses.UPLOADS + "{upload}", "PATCH")
     async def append(self, page: PageRequest) -> Response:
         """PATCH: receive more."""
         return await self._answer(page, self._endpoint.append)
 
+    @route(addresses.UPLOADS + "{upload}", "DELETE")
     async def cancel(self, page: PageRequest) -> Response:
         """DELETE: give the upload up."""
         return await self._answer(page, self._endpoint.cancel)

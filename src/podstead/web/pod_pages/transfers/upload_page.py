@@ -33,6 +33,7 @@ from podstead.resources.uploads import UploadService
 from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
 from podstead.web.multipart_forms import FormPart, is_multipart, read_parts
+from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.notices import Notice, Tone, add_notices
@@ -42,7 +43,7 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import StorageNotes
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
-from podstead.web.routes import is_of_service
+from podstead.web.routes import REST, is_of_service, route
 
 MAX_NUMBER: Final = 100
 """How often a name is changed until it is free."""
@@ -117,12 +118,14 @@ class UploadPage:
         self._renderer = renderer
         self._see_other = see_other
 
+    @route(addresses.UPLOAD + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form by itself. Raises NotAuthenticated, AccessDenied, NotFound."""
         target = _container(page)
         await self._resources.handle(page.operation("HEAD", target))
         return await self._page(page, target, [])
 
+    @route(addresses.UPLOAD + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
         """Store the files, or what the person chose for those that are held. Raises
         NotAuthenticated, WrongFormToken, and what reading a form raises."""

@@ -1,0 +1,433 @@
+"""The pages on which people use their pods."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from podstead import __version__
+from podstead.app.adapters.account_emails import AccountEmails
+from podstead.app.adapters.rendering_processes import RenderingProcesses
+from podstead.app.adapters.thumbnail_files import ThumbnailFiles
+from podstead.app.registration import is_markdown
+from podstead.app.relying_party import external_sign_ins
+from podstead.resources.activity import PodActivity
+from podstead.resources.archives import Archives
+from podstead.resources.folder_facts import ChangeAuthors, MemberReach
+from podstead.resources.incoming_links import IncomingLinks
+from podstead.resources.sharing.access_requests import AccessRequests
+from podstead.resources.sharing.contacts import Contacts
+from podstead.resources.sharing.group_names import GroupNames
+from podstead.resources.sharing.people import NoAccounts, PeopleDirectory
+from podstead.resources.sharing.service import SharingService
+from podstead.resources.sharing.shared import SharedLists
+from podstead.resources.sharing.waiting_requests import WaitingRequests
+from podstead.resources.storage_usage import PodUsage
+from podstead.storage.layout import RootLayout
+from podstead.web.cookies import CookieJar
+from podstead.web.pod_pages import addresses
+from podstead.web.pod_pages.account.activity_page import ActivityPage
+from podstead.web.pod_pages.account.home_page import HomePage
+from podstead.web.pod_pages.account.profile_page import ProfilePage
+from podstead.web.pod_pages.account.profiles import Profiles
+from podstead.web.pod_pages.account.security_page import SecurityPage
+from podstead.web.pod_pages.account.storage_page import StoragePage
+from podstead.web.pod_pages.components_page import ComponentsPage
+from podstead.web.pod_pages.files.container_page import ContainerPage
+from podstead.web.pod_pages.files.contents import DocumentContents
+from podstead.web.pod_pages.files.creation import Creation
+from podstead.web.pod_pages.files.document_page import DocumentPage
+from podstead.web.pod_pages.files.events import PageEvents
+from podstead.web.pod_pages.files.files_page import FilesPage
+from podstead.web.pod_pages.files.members import MemberLists
+from podstead.web.pod_pages.files.page_cache import PageCache
+from podstead.web.pod_pages.files.raw import RawContent
+from podstead.web.pod_pages.files.saving import Saving
+from podstead.web.pod_pages.files.search import Search
+from podstead.web.pod_pages.files.thumbnails import Thumbnails
+from podstead.web.pod_pages.first_page import FirstPage
+from podstead.web.pod_pages.guard import PageGuard
+from podstead.web.pod_pages.organize.archive_download import ArchiveDownload
+from podstead.web.pod_pages.organize.delete_page import DeletePage
+from podstead.web.pod_pages.organize.rename_page import RenamePage
+from podstead.web.pod_pages.organize.transfer_page import TransferPage
+from podstead.web.pod_pages.page_sessions import PeopleByPodToken
+from podstead.web.pod_pages.people import People, PeopleByAnySession
+from podstead.web.pod_pages.pod_sessions import PodSessions
+from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pod_pages.shared.shared_page import SharedPage
+from podstead.web.pod_pages.sharing.request_pages import AskPage, RequestsPage
+from podstead.web.pod_pages.sharing.sentences import Names, NamesByReader
+from podstead.web.pod_pages.sharing.share_page import SharePage
+from podstead.web.pod_pages.sharing.why_page import WhyPage
+from podstead.web.pod_pages.sign_in.external_provider_page import (
+    ClientDocument,
+    ExternalProviderPage,
+)
+from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
+from podstead.web.pod_pages.sign_in.language import LanguageChoice
+from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
+from podstead.web.pod_pages.storage_notes import StorageNotes
+from podstead.web.pod_pages.terms_page import TermsPage
+from podstead.web.pod_pages.transfers.page_uploads import PageUploads
+from podstead.web.pod_pages.transfers.upload_page import UploadPage
+from podstead.web.resource_responses import Responder
+from podstead.web.routes import REST, Endpoint, Route, plain_routes
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
+
+
+class PodPages:
+    """The pages of one worker, at the origin of the pods."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._base_url = services.base_url
+        self._url = urlsplit(services.base_url)
+        self._cookies = CookieJar(secure=self._url.scheme == "https", path=addresses.PREFIX)
+        self._content_renderer = RenderingProcesses()
+        self._renderer = PageRenderer(server_name=self._url.netloc, base_url=services.base_url)
+
+    # Who is signed in
+
+    @cached_property
+    def _people_by_token(self) -> PeopleByPodToken:
+        return PeopleByPodToken(
+            records=self._services.records,
+            tokens=self._services.pod_tokens,
+            cookies=self._cookies,
+        )
+
+    @cached_property
+    def _people_from_elsewhere(self) -> PeopleByExternalSession:
+        return PeopleByExternalSession(
+            records=self._services.records,
+            id_tokens=self._services.id_tokens,
+            local=self._services.local_web_ids,
+            cookies=self._cookies,
+        )
+
+    @cached_property
+    def _people(self) -> PeopleByAnySession:
+        provider = self._services.provider_here
+        accounts: list[People] = [] if provider is None else [provider.people]
+        return PeopleByAnySession([*accounts, self._people_by_token, self._people_from_elsewhere])
+
+    @cached_property
+    def _guard(self) -> PageGuard:
+        return PageGuard(
+            origin=self._base_url,
+            people=self._people,
+            cookies=self._cookies,
+            renderer=self._renderer,
+        )
+
+    # What several pages show
+
+    @cached_property
+    def _reach(self) -> MemberReach:
+        return MemberReach(store=self._services.store, gate=self._services.gate)
+
+    @cached_property
+    def _authors(self) -> ChangeAuthors:
+        return ChangeAuthors(self._services.store)
+
+    @cached_property
+    def _usage(self) -> PodUsage:
+        services = self._services
+        return PodUsage(
+            store=services.store,
+            gate=services.gate,
+            clock=services.clock,
+            quotas=services.capacity.quotas,
+        )
+
+    @cached_property
+    def _storage_notes(self) -> StorageNotes:
+        return StorageNotes(self._usage)
+
+    @cached_property
+    def _contents(self) -> DocumentContents:
+        return DocumentContents(
+            resources=self._services.resources,
+            renderer=self._content_renderer,
+            base_url=self._base_url,
+        )
+
+    @cached_property
+    def _document_page(self) -> DocumentPage:
+        return DocumentPage(
+            resources=self._services.resources,
+            contents=self._contents,
+            reach=self._reach,
+            authors=self._authors,
+            renderer=self._renderer,
+            base_url=self._base_url,
+        )
+
+    @cached_property
+    def _links(self) -> IncomingLinks:
+        services = self._services
+        return IncomingLinks(
+            store=services.store,
+            gate=services.gate,
+            documents=services.documents,
+            base_url=self._base_url,
+        )
+
+    @cached_property
+    def _sharing(self) -> SharingService:
+        services = self._services
+        return SharingService(
+            resources=services.resources,
+            documents=services.documents,
+            store=services.store,
+            gate=services.gate,
+            owners=services.owners,
+            randomness=services.randomness,
+        )
+
+    @cached_property
+    def _access_requests(self) -> AccessRequests:
+        services = self._services
+        return AccessRequests(
+            base_url=self._base_url,
+            resources=services.resources,
+            documents=services.documents,
+            store=services.store,
+            counters=services.store,
+            gate=services.gate,
+            owners=services.owners,
+            clock=services.clock,
+            stored_answers=services.stored_answers,
+            notices=services.provider.request_notices if services.provider else None,
+        )
+
+    @cached_property
+    def _shared_lists(self) -> SharedLists:
+        services = self._services
+        return SharedLists(
+            base_url=self._base_url,
+            records=services.records,
+            store=services.store,
+            gate=services.gate,
+            owners=services.owners,
+        )
+
+    @cached_property
+    def _requests_page(self) -> RequestsPage:
+        return RequestsPage(
+            requests=self._access_requests,
+            waiting=WaitingRequests(self._access_requests, self._services.store),
+            sharing=self._sharing,
+            names=Names(self._base_url),
+            guard=self._guard,
+            renderer=self._renderer,
+        )
+
+    # Routes
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """All routes of the pages."""
+        guard = self._guard
+        pages = (
+            *self._file_pages(),
+            *self._sign_in_pages(),
+            *self._sharing_pages(),
+            *self._person_pages(),
+            ComponentsPage(self._renderer),
+            self._terms_page(),
+        )
+        routes = (
+            *guard.routes(*pages),
+            *self._organizing_routes(),
+            *plain_routes(ClientDocument(self._services.own_client)),
+        )
+        guard.announce(self._requests_page.count)
+        self._renderer.link_to(route.path for route in routes)
+        return routes
+
+    @cached_property
+    def first(self) -> Endpoint:
+        """The first page of the server."""
+        settings, is_here = self._services.settings, self._services.provider_here is not None
+        page = FirstPage(
+            self._renderer,
+            version=__version__,
+            provider=settings.issuer if settings.idp else None,
+            at_provider=settings.issuer if settings.idp and not is_here else "",
+            registration=self._services.registration,
+            secure=self._cookies.secure,
+        )
+        return self._guard.endpoint(page.get)
+
+    def _file_pages(self) -> tuple[object, ...]:
+        services, resources = self._services, self._services.resources
+        containers = ContainerPage(
+            lists=MemberLists(resources),
+            page_cache=PageCache(services.store.data_version),
+            reach=self._reach,
+            authors=self._authors,
+            storage_notes=self._storage_notes,
+            renderer=self._renderer,
+            base_url=self._base_url,
+        )
+        thumbnails = ThumbnailFiles(
+            RootLayout(services.settings.root).thumbnails, clock=services.clock
+        )
+        return (
+            FilesPage(containers=containers, documents=self._document_page),
+            Thumbnails(resources=resources, renderer=self._content_renderer, store=thumbnails),
+            Saving(
+                resources=resources,
+                documents=self._document_page,
+                contents=self._contents,
+                renderer=self._renderer,
+                cookies=self._cookies,
+            ),
+            Creation(
+                resources=resources,
+                renderer=self._renderer,
+                cookies=self._cookies,
+                base_url=self._base_url,
+            ),
+            Search(resources=resources, renderer=self._renderer),
+            PageEvents(services.live_updates.streams),
+            RawContent(
+                resources=resources,
+                responder=Responder(base_url=self._base_url, clock=services.clock),
+            ),
+            UploadPage(
+                resources=resources,
+                uploads=services.uploads,
+                storage_notes=self._storage_notes,
+                renderer=self._renderer,
+                see_other=self._guard.see_other,
+            ),
+            PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
+        )
+
+    def _sign_in_pages(self) -> tuple[object, ...]:
+        services, settings = self._services, self._services.settings
+        return (
+            SignInPage(
+                by_token=self._people_by_token.sign_in if settings.simple_tokens else None,
+                account_sign_in=None if services.provider_here is None else "/idp/login",
+                account_provider=settings.issuer if settings.idp_base_url else None,
+                people=self._people,
+                invalid_credentials=services.invalid_credentials,
+                renderer=self._renderer,
+                cookies=self._cookies,
+            ),
+            ExternalProviderPage(
+                visits=external_sign_ins(services),
+                people=self._people_from_elsewhere,
+                everybody=self._people,
+                renderer=self._renderer,
+                cookies=self._cookies,
+                randomness=services.randomness,
+            ),
+            LanguageChoice(secure=self._cookies.secure),
+        )
+
+    def _sharing_pages(self) -> tuple[object, ...]:
+        services, provider = self._services, self._services.provider
+        people = PeopleDirectory(
+            base_url=self._base_url,
+            resources=services.resources,
+            documents=services.documents,
+            pods=services.store,
+            emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
+            counters=services.store,
+            clock=services.clock,
+        )
+        groups = GroupNames(self._base_url, services.resources, services.documents)
+        names = NamesByReader(self._base_url, groups)
+        return (
+            SharePage(
+                sharing=self._sharing,
+                people=people,
+                requests=self._access_requests,
+                contacts=Contacts(self._base_url, services.resources, services.documents),
+                names=names,
+                guard=self._guard,
+                renderer=self._renderer,
+            ),
+            WhyPage(sharing=self._sharing, people=people, names=names, renderer=self._renderer),
+            AskPage(requests=self._access_requests, guard=self._guard, renderer=self._renderer),
+            SharedPage(
+                lists=self._shared_lists,
+                requests=self._access_requests,
+                names=names,
+                renderer=self._renderer,
+            ),
+            self._requests_page,
+        )
+
+    def _person_pages(self) -> tuple[object, ...]:
+        services, settings = self._services, self._services.settings
+        provider = services.provider_here
+        activity = PodActivity(store=services.store, gate=services.gate)
+        profiles = Profiles(
+            resources=services.resources, parse=services.parse, base_url=self._base_url
+        )
+        return (
+            HomePage(
+                activity=activity,
+                usage=self._usage,
+                shared=self._shared_lists,
+                requests=self._requests_page.waiting,
+                renderer=self._renderer,
+                base_url=self._base_url,
+                issuer=settings.issuer if settings.idp else None,
+            ),
+            ActivityPage(activity=activity, renderer=self._renderer, base_url=self._base_url),
+            StoragePage(usage=self._usage, renderer=self._renderer),
+            ProfilePage(profiles=profiles, renderer=self._renderer, guard=self._guard),
+            SecurityPage(
+                sessions=PodSessions(services.records, self._cookies),
+                guard=self._guard,
+                own_account=provider.pages.own_account(self._renderer) if provider else None,
+                renderer=self._renderer,
+            ),
+        )
+
+    def _organizing_routes(self) -> tuple[Route, ...]:
+        services, guard = self._services, self._guard
+        resources, links = services.resources, self._links
+        renderer, cookies = self._renderer, self._cookies
+
+        def transfer(method: Literal["COPY", "MOVE"], address: str) -> Route:
+            page = TransferPage(
+                method,
+                resources=resources,
+                links=links,
+                renderer=renderer,
+                cookies=cookies,
+                base_url=self._base_url,
+            )
+            return guard.route(address + REST, GET=page.get, POST=page.post)
+
+        return (
+            transfer("MOVE", addresses.MOVE),
+            transfer("COPY", addresses.COPY),
+            *guard.routes(
+                RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
+                DeletePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
+                ArchiveDownload(Archives(store=services.store, gate=services.gate)),
+            ),
+        )
+
+    def _terms_page(self) -> TermsPage:
+        settings = self._services.settings
+        return TermsPage(
+            text=settings.terms_text,
+            is_markdown=is_markdown(settings),
+            about=self._services.registration.about,
+            content=self._content_renderer,
+            renderer=self._renderer,
+            base_url=self._base_url,
+        )

@@ -1,0 +1,327 @@
+"""The objects of the identity provider of one worker. Imported only if the provider is on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from podstead.app.accounts import AccountServices, build_accounts
+from podstead.app.adapters.client_documents import ClientDocumentReader
+from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.one_time_passwords import PyotpPasswords
+from podstead.app.adapters.own_certificates import make_in_thread
+from podstead.app.adapters.profile_patches import AccountProfiles
+from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.app.adapters.stored_audit import StoredAudit
+from podstead.app.adapters.webauthn import WebAuthnVerifier
+from podstead.app.nostr_keys import NostrServices
+from podstead.app.provider_pages import ProviderPages
+from podstead.app.registration import terms_hash
+from podstead.idp.administration.slow_requests import SlowRequests
+from podstead.idp.audit import AuditEvent
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.certificates import CertificateKeys
+from podstead.idp.challenges import Challenges
+from podstead.idp.clients import ClientDirectory
+from podstead.idp.connected_clients import ConnectedClients
+from podstead.idp.last_sign_ins import LastSignIns
+from podstead.idp.own_tokens import OwnTokens
+from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty, relying_party
+from podstead.idp.passkeys.service import Passkeys
+from podstead.idp.passkeys.sign_in import PasskeySignIn
+from podstead.idp.pod_tokens import PodTokens
+from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
+from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
+from podstead.idp.request_notices import MailedRequests
+from podstead.idp.security_events import security_events
+from podstead.idp.sessions import Sessions
+from podstead.idp.token_service import TokenService
+from podstead.idp.token_status import TokenStatus
+from podstead.idp.two_factor.second_step import SecondStep
+from podstead.idp.two_factor.service import TwoFactors
+from podstead.web.authority import is_loopback_url
+from podstead.web.idp.cookies import Cookies
+from podstead.web.idp.credentials_endpoint import CredentialsEndpoint
+from podstead.web.idp.did_documents import DidDocumentEndpoint
+from podstead.web.idp.page_people import PeopleByAccount
+from podstead.web.idp.pods_with_accounts import PodsWithAccounts
+from podstead.web.idp.protocol import ProtocolEndpoints
+from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
+from podstead.web.pod_pages.addresses import REQUESTS
+from podstead.web.routes import Route, plain_routes
+
+if TYPE_CHECKING:
+    from podstead.app.mailing import MailSender
+    from podstead.app.services import Services
+
+logger = logging.getLogger("podstead.app")
+
+
+class Provider:
+    """The identity provider of one worker."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.settings = services.settings
+        self.issuer = services.settings.issuer
+        self.audit = StoredAudit(services.records)
+        self.accounts: AccountServices = build_accounts(
+            services.settings,
+            store=services.store,
+            clock=services.clock,
+            randomness=services.randomness,
+            passwords=services.passwords,
+            audit=self.audit,
+            signing_keys=[bytes(key) for key in services.keys],
+        )
+        self.records = self.accounts.records
+
+    # Sessions and credentials of people
+
+    @cached_property
+    def cookies(self) -> Cookies:
+        return Cookies(secure=self.issuer.startswith("https:"))
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        return Sessions(self.records)
+
+    @cached_property
+    def people(self) -> PeopleByAccount:
+        """The people who are signed in to their accounts, for pages at the provider's origin."""
+        return PeopleByAccount(
+            sessions=self.sessions, cookies=self.cookies, terms_hash=terms_hash(self.settings)
+        )
+
+    @cached_property
+    def two_factors(self) -> TwoFactors:
+        return TwoFactors(
+            records=self.records,
+            passwords=PyotpPasswords(),
+            audit=self.audit,
+            demanded=self.settings.require_two_factor,
+        )
+
+    @cached_property
+    def second_step(self) -> SecondStep:
+        return SecondStep(
+            records=self.records,
+            accounts=self.accounts.accounts,
+            two_factors=self.two_factors,
+            attempts=self.accounts.attempts,
+            known_browsers=self.accounts.known_browsers,
+            audit=self.audit,
+        )
+
+    @cached_property
+    def party(self) -> RelyingParty | None:
+        """The relying party of passkeys; ``None`` if browsers do not support them here (A-115)."""
+        party = relying_party(
+            self.issuer,
+            rp_id=self.settings.passkey_rp_id,
+            further_origins=self.settings.passkey_origins,
+        )
+        if party is None:
+            logger.info(
+                "Pages offer no passkeys: browsers know them over https only, or at localhost, "
+                "and never at an IP address. On this machine use http://localhost:PORT as the "
+                "base URL."
+            )
+        return party
+
+    @cached_property
+    def passkey_challenges(self) -> Challenges:
+        return Challenges(PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=self.records)
+
+    @cached_property
+    def passkeys(self) -> Passkeys | None:
+        if self.party is None:
+            return None
+        return Passkeys(
+            records=self.records,
+            challenges=self.passkey_challenges,
+            verifier=WebAuthnVerifier(self.party),
+            audit=self.audit,
+        )
+
+    @cached_property
+    def passkey_sign_in(self) -> PasskeySignIn | None:
+        if self.party is None:
+            return None
+        return PasskeySignIn(
+            records=self.records,
+            challenges=self.passkey_challenges,
+            verifier=WebAuthnVerifier(self.party),
+            audit=self.audit,
+        )
+
+    @cached_property
+    def nostr(self) -> NostrServices | None:
+        """The services for Nostr keys; ``None`` if the server accepts no signed events."""
+        return NostrServices(self) if self.services.event_rules.accepted else None
+
+    @cached_property
+    def own_profiles(self) -> AccountProfiles:
+        return AccountProfiles(base_url=self.services.base_url, resources=self.services.resources)
+
+    @cached_property
+    def certificates(self) -> CertificateKeys | None:
+        """The keys of client certificates; ``None`` if the server does not accept them."""
+        if not self.settings.webid_tls:
+            return None
+        return CertificateKeys(
+            sources=self.services.profiles,
+            profiles=self.own_profiles,
+            issue=make_in_thread,
+            records=self.records,
+            audit=self.audit,
+        )
+
+    @cached_property
+    def pod_tokens(self) -> PodTokens:
+        return PodTokens(records=self.records, audit=self.audit)
+
+    @cached_property
+    def connected_clients(self) -> ConnectedClients:
+        return ConnectedClients(self.records)
+
+    async def events_of(self, account_id: str) -> Sequence[SecurityEvent]:
+        """What has happened to an account. Raises StorageError."""
+        return await security_events(self.records, account_id)
+
+    # Tokens
+
+    @cached_property
+    def keys(self) -> KeyFolder:
+        return KeyFolder(key_storage(self.settings), self.services.clock)
+
+    @cached_property
+    def profile_issuer(self) -> ProfileIssuer:
+        return ProfileIssuer(self.issuer, self.services.profiles)
+
+    @cached_property
+    def restoration(self) -> IssuerRestoration:
+        return IssuerRestoration(issuer=self.issuer, profiles=self.own_profiles, audit=self.audit)
+
+    @cached_property
+    def own(self) -> OwnTokens:
+        """Verifies the tokens of this provider."""
+        return OwnTokens(
+            issuer=self.issuer,
+            store=self.services.store,
+            keys=self.keys,
+            profile_issuer=self.profile_issuer,
+            clock=self.services.clock,
+        )
+
+    @cached_property
+    def clients(self) -> ClientDirectory:
+        return ClientDirectory(
+            records=self.records,
+            documents=ClientDocumentReader(
+                self.services.base_url,
+                self.services.resources,
+                self.services.foreign,
+                own=self.services.own_client,
+            ),
+            parse=self.services.parse,
+            allow_http=is_loopback_url(self.services.base_url),
+        )
+
+    @cached_property
+    def authorizations(self) -> Authorizations:
+        return Authorizations(
+            issuer=self.issuer, records=self.records, clients=self.clients, keys=self.keys
+        )
+
+    @cached_property
+    def protocol(self) -> ProtocolEndpoints:
+        return ProtocolEndpoints(
+            issuer=self.issuer,
+            tokens=TokenService(
+                issuer=self.issuer,
+                records=self.records,
+                clients=self.clients,
+                keys=self.keys,
+                audit=self.audit,
+            ),
+            status=self.token_status,
+            clients=self.clients,
+            keys=self.keys,
+            proofs=self.services.proofs,
+            counters=self.services.store,
+            registrations_per_hour=self.settings.registrations_per_hour,
+            registration_open=not self.services.registration.is_closed,
+            clock=self.services.clock,
+        )
+
+    @cached_property
+    def token_status(self) -> TokenStatus:
+        return TokenStatus(
+            own=self.own,
+            records=self.records,
+            allow_loopback=is_loopback_url(self.services.base_url),
+        )
+
+    # Mail, and what operators see
+
+    @cached_property
+    def slow_requests(self) -> SlowRequests:
+        return SlowRequests(self.records)
+
+    @cached_property
+    def mail(self) -> MailSender | None:
+        if self.settings.mail is None:
+            return None
+        from podstead.app.mailing import build_mail_sender  # others need not load it
+
+        return build_mail_sender(self.settings, self.settings.mail, self.accounts)
+
+    @cached_property
+    def request_notices(self) -> MailedRequests | None:
+        """What tells owners by mail that somebody asks them for access, if the server sends any."""
+        if self.settings.mail is None:
+            return None
+        link = self.services.base_url + REQUESTS
+        return MailedRequests(self.records, self.accounts.accounts, link=link)
+
+    def note_refused_invitation(self) -> None:
+        """Log that somebody sent a wrong code."""
+        self.audit.note(AuditEvent.INVITATION_REFUSED)
+
+    # HTTP
+
+    @cached_property
+    def pod_maker(self) -> PodsWithAccounts:
+        return PodsWithAccounts(self.accounts.accounts, issuer=self.issuer)
+
+    @cached_property
+    def pages(self) -> ProviderPages:
+        return ProviderPages(self)
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """All routes of the provider."""
+        userinfo = UserinfoEndpoint(
+            issuer=self.issuer,
+            status=self.token_status,
+            proofs=self.services.proofs,
+            resource_tokens=self.services.resource_tokens,
+            invalid_credentials=self.services.invalid_credentials,
+        )
+        credentials = CredentialsEndpoint(
+            issuer=self.issuer,
+            sign_in=self.accounts.sign_in,
+            keys=self.keys,
+            proven_key=self.protocol.proven_key,
+            randomness=self.services.randomness,
+            last_sign_ins=LastSignIns(self.records),
+            two_factors=self.two_factors,
+        )
+        endpoints: list[object] = [self.protocol, userinfo, credentials]
+        if self.nostr is not None:
+            links = self.nostr.links
+            endpoints.append(DidDocumentEndpoint(links=links, accounts=self.accounts.accounts))
+        return (*plain_routes(*endpoints), *self.pages.routes)

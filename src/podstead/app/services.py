@@ -1,0 +1,663 @@
+"""The objects of one worker: each is made on first use from those that it works with.
+
+The settings, the clock, the source of randomness and the store exist once. Nothing here is called
+by a request: it uses the objects themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from podstead.app.access_log import application_class, ignored_fields
+from podstead.app.adapters.acl_audit import AclAudit
+from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.adapters.engine import key_storage, new_store
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.pod_owners import PodOwners
+from podstead.app.adapters.rdf_processes import RdfProcesses
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.documents import build_documents
+from podstead.app.git import GitServices, RepositorySweep
+from podstead.app.lifespan import WorkerLifespan
+from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
+from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.readings import WorkerReadings
+from podstead.app.monitoring.worker_answers import worker_answers
+from podstead.app.pages import PodPages
+from podstead.app.registration import about_operator, terms_hash
+from podstead.app.relying_party import own_client
+from podstead.app.tracing import traced, traced_application
+from podstead.authn.authenticate import Authenticator, PodTokenVerifier
+from podstead.authn.event_uses import EventUses
+from podstead.authn.identity_status import IdentityStatus, LocalWebIds
+from podstead.authn.issuers import IssuerKeys
+from podstead.authn.lookups import Lookups
+from podstead.authn.nonces import Nonces
+from podstead.authn.pod_token import SigningKey
+from podstead.authn.proofs import Proofs
+from podstead.authn.relying_party.id_tokens import IdTokens
+from podstead.authn.relying_party.sign_ins import OwnClient
+from podstead.authn.resource_tokens import ResourceTokens, TokenRules
+from podstead.authn.signed_requests import EventRules, SignedRequests
+from podstead.authn.web_id_documents import ProfileSources
+from podstead.authn.web_ids import WebIdIssuers
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.git.directories import Directories
+from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
+from podstead.nostr import schnorr
+from podstead.nostr.http_auth import EventScope
+from podstead.pods.provision import PodProvisioner, TokenPolicy
+from podstead.rdf.graph import Graph
+from podstead.resources.committer import Committer
+from podstead.resources.content_validation import ContentValidator
+from podstead.resources.documents import Documents
+from podstead.resources.identity_changes import IdentityChanges
+from podstead.resources.listings import Listings
+from podstead.resources.patching import Patches
+from podstead.resources.reading import ResourceReader
+from podstead.resources.received import BodyReceiver
+from podstead.resources.rendering_cache import RenderingCache
+from podstead.resources.representations import Representations
+from podstead.resources.service import ResourceService
+from podstead.resources.sharing.rules_index import RulesIndex
+from podstead.resources.sharing.stored_answers import StoredAnswers
+from podstead.resources.tree_operations import Trees
+from podstead.resources.tree_plan import TreePlanner
+from podstead.resources.uploads import UploadService
+from podstead.storage.capacity import StorageCapacity
+from podstead.storage.disk_space import DiskSpace
+from podstead.storage.invitations import Invitations
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
+from podstead.wac.effective import EffectiveAcls
+from podstead.wac.gate import Gate
+from podstead.wac.groups import GroupMemberships
+from podstead.web.application import Application
+from podstead.web.authentication import LimitedAuthentication
+from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
+from podstead.web.body import BodyPace
+from podstead.web.certificate_forms import CertificateForm
+from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.client_certificates import ClientCertificates, ProxyField
+from podstead.web.favicon_endpoint import FaviconEndpoint
+from podstead.web.former_pods import FormerPods
+from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
+from podstead.web.pod_pages.assets import AssetsEndpoint
+from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
+from podstead.web.probe_endpoint import ProbeEndpoint
+from podstead.web.registration import Registration
+from podstead.web.request_counts import RequestCounts
+from podstead.web.request_ids import RequestIds
+from podstead.web.resource_endpoint import ResourceEndpoint
+from podstead.web.resource_responses import Responder
+from podstead.web.response_cache import ResponseCache
+from podstead.web.root_endpoint import RootEndpoint
+from podstead.web.routes import Route, Routes, plain_routes
+from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
+from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
+from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
+
+if TYPE_CHECKING:
+    from podstead.app.provider import Provider
+    from podstead.authn.web_id_tls import WebIdTls
+    from podstead.idp.passwords import PasswordHasher
+
+_BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
+"""By the value of the setting (A-146)."""
+
+
+def build_application(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    randomness: Randomness | None = None,
+    passwords: PasswordHasher | None = None,
+) -> Application:
+    """The ASGI application of one worker; it opens nothing before its lifespan starts.
+
+    ``passwords`` is for tests that use cheaper hashes.
+
+    The root must have been prepared and migrated. Raises StorageError if its keys cannot be read.
+    """
+    return Services(settings, clock, randomness, passwords).application
+
+
+class Services:
+    """The objects of one worker."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        passwords: PasswordHasher | None = None,
+    ) -> None:
+        self.settings = settings
+        self.base_url = settings.base_url
+        self.clock: Clock = clock or SystemClock()
+        self.randomness: Randomness = randomness or SystemRandomness()
+        self.passwords = passwords
+        """Hashes passwords in place of the usual hasher, if it is given."""
+
+    # Storage
+
+    @cached_property
+    def space(self) -> DiskSpace:
+        return DiskSpace(self.settings.root, min_free_bytes=self.settings.min_free_bytes)
+
+    @cached_property
+    def store(self) -> Store:
+        return traced("commit", new_store(self.settings, space=self.space), "commit")
+
+    @cached_property
+    def records(self) -> RecordStore:
+        return RecordStore(self.store, self.clock, self.randomness)
+
+    @cached_property
+    def capacity(self) -> StorageCapacity:
+        return StorageCapacity(
+            usage=self.store, space=self.space, quota_bytes=self.settings.quota_bytes
+        )
+
+    @cached_property
+    def keys(self) -> tuple[SigningKey, ...]:
+        """The keys that sign simple tokens, the newest first."""
+        return tuple(self.settings.token_keys or load_token_keys(key_storage(self.settings)))
+
+    # Other servers, and linked data
+
+    @cached_property
+    def foreign(self) -> ForeignDocuments:
+        documents = ForeignDocuments(self.settings, self.clock)
+        return traced("outbound request", documents, "fetch", "post", "ask")
+
+    @cached_property
+    def documents(self) -> Documents:
+        return build_documents(
+            self.settings,
+            store=self.store,
+            foreign=self.foreign,
+            costly=RdfProcesses(base_url=self.base_url, bundled=bundled_contexts()),
+        )
+
+    async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        """The default graph of a document (:class:`podstead.rdf.parser.RdfParser`)."""
+        document = await self.documents.parse_at(content, content_type, base_iri=base_iri)
+        return document.graph
+
+    # The identity provider
+
+    @cached_property
+    def provider(self) -> Provider | None:
+        if not self.settings.idp:
+            return None
+        from podstead.app.provider import Provider  # a tenth of a second that others need not wait
+
+        return Provider(self)
+
+    @cached_property
+    def provider_hosts(self) -> frozenset[str]:
+        """The hosts of a provider with an origin of its own; empty if it is at that of the pods."""
+        settings = self.settings
+        return hosts_of(settings.issuer) if settings.idp_base_url else frozenset()
+
+    @cached_property
+    def provider_here(self) -> Provider | None:
+        """The provider if it is at the origin of the pods."""
+        return None if self.provider_hosts else self.provider
+
+    # Authentication
+
+    @cached_property
+    def pod_tokens(self) -> PodTokenVerifier:
+        return PodTokenVerifier(
+            keys=self.keys,
+            registries=self.store,
+            clock=self.clock,
+            enabled=self.settings.simple_tokens,
+        )
+
+    @cached_property
+    def lookups(self) -> Lookups:
+        return Lookups(self.store, self.clock)
+
+    @cached_property
+    def local_web_ids(self) -> LocalWebIds:
+        accounts = self.provider.accounts.accounts if self.provider else None
+        return LocalWebIds(self.base_url, accounts)
+
+    @cached_property
+    def identity_status(self) -> IdentityStatus:
+        return IdentityStatus(tokens=self.store, web_ids=self.local_web_ids)
+
+    @cached_property
+    def event_rules(self) -> EventRules:
+        return EventRules(
+            accepted=self.base_url.startswith("https:") or is_loopback_url(self.base_url),
+            require_payload=self.settings.nostr_require_payload,
+            basic=_BASIC_REACH[self.settings.nostr_basic],
+        )
+
+    @cached_property
+    def event_uses(self) -> EventUses:
+        return EventUses(used=self.store, clock=self.clock, verify=_verify_schnorr)
+
+    @cached_property
+    def nonces(self) -> Nonces | None:
+        if not self.settings.dpop_nonce:
+            return None
+        return Nonces(secret=self.keys[0], clock=self.clock)
+
+    @cached_property
+    def proofs(self) -> Proofs:
+        return Proofs(
+            used=self.store,
+            clock=self.clock,
+            require_ath=self.settings.require_ath,
+            refuse_replay=self.settings.refuse_replayed_proofs,
+            nonces=self.nonces,
+        )
+
+    @cached_property
+    def profiles(self) -> ProfileSources:
+        return ProfileSources(self.local_web_ids, self.store, self.foreign, self.parse, self.clock)
+
+    @cached_property
+    def issuers(self) -> IssuerKeys:
+        return IssuerKeys(self.foreign, self.lookups, self.clock)
+
+    @cached_property
+    def web_ids(self) -> WebIdIssuers:
+        return WebIdIssuers(self.profiles, self.lookups)
+
+    @cached_property
+    def token_rules(self) -> TokenRules:
+        return TokenRules(
+            allow_loopback=is_loopback_url(self.base_url),
+            allowed_issuers=frozenset(self.settings.accepted_issuers),
+            denied_issuers=frozenset(self.settings.refused_issuers),
+        )
+
+    @cached_property
+    def resource_tokens(self) -> ResourceTokens:
+        return ResourceTokens(
+            issuers=self.issuers,
+            web_ids=self.web_ids,
+            own=self.provider.own if self.provider else None,
+            proofs=self.proofs,
+            rules=self.token_rules,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def id_tokens(self) -> IdTokens:
+        """Verifies the ID tokens of people who sign in at other providers."""
+        return IdTokens(
+            issuers=self.issuers,
+            web_ids=self.web_ids,
+            own=self.provider.own if self.provider else None,
+            rules=self.token_rules,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def own_client(self) -> OwnClient:
+        """What this server is to providers."""
+        return own_client(self.base_url)
+
+    @cached_property
+    def web_id_tls(self) -> WebIdTls | None:
+        """Verifies client certificates; ``None`` if the server does not accept them."""
+        if not self.settings.webid_tls:
+            return None
+        from podstead.authn.certificates import CertificateRules
+        from podstead.authn.web_id_tls import WebIdTls
+
+        rules = CertificateRules(allow_loopback=is_loopback_url(self.base_url))
+        return WebIdTls(self.profiles, rules=rules, lookups=self.lookups)
+
+    @cached_property
+    def client_certificates(self) -> ClientCertificates | None:
+        """Reads client certificates in requests; ``None`` if the server does not accept them."""
+        settings = self.settings
+        if not settings.webid_tls:
+            return None
+        header = settings.client_cert_header
+        form = CertificateForm(settings.client_cert_format)
+        return ClientCertificates(
+            authorities=self.authorities,
+            clock=self.clock,
+            base_url=self.base_url,
+            proxy_field=None if header is None else ProxyField(header.encode("ascii"), form),
+            origins=frozenset(settings.client_cert_origins),
+        )
+
+    @cached_property
+    def authenticator(self) -> Authenticator:
+        nostr = self.provider.nostr if self.provider else None
+        return Authenticator(
+            pod_tokens=self.pod_tokens,
+            resource_tokens=self.resource_tokens,
+            signed_requests=SignedRequests(
+                uses=self.event_uses,
+                clock=self.clock,
+                rules=self.event_rules,
+                linked=None if nostr is None else nostr.linked,
+            ),
+            certificates=self.web_id_tls,
+        )
+
+    @cached_property
+    def invalid_credentials(self) -> InvalidCredentialLimit:
+        return InvalidCredentialLimit(
+            counters=self.store,
+            clock=self.clock,
+            per_minute=self.settings.invalid_credentials_per_minute,
+        )
+
+    @cached_property
+    def challenges(self) -> AuthenticateChallenges:
+        rules = self.event_rules
+        return AuthenticateChallenges(
+            self.base_url,
+            provider=self.settings.issuer if self.settings.idp else None,
+            signed_requests=rules.accepted,
+            passwords=rules.accepted and rules.basic is not None,
+        )
+
+    # Authorization, and operations on resources
+
+    @cached_property
+    def owners(self) -> PodOwners:
+        return PodOwners(self.store)
+
+    @cached_property
+    def gate(self) -> Gate:
+        gate = Gate(
+            acls=EffectiveAcls(self.store, self.parse, base_url=self.base_url),
+            groups=GroupMemberships(
+                self.store, self.parse, self.foreign, self.clock, base_url=self.base_url
+            ),
+            owners=self.owners,
+        )
+        return traced("decision", gate, "authorize")
+
+    @cached_property
+    def rules_index(self) -> RulesIndex:
+        return RulesIndex(self.records, base_url=self.base_url)
+
+    @cached_property
+    def resources(self) -> ResourceService:
+        store, documents, quota_bytes = self.store, self.documents, self.settings.quota_bytes
+        renderings = RenderingCache(capacity_bytes=self.settings.rendering_cache_bytes)
+        identity_changes = IdentityChanges(documents=documents, gate=self.gate)
+        content_validator = ContentValidator(
+            store=store,
+            documents=documents,
+            identity_changes=identity_changes,
+            write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
+        )
+        planner = TreePlanner(
+            store=store,
+            gate=self.gate,
+            documents=documents,
+            identity_changes=identity_changes,
+            content_validator=content_validator,
+        )
+        return ResourceService(
+            store=store,
+            gate=self.gate,
+            reader=ResourceReader(
+                representations=Representations(documents=documents, renderings=renderings),
+                listings=Listings(store=store, documents=documents, renderings=renderings),
+                named_owners=self.owners if self.settings.advertise_owners else None,
+            ),
+            receiver=BodyReceiver(
+                store=store, documents=documents, max_body_bytes=self.settings.max_body_bytes
+            ),
+            content_validator=content_validator,
+            identity_changes=identity_changes,
+            clock=self.clock,
+            randomness=self.randomness,
+            patches=Patches(documents=documents, content_validator=content_validator),
+            committer=Committer(
+                store=store, default_quota_bytes=quota_bytes, acl_listener=AclAudit()
+            ),
+            capacity=self.capacity,
+            trees=Trees(
+                store=store,
+                gate=self.gate,
+                planner=planner,
+                clock=self.clock,
+                randomness=self.randomness,
+                default_quota_bytes=quota_bytes,
+                base_url=self.base_url,
+                acl_listener=AclAudit(),
+            ),
+        )
+
+    @cached_property
+    def uploads(self) -> UploadService:
+        return UploadService(
+            resources=self.resources,
+            records=self.records,
+            capacity=self.capacity,
+            max_body_bytes=self.settings.max_body_bytes,
+        )
+
+    @cached_property
+    def stored_answers(self) -> StoredAnswers:
+        return StoredAnswers(self.records, profiles=self.profiles, sending=self.foreign)
+
+    @cached_property
+    def live_updates(self) -> LiveUpdates:
+        return LiveUpdates(self)
+
+    # git
+
+    @cached_property
+    def directories(self) -> Directories:
+        layout = RootLayout(self.settings.root)
+        return Directories(layout.git, removal_lock=layout.removal_lock)
+
+    @cached_property
+    def repositories(self) -> RepositorySweep:
+        return RepositorySweep(self.directories, self.store, self.clock)
+
+    @cached_property
+    def git(self) -> GitServices | None:
+        """``None`` unless the setting ``git`` is on. Raises StartRefused."""
+        return GitServices(self) if self.settings.git else None
+
+    # New pods
+
+    @cached_property
+    def provisioner(self) -> PodProvisioner:
+        """Creates pods whose owners get a simple token."""
+        tokens = None
+        if self.settings.simple_tokens:
+            tokens = TokenPolicy(key=self.keys[0], lifetime_s=self.settings.token_lifetime_s)
+        return PodProvisioner(
+            base_url=self.base_url,
+            store=self.store,
+            tokens=tokens,
+            clock=self.clock,
+            randomness=self.randomness,
+        )
+
+    @cached_property
+    def registration(self) -> Registration:
+        """Who may register, and on which terms."""
+        settings = self.settings
+        return Registration(
+            mode=settings.registration,
+            limit=PodCreationLimit(
+                counters=self.store,
+                clock=self.clock,
+                per_hour=settings.pod_creations_per_hour,
+                exempt_loopback=is_loopback_url(self.base_url),
+            ),
+            invitations=Invitations(self.records),
+            wrong_codes=InvitationGuessLimit(self.store, self.clock),
+            refused=self.provider.note_refused_invitation if self.provider else None,
+            about=about_operator(settings),
+            terms_hash=terms_hash(settings),
+        )
+
+    # HTTP
+
+    @cached_property
+    def authorities(self) -> Authorities:
+        """The hosts that requests may name, and the proxies that are believed."""
+        settings = self.settings
+        sockets_port = settings.sockets_port or settings.port
+        return Authorities(
+            hosts=self.provider_hosts
+            | served_hosts(self.base_url, port=settings.port, aliases=settings.host_aliases)
+            | served_hosts(settings.sockets_base_url, port=sockets_port),
+            trusted_proxies=settings.trusted_proxies,
+            former_hosts=frozenset[str]().union(*map(hosts_of, settings.former_base_urls)),
+            base_url=self.base_url,
+        )
+
+    @cached_property
+    def pages(self) -> PodPages:
+        return PodPages(self)
+
+    @cached_property
+    def readings(self) -> WorkerReadings:
+        """What the worker counts."""
+        return WorkerReadings(
+            requests=RequestCounts(),
+            responses=ResponseCache(
+                store=self.store if self.store.prefetch is None else None,
+                keys=self.provider.keys if self.provider else None,
+                clock=self.clock,
+                capacity_bytes=self.settings.rendering_cache_bytes // 4,
+                ignored_fields=ignored_fields(self.settings),
+            ),
+            store=self.store,
+            foreign=self.foreign,
+            live_updates=self.live_updates,
+        )
+
+    @cached_property
+    def resource_endpoint(self) -> ResourceEndpoint:
+        settings, base_url = self.settings, self.base_url
+        return ResourceEndpoint(
+            service=self.resources,
+            responder=Responder(
+                base_url=base_url, clock=self.clock, sockets_base_url=settings.sockets_base_url
+            ),
+            challenges=self.challenges,
+            base_url=base_url,
+            container_deleted=self.repositories.soon,
+            redirects_reads=settings.redirect_large_reads,
+            former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
+        )
+
+    def uploads_endpoint(
+        self, place: str = PLACE, *, for_own_pages: bool = False
+    ) -> UploadsEndpoint:
+        """The endpoint for resumable uploads of applications, or at ``place`` of the pages."""
+        return UploadsEndpoint(
+            service=self.uploads,
+            challenges=self.challenges,
+            base_url=self.base_url,
+            max_bytes=self.settings.max_body_bytes,
+            place=place,
+            for_own_pages=for_own_pages,
+        )
+
+    @cached_property
+    def _routes_at_every_origin(self) -> tuple[Route, ...]:
+        root = RootEndpoint(
+            base_url=self.base_url,
+            provider=self.settings.issuer if self.settings.idp else None,
+            provider_hosts=self.provider_hosts,
+            registration=self.registration,
+            page=self.pages.first,
+        )
+        return plain_routes(AssetsEndpoint(), root, FaviconEndpoint())
+
+    @cached_property
+    def routes(self) -> Routes:
+        """All routes of the origin of the pods."""
+        settings, base_url = self.settings, self.base_url
+        description = StorageDescriptionEndpoint(
+            base_url=base_url, store=self.store, channel_types=CHANNEL_TYPES
+        )
+        pods = PodsEndpoint(
+            maker=self.provider.pod_maker if self.provider else PodsAlone(self.provisioner),
+            registration=self.registration,
+        )
+        server = ServerDescriptionEndpoint(
+            base_url=base_url, named_storages=self.store if settings.list_storages else None
+        )
+        return Routes(
+            (
+                *self._routes_at_every_origin,
+                *plain_routes(pods, server),
+                ProbeEndpoint(self.records).route(),
+                *self.live_updates.routes(),
+                *self.uploads_endpoint().routes(),
+                *self.pages.routes,
+                *(self.provider_here.routes if self.provider_here else ()),
+            ),
+            storage_description={"GET": description.get, "HEAD": description.get},
+            resources=self.resource_endpoint.handle,
+        )
+
+    @cached_property
+    def _provider_routes(self) -> Routes:
+        """Those of a provider with an origin of its own."""
+        routes = self.provider.routes if self.provider else ()
+        return Routes((*self._routes_at_every_origin, *routes))
+
+    @cached_property
+    def application(self) -> Application:
+        make = traced_application(
+            application_class(self.settings, self.clock), self.authorities.trusts
+        )
+        return make(
+            base_url=self.base_url,
+            routes=self.routes,
+            authenticator=self.authenticator,
+            challenges=self.challenges,
+            authorities=self.authorities,
+            body_pace=BodyPace(self.settings.body_idle_timeout_s),
+            invalid_credentials=self.invalid_credentials,
+            responses=self.readings.responses,
+            requests=self.readings.requests,
+            ids=RequestIds(self.authorities, self.randomness),
+            answers=worker_answers(
+                self.settings,
+                readings=self.readings,
+                checks=WorkerChecks(self.store, self.space, self.clock),
+                store=self.store,
+            ),
+            lifespan=WorkerLifespan(self).span(),
+            clock=self.clock,
+            nonces=self.nonces,
+            git=None if self.git is None else self.git.endpoint,
+            certificates=self.client_certificates,
+            provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
+            slow_request=self.provider.slow_requests.note if self.provider else None,
+            sockets_base_url=self.settings.sockets_base_url,
+            prefetch=self.store.prefetch,
+        )
+
+    def limited_authentication(self) -> LimitedAuthentication:
+        """Verifies credentials that clients send on a socket."""
+        return LimitedAuthentication(self.authenticator, self.invalid_credentials)
+
+
+async def _verify_schnorr(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    if schnorr.IS_NATIVE:
+        return schnorr.verify(public_key, message, signature)
+    return await asyncio.to_thread(schnorr.verify, public_key, message, signature)
