@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.operator.token_administration import open_token_administration
+from podstead.app.operator.administration import open_root
 from podstead.config import Settings
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
@@ -382,14 +382,14 @@ async def test_a_revoked_token_is_refused_at_once_and_another_is_not(
     settings: Settings, server: Server
 ) -> None:
     """A-31, A-33: the operator does it beside the running server."""
-    async with open_token_administration(settings) as desk:
-        further = server.public.with_token((await desk.create("alice")).token)
+    async with open_root(settings) as root:
+        further = server.public.with_token((await root.tokens.create("alice")).token)
         for client in (server.alice, further):
             assert [(await client.get(PRIVATE)).status for _ in range(2)] == [200, 200]
-        await desk.revoke(str(claims_of(token_of(server.alice))["jti"]))
+        await root.tokens.revoke(str(claims_of(token_of(server.alice))["jti"]))
         assert_invalid(await server.alice.get(PRIVATE))
         assert (await further.get(PRIVATE)).status == 200
-        assert await desk.revoke_all("alice") == 1
+        assert await root.tokens.revoke_all("alice") == 1
         assert_invalid(await further.get(PRIVATE))
         assert (await server.bob.get("/bob/private/")).status == 200
 

@@ -52,7 +52,7 @@ async def promote(settings: Settings, name: str = "alice") -> None:
     async with administering(settings) as services:
         kept = await services.accounts.find(name)
         assert kept is not None
-        await services.administration.promote(kept.value.account_id)
+        await services.administration.act("promote", kept.value.account_id)
 
 
 async def forget_sign_ins(settings: Settings, name: str) -> None:

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from podstead.cli.administration import administered
-from podstead.cli.options import root_options
-from podstead.cli.output import confirm, echo
-from podstead.cli.tables import (
-    json_option,
-    names_argument,
-    print_each_json,
-    print_json,
-    print_table,
-    time_text,
-)
+from podstead.cli.output import confirm, read_password
+from podstead.cli.running import Output, in_root, on_root, on_settings
+from podstead.cli.tables import names_argument, parsed, table_lines, time_text
+from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.account_administration import AccountAdministration
+    from podstead.app.operator.administration import DataRoot
     from podstead.idp.records import Account
-
-T = TypeVar("T")
 
 
 @click.group()
@@ -44,253 +34,222 @@ def account() -> None:
     "--email", metavar="ADDRESS", help="An e-mail address, which also works for signing in."
 )
 @click.option("--existing-pod", is_flag=True, help="Use an existing pod that has no account.")
-@json_option
-@root_options
+@on_settings()
 def create_account(
-    pod: str,
-    email: str | None,
-    *,
-    existing_pod: bool,
-    as_json: bool,
-    **options: Any,  # noqa: ANN401 - one for each setting
-) -> None:
+    settings: Settings, pod: str, email: str | None, *, existing_pod: bool
+) -> Output:
     """Create an account and its POD, and print its WebID.
 
     The command prompts for the password. If standard input is not a terminal, its first line is the
     password.
     """
-    password = _password()
+    password = read_password(confirmed=True)
 
-    async def act(administration: AccountAdministration) -> tuple[Account, str]:
-        make = administration.create_for_pod if existing_pod else administration.create
-        return await make(pod, email=email, password=password), administration.issuer
-
-    created, issuer = _administered(options, act)
-    if as_json:
-        print_json(_as_json(created))
-    else:
-        echo(created.web_id)
-    if existing_pod:
-        echo(
+    async def create(root: DataRoot) -> Output:
+        accounts = root.provider.accounts
+        if existing_pod:
+            created = await accounts.create_for_pod(pod, email=email, password=password)
+        else:
+            made = await accounts.create(
+                name=pod, email=email, password=password, needs_email=False
+            )
+            created = made.account
+        note = (
             "Tokens of the account are valid once the profile states this identity provider: "
-            f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{issuer}>. "
-            "The owner can add the statement on the page Security.",
-            err=True,
+            f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{root.issuer}>. "
+            "The owner can add the statement on the page Security."
         )
+        return Output(_as_json(created), [created.web_id], notes=[note] if existing_pod else ())
+
+    return in_root(settings, create)
 
 
 @account.command("list", short_help="List accounts and their states.")
-@json_option
-@root_options
-def list_accounts(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_root()
+async def list_accounts(root: DataRoot) -> Output:
     """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
-    accounts = _administered(options, lambda administration: administration.list())
-    if as_json:
-        print_json([_as_json(each) for each in accounts])
-    else:
-        _print_table(accounts)
+    accounts = sorted([each async for each in root.accounts.each()], key=lambda it: it.pod.lower())
+    rows = [
+        (each.pod, each.email or "-", time_text(each.created_s), _state(each)) for each in accounts
+    ]
+    table = table_lines(("POD", "E-MAIL", "CREATED", "STATE"), rows)
+    return Output([_as_json(each) for each in accounts], table)
 
 
 @account.command(short_help="Set a new password.")
 @click.argument("name")
-@json_option
-@root_options
-def password(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def password(settings: Settings, name: str) -> Output:
     """Set a new password for the account NAME, and sign it out everywhere.
 
     The command prompts for the password. If standard input is not a terminal, its first line is the
     password. The owner must authorize applications again.
     """
-    _administered(
-        options, lambda administration: administration.find(name)
-    )  # before anything is typed
-    chosen = _password()
-    _change(
-        options,
-        [name],
-        lambda administration: administration.set_password(name, chosen),
-        "Changed the password of the account {name} and signed it out everywhere.",
-        as_json=as_json,
-    )
+    in_root(settings, lambda root: root.accounts.find(name))  # before anything is typed
+    chosen = read_password(confirmed=True)
+
+    async def change(root: DataRoot) -> Output:
+        account_id = (await root.accounts.find(name)).value.account_id
+        await root.provider.accounts.set_password(account_id, chosen)
+        done = "Changed the password of the account {name} and signed it out everywhere."
+        return await _changed(root, [name], done)
+
+    return in_root(settings, change)
 
 
-def _change_command(name: str, short_help: str, method: str, done: str, description: str) -> None:
-    """A command that calls a method of the administration for each of the accounts it is given."""
-
-    @account.command(name, short_help=short_help, help=description)
-    @names_argument
-    @json_option
-    @root_options
-    def command(names: Sequence[str], *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-        async def act(administration: AccountAdministration) -> None:
-            for each in names:  # a name that is wrong changes nothing
-                await administration.find(each)
-            for each in names:
-                await getattr(administration, method)(each)
-
-        _change(options, names, act, done, as_json=as_json)
-
-
-_change_command(
-    "disable",
-    "Disable accounts.",
-    "disable",
-    "Disabled the account {name}.",
-    "Disable each account NAME, and sign it out everywhere. Its pod does not change.",
-)
-_change_command(
-    "enable",
-    "Enable disabled accounts.",
-    "enable",
-    "Enabled the account {name}.",
-    "Enable each disabled account NAME. Its owner must sign in again.",
-)
-_change_command(
-    "promote",
-    "Let accounts use the operator's console.",
-    "promote",
-    "The account {name} is an operator's now.",
-    "Make each account NAME an operator's: it may use the console at /.pages/console/, where it "
-    "can change and delete all accounts.",
-)
-_change_command(
-    "demote",
-    "Let accounts use the operator's console no longer.",
-    "demote",
-    "The account {name} is no longer an operator's.",
-    "Make each account NAME, which is an operator's, an ordinary one.",
-)
-_change_command(
-    "sign-out",
-    "Sign accounts out everywhere.",
-    "sign_out_everywhere",
-    "Signed the account {name} out everywhere.",
-    "Sign each account NAME out in every browser. Its applications stay connected.",
-)
-_change_command(
-    "reset-two-factor",
-    "Remove lost second factors.",
-    "reset_second_factor",
-    "The second factor of the account {name} has been reset.",
-    """Remove the authenticator app and the recovery codes of each account NAME.
+_CHANGES: Final = (
+    (
+        "disable",
+        "Disable accounts.",
+        "Disabled the account {name}.",
+        "Disable each account NAME, and sign it out everywhere. Its pod does not change.",
+    ),
+    (
+        "enable",
+        "Enable disabled accounts.",
+        "Enabled the account {name}.",
+        "Enable each disabled account NAME. Its owner must sign in again.",
+    ),
+    (
+        "promote",
+        "Let accounts use the operator's console.",
+        "The account {name} is an operator's now.",
+        (
+            "Make each account NAME an operator's: it may use the console at /.pages/console/, "
+            "where it can change and delete all accounts."
+        ),
+    ),
+    (
+        "demote",
+        "Let accounts use the operator's console no longer.",
+        "The account {name} is no longer an operator's.",
+        "Make each account NAME, which is an operator's, an ordinary one.",
+    ),
+    (
+        "sign-out",
+        "Sign accounts out everywhere.",
+        "Signed the account {name} out everywhere.",
+        "Sign each account NAME out in every browser. Its applications stay connected.",
+    ),
+    (
+        "reset-two-factor",
+        "Remove lost second factors.",
+        "The second factor of the account {name} has been reset.",
+        """Remove the authenticator app and the recovery codes of each account NAME.
 
     This is for people who have lost both: make sure who asks. The account is signed out in every
     browser, and its password alone signs in again. If the server requires a second factor, the
     next sign-in sets one up. Passkeys remain.
     """,
+    ),
 )
+"""The name, the short help, what is printed, and the help."""
+
+
+def _add_change(name: str, short_help: str, done: str, description: str) -> None:
+    """Add the command that carries out an action for each of the accounts it is given."""
+
+    @account.command(name, short_help=short_help, help=description)
+    @names_argument
+    @on_root()
+    async def command(root: DataRoot, names: Sequence[str]) -> Output:
+        found = [await root.accounts.find(each) for each in names]  # a wrong one changes nothing
+        for each in found:
+            await root.accounts.act(name, each.value.account_id)
+        return await _changed(root, names, done)
+
+
+for change in _CHANGES:
+    _add_change(*change)
 
 
 @account.command("sign-in-link", short_help="Create a one-time link for a lost password.")
 @click.argument("name")
-@json_option
-@root_options
-def sign_in_link(name: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_root()
+async def sign_in_link(root: DataRoot, name: str) -> Output:
     """Print a link with which the owner of the account NAME chooses a new password and signs in.
 
     The link works once, within an hour, and replaces an earlier one. Whoever has it can take over
     the account, so send it to nobody else.
     """
-    link = _administered(options, lambda administration: administration.create_sign_in_link(name))
-    if as_json:
-        print_json({"link": link})
-    else:
-        echo(link)
+    account_id = (await root.accounts.find(name)).value.account_id
+    link = root.link(await root.accounts.create_sign_in_link(account_id))
+    return Output({"link": link}, [link])
 
 
 @account.command("delete", short_help="Delete accounts and their pods.")
 @names_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@json_option
-@root_options
-def delete_account(names: Sequence[str], *, yes: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def delete_account(settings: Settings, names: Sequence[str], *, yes: bool) -> Output:
     """Delete each account NAME, its pod, and everything in the pod. This cannot be undone.
 
     The name of the pod remains reserved, because a new owner would have access wherever the old one
     did. 'podstead account free-name' releases the name.
     """
 
-    async def find(administration: AccountAdministration) -> list[Account]:
-        return [await administration.find(name) for name in names]
+    async def find(root: DataRoot) -> dict[str, Account]:
+        return {name: (await root.accounts.find(name)).value for name in names}
 
-    found = dict(zip(names, _administered(options, find), strict=True))
+    found = in_root(settings, find)
     if not yes:
         for name, each in found.items():
             confirm(
                 f"Permanently delete the account {name} and everything in its pod '{each.pod}'?"
             )
 
-    async def delete(administration: AccountAdministration) -> None:
-        for name in found:
-            await administration.delete(name)
+    async def delete(root: DataRoot) -> None:
+        for each in found.values():
+            await root.accounts.act("delete", each.account_id)
 
-    _administered(options, delete)
-    if as_json:
-        print_each_json(
-            [{"pod": each.pod, "web_id": each.web_id, "deleted": True} for each in found.values()]
-        )
-        return
-    for name, each in found.items():
-        echo(f"Deleted the account {name} and its pod '{each.pod}'.")
+    in_root(settings, delete)
+    return Output.of_each(
+        [{"pod": each.pod, "web_id": each.web_id, "deleted": True} for each in found.values()],
+        [f"Deleted the account {name} and its pod '{each.pod}'." for name, each in found.items()],
+    )
 
 
 @account.command(name="free-name", short_help="Release the names of deleted pods.")
 @click.argument("pods", metavar="POD...", nargs=-1, required=True)
-@json_option
-@root_options
-def free_name(pods: Sequence[str], *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_root()
+async def free_name(root: DataRoot, pods: Sequence[str]) -> Output:
     """Release the name POD of each deleted pod, so that a new pod can have it.
 
     The new owner will have the WebID of the previous owner, and so access to everything that
     others, here and elsewhere, have shared with that WebID. Use this only for the same person.
     """
-
-    async def act(administration: AccountAdministration) -> None:
-        for pod in pods:
-            await administration.free_name(pod)
-
-    _administered(options, act)
-    if as_json:
-        print_each_json([{"name": pod, "released": True} for pod in pods])
-        return
     for pod in pods:
-        echo(f"A new pod can be named '{pod}'.")
+        await root.provider.accounts.free_name(pod)
+    return Output.of_each(
+        [{"name": pod, "released": True} for pod in pods],
+        [f"A new pod can be named '{pod}'." for pod in pods],
+    )
 
 
 @account.command(short_help="Create client credentials for a script.")
 @click.argument("name")
 @click.option("--label", metavar="TEXT", default="", help="A description to show to the owner.")
-@json_option
-@root_options
-def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_root()
+async def credentials(root: DataRoot, name: str, label: str) -> Output:
     """Create an id and a secret with which a script obtains tokens for the account NAME.
 
     The secret is shown only once. The script sends both to the token endpoint, with the grant type
     client_credentials.
     """
-
-    async def act(administration: AccountAdministration) -> dict[str, str]:
-        made = await administration.create_credentials(name, label=label)
-        return {
-            "id": made.credential.credential_id,
-            "secret": made.secret,
-            "web_id": made.credential.web_id,
-            "issuer": administration.issuer,
-        }
-
-    made = _administered(options, act)
-    if as_json:
-        print_json(made)
-    else:
-        for key, value in made.items():
-            echo(f"{key:<6}  {value}")
+    made = await root.provider.credentials.create(await root.accounts.find(name), name=label)
+    fields = {
+        "id": made.credential.credential_id,
+        "secret": made.secret,
+        "web_id": made.credential.web_id,
+        "issuer": root.issuer,
+    }
+    return Output(fields, [f"{key:<6}  {value}" for key, value in fields.items()])
 
 
 @account.command(name="change-issuer", short_help="Change the URL of the provider.")
 @click.argument("url")
-@json_option
-@root_options
-def change_issuer(url: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def change_issuer(settings: Settings, url: str) -> Output:
     """Move the accounts to the identity provider at URL when the server next starts.
 
     Run this command before you start the server with a different --idp-base-url, or without one
@@ -298,65 +257,26 @@ def change_issuer(url: str, *, as_json: bool, **options: Any) -> None:  # noqa: 
     from the new one until each owner has signed in and restored the statement on the page Security.
     Owners must also connect their applications again.
     """
-    try:
-        issuer = BASE_URL.parse(url)
-    except ValueError as error:
-        raise click.BadParameter(BASE_URL.expected, param_hint="URL") from error
+    issuer = parsed(BASE_URL, url, "URL")
 
-    async def act(administration: AccountAdministration) -> str:
-        administration.change_issuer(issuer)
-        return administration.issuer
-
-    before = _administered(options, act)
-    if as_json:
-        print_json({"former_issuer": before, "issuer": issuer})
-    else:
-        echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
-
-
-def _password() -> str:
-    """The password that the operator types twice, or the first line of standard input. Never an
-    argument, which everybody on the machine could see."""
-    if sys.stdin.isatty():
-        typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-        return typed
-    line = sys.stdin.readline().rstrip("\r\n")
-    if not line:
-        raise click.UsageError(
-            "The first line of standard input must be the password, but is empty."
+    async def change(root: DataRoot) -> Output:
+        before = root.issuer
+        root.change_issuer(issuer)
+        return Output(
+            {"former_issuer": before, "issuer": issuer},
+            [f"The accounts will move from {before} to {issuer} when the server next starts."],
         )
-    return line
+
+    return in_root(settings, change)
 
 
-def _administered(
-    options: dict[str, Any], act: Callable[[AccountAdministration], Awaitable[T]]
-) -> T:
-    from podstead.app.operator.account_administration import open_account_administration
-
-    return administered(open_account_administration, options, act)
-
-
-def _change(
-    options: dict[str, Any],
-    names: Sequence[str],
-    act: Callable[[AccountAdministration], Awaitable[object]],
-    done: str,
-    *,
-    as_json: bool,
-) -> None:
-    """Change accounts; print what was done, or as JSON the accounts as they are now. ``done`` has
-    the placeholder ``name``."""
-
-    async def change(administration: AccountAdministration) -> list[Account]:
-        await act(administration)
-        return [await administration.find(name) for name in names]
-
-    changed = _administered(options, change)
-    if as_json:
-        print_each_json([_as_json(each) for each in changed])
-        return
-    for name in names:
-        echo(done.format(name=name))
+async def _changed(root: DataRoot, names: Sequence[str], done: str) -> Output:
+    """What was done, or as JSON the accounts as they are now. ``done`` has the placeholder
+    ``name``."""
+    found = [(await root.accounts.find(name)).value for name in names]
+    return Output.of_each(
+        [_as_json(each) for each in found], [done.format(name=name) for name in names]
+    )
 
 
 def _as_json(account: Account) -> dict[str, object]:
@@ -369,19 +289,6 @@ def _as_json(account: Account) -> dict[str, object]:
         "disabled": account.disabled,
         "operator": account.operator,
     }
-
-
-def _print_table(accounts: Sequence[Account]) -> None:
-    rows = [
-        (
-            each.pod,
-            each.email or "-",
-            time_text(each.created_s),
-            _state(each),
-        )
-        for each in accounts
-    ]
-    print_table(("POD", "E-MAIL", "CREATED", "STATE"), rows)
 
 
 def _state(account: Account) -> str:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from podstead.cli.options import root_options, settings_from
-from podstead.cli.output import CommandFailed, echo
-from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import bytes_text, json_option, print_json, print_json_line
+from podstead.cli.options import root_options
+from podstead.cli.output import echo
+from podstead.cli.running import Output, on_settings, showing_progress, with_progress, with_settings
+from podstead.cli.tables import bytes_text, json_option, print_json_line
+from podstead.config import Settings
 from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.backup_series import BackupSeries, SeriesResult
     from podstead.storage.backup.manifest import Manifest
-    from podstead.storage.backup.retention import KeepRule
 
 T = TypeVar("T")
 
@@ -50,14 +50,15 @@ _ARCHIVE = ".tar.zst"
 )
 @json_option
 @root_options
+@with_settings
 def backup(
+    settings: Settings,
     target: Path,
     *,
     previous: Path | None,
     every: str | None,
     keep: str | None,
     as_json: bool,
-    **options: Any,  # noqa: ANN401 - one for each setting
 ) -> None:
     """Back up everything that the server stores into the new folder FOLDER, or as one compressed
     file.
@@ -68,7 +69,6 @@ def backup(
 
     With --keep or --every, FOLDER may exist and gets a folder for each backup, named by its time.
     """
-    settings = settings_from(options)
     is_archive = target.name.endswith(_ARCHIVE)
     is_series = every is not None or keep is not None
     if is_archive and (previous or is_series):
@@ -77,19 +77,23 @@ def backup(
         raise click.UsageError("With --keep or --every, the previous backup is found in FOLDER.")
     if is_series:
         from podstead.app.operator.backup_series import BackupSeries
+        from podstead.storage.backup.retention import parse_interval_s, parse_keep_rules
 
-        series = BackupSeries(settings, target, _rules(keep))
-        return _run_series(series, None if every is None else _interval_s(every), as_json=as_json)
+        series = BackupSeries(settings, target, _parsed(parse_keep_rules, keep, "--keep") or ())
+        interval_s = _parsed(parse_interval_s, every, "--every")
+        return _run_series(series, interval_s, as_json=as_json)
 
     from podstead.app.operator.backup import back_up_to_archive, back_up_to_folder
 
-    with ProgressLine() as progress:
-        if is_archive:
-            making = back_up_to_archive(settings, target, on_step=progress)
-        else:
-            making = back_up_to_folder(settings, target, previous=previous, on_step=progress)
-        manifest = _reporting(lambda: asyncio.run(making), "The backup failed")
-    return _print(manifest, f"Backed up to {target}", as_json=as_json)
+    manifest = with_progress(
+        lambda progress: (
+            back_up_to_archive(settings, target, on_step=progress)
+            if is_archive
+            else back_up_to_folder(settings, target, previous=previous, on_step=progress)
+        ),
+        "The backup failed",
+    )
+    return _output(manifest, f"Backed up to {target}").show(as_json=as_json)
 
 
 @click.command(short_help="Restore a backup into a new data root.")
@@ -97,9 +101,8 @@ def backup(
 @click.option(
     "--verify-only", is_flag=True, help="Read and verify the whole backup, and restore nothing."
 )
-@json_option
-@root_options
-def restore(source: Path, *, verify_only: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def restore(settings: Settings, source: Path, *, verify_only: bool) -> Output:
     """Restore BACKUP, a folder or a file, into the data root, which must be empty or not exist yet.
 
     Every file is verified while it is restored. If anything is wrong, nothing is left in the data
@@ -107,18 +110,13 @@ def restore(source: Path, *, verify_only: bool, as_json: bool, **options: Any) -
     """
     from podstead.app.operator.restore import restore_backup, verify_backup
 
-    settings = settings_from(options)
-    with ProgressLine() as progress:
-        manifest = _reporting(
-            lambda: (
-                verify_backup(source, on_step=progress)
-                if verify_only
-                else restore_backup(settings, source, on_step=progress)
-            ),
-            "The backup could not be read",
-        )
+    with showing_progress("The backup could not be read") as progress:
+        if verify_only:
+            manifest = verify_backup(source, on_step=progress)
+        else:
+            manifest = restore_backup(settings, source, on_step=progress)
     done = f"Verified {source}" if verify_only else f"Restored {source} into {settings.root}"
-    _print(manifest, done, as_json=as_json)
+    return _output(manifest, done)
 
 
 def _run_series(series: BackupSeries, interval_s: int | None, *, as_json: bool) -> None:
@@ -132,9 +130,9 @@ def _run_series(series: BackupSeries, interval_s: int | None, *, as_json: bool) 
         progress.end()
         echo(f"The backup failed: {error}", err=True)
 
-    with ProgressLine(only_on_terminal=True) as progress:
+    with showing_progress("The backup failed", only_on_terminal=True) as progress:
         if interval_s is None:
-            result = _reporting(lambda: asyncio.run(series.add(progress)), "The backup failed")
+            result = asyncio.run(series.add(progress))
             on_result(result)
             sys.exit(1 if result.manifest.faults else 0)
         # As a service, it ends when it is told to, and removes what it has begun.
@@ -145,45 +143,24 @@ def _run_series(series: BackupSeries, interval_s: int | None, *, as_json: bool) 
         asyncio.run(running)
 
 
-def _reporting(act: Callable[[], T], what: str) -> T:
+def _parsed(parse: Callable[[str], T], text: str | None, option: str) -> T | None:
     try:
-        return act()
-    except OSError as error:
-        raise CommandFailed(f"{what}: {error}") from error
-
-
-def _rules(keep: str | None) -> Sequence[KeepRule]:
-    from podstead.storage.backup.retention import parse_keep_rules
-
-    try:
-        return () if keep is None else parse_keep_rules(keep)
+        return None if text is None else parse(text)
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--keep") from error
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
-def _interval_s(every: str) -> int:
-    from podstead.storage.backup.retention import parse_interval_s
-
-    try:
-        return parse_interval_s(every)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--every") from error
-
-
-def _print(manifest: Manifest, done: str, *, as_json: bool) -> None:
-    """Print what was done. A backup of a damaged root ends the command with exit code 1."""
-    if as_json:
-        print_json(manifest)
-    else:
-        counts = manifest.counts
-        echo(
+def _output(manifest: Manifest, done: str) -> Output:
+    """What was done. A backup of a damaged root ends the command with exit code 1."""
+    counts = manifest.counts
+    lines = [
+        (
             f"{done}: {counted(counts.pods, 'pod')}, {counted(counts.resources, 'resource')}, "
             f"{counted(counts.repositories, 'git repository')}."
-        )
-        echo(f"It contains every write that was acknowledged before {manifest.moment}.")
-    _print_faults(manifest)
-    if manifest.faults:
-        sys.exit(1)
+        ),
+        f"It contains every write that was acknowledged before {manifest.moment}.",
+    ]
+    return Output(manifest, lines, [*_faults(manifest)], exit_code=1 if manifest.faults else 0)
 
 
 def _print_result(result: SeriesResult, *, as_json: bool) -> None:
@@ -211,11 +188,12 @@ def _print_result(result: SeriesResult, *, as_json: bool) -> None:
             f"{removed if result.removed else ''}"
         )
     sys.stdout.flush()
-    _print_faults(manifest)
+    for line in _faults(manifest):
+        echo(line, err=True)
 
 
-def _print_faults(manifest: Manifest) -> None:
+def _faults(manifest: Manifest) -> Iterator[str]:
     for fault in manifest.faults:
-        echo(f"Warning: {fault}.", err=True)
+        yield f"Warning: {fault}."
     if manifest.faults:
-        echo("Find out more with 'podstead check'.", err=True)
+        yield "Find out more with 'podstead check'."

@@ -1,23 +1,25 @@
-"""``podstead check``."""
+"""``podstead check``: finds damage in the data root, and repairs it."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from podstead.cli.options import root_options, settings_from
-from podstead.cli.output import CommandFailed, echo
+from podstead.cli.options import root_options
+from podstead.cli.output import echo
 from podstead.cli.progress import ProgressLine
+from podstead.cli.running import with_progress, with_settings
 from podstead.cli.tables import bytes_text, print_json_line
+from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import StorageError
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.checking.findings import Finding
-    from podstead.config import Settings
 
 
 @click.command("check", short_help="Find damage in the data root, and repair it.")
@@ -25,7 +27,8 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
 @click.option("--repair", is_flag=True, help="Set right what can be, and set aside the rest.")
 @click.option("--json", "as_json", is_flag=True, help="Print each finding as a line of JSON.")
 @root_options
-def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@with_settings
+def check_data(settings: Settings, *, quick: bool, repair: bool, as_json: bool) -> None:
     """Check the data root, also while the server runs.
 
     The command compares the database with itself and with its files: bodies with their hashes,
@@ -38,22 +41,18 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
     root, with a list. A document whose body is gone is deleted, and the command says so and exits
     with code 1: restore it from a backup.
     """
-    settings = settings_from(options)
-    with ProgressLine(only_on_terminal=True) as progress:
+    from podstead.app.operator.check import check_root
 
+    async def check(progress: ProgressLine) -> Sequence[Finding]:
         def on_finding(finding: Finding) -> None:
             progress.end()
             _print(finding, as_json=as_json)
 
-        from podstead.app.operator.check import check_root
-
-        checking = check_root(
+        return await check_root(
             settings, is_quick=quick, repair=repair, on_step=progress, on_finding=on_finding
         )
-        try:
-            findings = asyncio.run(checking)
-        except OSError as error:
-            raise CommandFailed(f"The data could not be checked: {error}") from error
+
+    findings = with_progress(check, "The data could not be checked", only_on_terminal=True)
     left = sum(not finding.is_repaired for finding in findings)
     if not as_json:
         repaired = f", {len(findings) - left} of them repaired" if repair and findings else ""
@@ -63,7 +62,7 @@ def check_data(*, quick: bool, repair: bool, as_json: bool, **options: Any) -> N
 
 
 def _print_space(settings: Settings) -> None:
-    from podstead.app.operator.checking.figures import measure_space
+    from podstead.app.operator.check import measure_space
 
     try:
         space = asyncio.run(measure_space(settings))

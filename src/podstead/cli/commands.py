@@ -1,5 +1,5 @@
-"""Which commands are there, and what are their exit codes? 0 for success; 2 if the command line, a
-setting, the port or the data root cannot be used as given; 1 for a finding, a refusal or a failure.
+"""The commands, and their exit codes: 0 for success; 2 if the command line, a setting, the port or
+the data root cannot be used as given; 1 for a finding, a refusal or a failure.
 
 A command is imported when it is asked for: a server must not keep in memory what the others need.
 """

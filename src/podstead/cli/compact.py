@@ -1,16 +1,15 @@
-"""``podstead compact``."""
+"""``podstead compact``: gives space back to the disk."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
-from podstead.cli.options import root_options, settings_from
-from podstead.cli.output import CommandFailed, echo
-from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import bytes_text, json_option, print_json, print_table
+from podstead.cli.running import Output, on_settings, with_progress
+from podstead.cli.tables import bytes_text, table_lines
+from podstead.config import Settings
 from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -32,9 +31,8 @@ _MESSAGES = {
 
 
 @click.command("compact", short_help="Give space back to the disk.")
-@json_option
-@root_options
-def compact_data(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def compact_data(settings: Settings) -> Output:
     """Remove what is not in use any longer, pack git repositories, and make the database smaller.
 
     The server does a part of this every ten minutes. The command may run beside it, and does more
@@ -43,34 +41,32 @@ def compact_data(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - on
     """
     from podstead.app.operator.compact import compact_root
 
-    settings = settings_from(options)
-    with ProgressLine() as progress:
-        try:
-            result = asyncio.run(compact_root(settings, on_step=progress))
-        except OSError as error:
-            raise CommandFailed(f"The data could not be compacted: {error}") from error
-    _print(result, as_json=as_json)
-
-
-def _print(result: CompactResult, *, as_json: bool) -> None:
+    result = with_progress(
+        lambda progress: compact_root(settings, on_step=progress),
+        "The data could not be compacted",
+    )
     sizes = {part: (getattr(result.before, part), getattr(result.after, part)) for part in _PARTS}
-    if as_json:
-        fields = {
-            part: {"before_bytes": before, "after_bytes": after}
-            for part, (before, after) in sizes.items()
-        }
-        outcome = {"database_outcome": result.database.value}
-        counts = {"packed_repositories": result.packed, "busy_repositories": result.busy}
-        print_json({**fields, **outcome, **counts})
-        return
+    return Output(
+        {
+            **{
+                part: {"before_bytes": before, "after_bytes": after}
+                for part, (before, after) in sizes.items()
+            },
+            "database_outcome": result.database.value,
+            "packed_repositories": result.packed,
+            "busy_repositories": result.busy,
+        },
+        _lines(result, sizes),
+    )
+
+
+def _lines(result: CompactResult, sizes: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     rows = [
         (part, bytes_text(before), bytes_text(after), bytes_text(max(before - after, 0)))
         for part, (before, after) in sizes.items()
     ]
-    print_table(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
+    yield from table_lines(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
     if result.busy:
-        kept = counted(result.busy, "repository")
-        echo(f"Left as before, because in use or damaged: {kept}.")
-    message = _MESSAGES.get(result.database.value)
-    if message is not None:
-        echo(message)
+        yield f"Left as before, because in use or damaged: {counted(result.busy, 'repository')}."
+    if result.database.value in _MESSAGES:
+        yield _MESSAGES[result.database.value]

@@ -1,17 +1,15 @@
-"""``podstead copy``."""
+"""``podstead copy``: copies everything to another place."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from podstead.cli.output import CommandFailed, echo
-from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import bytes_text, json_option, print_json
+from podstead.cli.running import Output, shows_result, with_progress
+from podstead.cli.tables import bytes_text, json_option
 from podstead.config import value_types
 from podstead.core.counting import counted
 
@@ -71,9 +69,8 @@ def _repeated(args: Sequence[str]) -> list[str]:
     "--start-over", is_flag=True, help="Remove what an unfinished copy has brought, and copy anew."
 )
 @json_option
-def copy_place(
-    source: tuple[str, ...], target: tuple[str, ...], *, start_over: bool, as_json: bool
-) -> None:
+@shows_result
+def copy_place(source: tuple[str, ...], target: tuple[str, ...], *, start_over: bool) -> Output:
     """Copy everything that a server stores to another place, and verify it: from SQLite to
     PostgreSQL and back, or to another database.
 
@@ -89,23 +86,17 @@ def copy_place(
     from podstead.app.operator.copying.copying import copy_everything
 
     places = _place(source, "--from"), _place(target, "--to")
-    with ProgressLine() as progress:
-        try:
-            result = asyncio.run(copy_everything(*places, start_over=start_over, on_step=progress))
-        except OSError as error:
-            raise CommandFailed(f"The copy failed: {error}") from error
-    if as_json:
-        fields = {name: getattr(result, name) for name in result.__dataclass_fields__}
-        print_json(fields)
-        return
-    echo(
-        f"Copied and verified {counted(result.pods, 'pod')} with "
-        f"{counted(result.resources, 'resource')} ({bytes_text(result.body_bytes)})."
+    result = with_progress(
+        lambda progress: copy_everything(*places, start_over=start_over, on_step=progress),
+        "The copy failed",
     )
+    pods = f"{counted(result.pods, 'pod')} with {counted(result.resources, 'resource')}"
+    lines = [f"Copied and verified {pods} ({bytes_text(result.body_bytes)})."]
     if result.unfinished_uploads:
         uploads = counted(result.unfinished_uploads, "unfinished upload")
-        echo(f"{uploads} not copied: their clients start again.")
-    echo(f"Start the server there with --base-url {result.base_url}.")
+        lines.append(f"{uploads} not copied: their clients start again.")
+    lines.append(f"Start the server there with --base-url {result.base_url}.")
+    return Output(result, lines)
 
 
 def _place(words: Sequence[str], option: str) -> Place:

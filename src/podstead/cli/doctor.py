@@ -1,26 +1,21 @@
-"""``podstead doctor``: what is wrong with this server?"""
+"""``podstead doctor``: says what is wrong with this server."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from podstead.cli.options import GroupedCommand, settings_from, settings_options
-from podstead.cli.output import echo
+from podstead.cli.options import GroupedCommand, settings_options
+from podstead.cli.running import Output, on_settings
 from podstead.cli.start import COMMON_SETTINGS
-from podstead.cli.tables import json_option, print_json
-
-if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.diagnosis import Diagnosis
+from podstead.cli.tables import json_option
+from podstead.config import Settings
 
 
 @click.command(cls=GroupedCommand, common=COMMON_SETTINGS, short_help="Find what is wrong.")
-@json_option
-@settings_options()
-def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings(json_option, settings_options())
+def doctor(settings: Settings) -> Output:
     """Find what is wrong with a server, and say what to do about it.
 
     Run it beside the running server, as the same user and with the same options, variables or file.
@@ -32,17 +27,11 @@ def doctor(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for 
     from podstead.app.operator.diagnosis import Severity
     from podstead.app.operator.doctor import diagnose
 
-    findings = asyncio.run(diagnose(settings_from(options)))
-    if as_json:
-        print_json({"findings": findings})
-    else:
-        for finding in findings:
-            _print(finding)
-    if any(finding.severity is Severity.PROBLEM for finding in findings):
-        sys.exit(1)
-
-
-def _print(finding: Diagnosis) -> None:
-    echo(f"{finding.severity.value:<8} {finding.check}: {finding.detail}")
-    if finding.remedy:
-        echo(f"{'':<8} -> {finding.remedy}")
+    findings = asyncio.run(diagnose(settings))
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.severity.value:<8} {finding.check}: {finding.detail}")
+        if finding.remedy:
+            lines.append(f"{'':<8} -> {finding.remedy}")
+    is_wrong = any(finding.severity is Severity.PROBLEM for finding in findings)
+    return Output({"findings": findings}, lines, exit_code=1 if is_wrong else 0)

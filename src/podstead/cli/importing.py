@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from podstead.cli.options import root_options, settings_from
-from podstead.cli.output import echo
+from podstead.cli.output import read_password
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import json_option, print_json
+from podstead.cli.running import Note, Output, on_settings, with_progress
+from podstead.config import Settings
 from podstead.core.counting import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-
     from podstead.app.operator.import_files import FilesImportReport, FileSource
-    from podstead.app.operator.import_server import ServerImportReport
+    from podstead.app.operator.import_server import ImportedPod
     from podstead.importers.values import LeftOut
 
-C = TypeVar("C", bound="Callable[..., object]")
+C = TypeVar("C", bound=Callable[..., object])
 
 _FOLDER = click.Path(path_type=Path)
 _INCOMPLETE = 1
@@ -53,39 +50,34 @@ def _server_command(name: str, title: str, folder: str) -> click.Command:
     @click.option("--from-url", metavar="URL", help=_FROM_URL)
     @click.option("--as", "renamed", metavar="[OLD=]NEW", multiple=True, help=_AS)
     @click.option("--dry-run", is_flag=True, help="Read everything and report, but store nothing.")
-    @json_option
-    @root_options
+    @on_settings()
     def command(
+        settings: Settings,
         folder: Path,
         *,
         from_url: str | None,
         renamed: tuple[str, ...],
         dry_run: bool,
-        as_json: bool,
-        **options: Any,  # noqa: ANN401 - one for each setting
-    ) -> None:
+    ) -> Output:
         from podstead.app.operator.import_server import move_in
 
-        progress = ProgressLine()
-
-        def count(pod: str, done: int, total: int) -> None:
-            progress(f"{'Reading' if dry_run else 'Importing'} the pod '{pod}'", done, total)
-
-        try:
-            report = asyncio.run(
-                move_in(
-                    settings_from(options),
-                    name,
-                    folder,
-                    from_url=from_url,
-                    names=_names(renamed),
-                    dry_run=dry_run,
-                    counting=count,
-                )
+        names, reading = _names(renamed), "Reading" if dry_run else "Importing"
+        report = with_progress(
+            lambda progress: move_in(
+                settings,
+                name,
+                folder,
+                from_url=from_url,
+                names=names,
+                dry_run=dry_run,
+                counting=lambda pod, done, total: progress(
+                    f"{reading} the pod '{pod}'", done, total
+                ),
             )
-        finally:
-            progress.end()
-        _print(report, as_json=as_json)
+        )
+        pods = [_pod_line(each, "Would import" if dry_run else "Imported") for each in report.pods]
+        notes = [f"Note: {note}" for note in report.notes]
+        return _result(report, [*pods, *notes], report.left_out)
 
     command.__doc__ = f"""Import all pods and accounts of a {title}.
 
@@ -112,20 +104,17 @@ _INTO = (
 
 def _into_options(command: C) -> C:
     """The options of the commands that import files."""
-    for option in (
-        root_options,
-        json_option,
-        click.option("--dry-run", is_flag=True, help="Read everything, but store nothing."),
-        click.option("--into", required=True, metavar="POD/PATH/", help=_INTO),
-    ):
-        command = option(command)
-    return command
+    command = click.option("--dry-run", is_flag=True, help="Read everything, but store nothing.")(
+        command
+    )
+    return click.option("--into", required=True, metavar="POD/PATH/", help=_INTO)(command)
 
 
 @import_.command("folder", short_help="Import a folder of files into a pod.")
 @click.argument("folder", type=_FOLDER)
 @_into_options
-def import_folder(folder: Path, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def import_folder(settings: Settings, folder: Path, *, into: str, dry_run: bool) -> Output:
     """Import everything in FOLDER into a container of a pod.
 
     A file becomes a document of its name, with the date that it has and the media type of its
@@ -134,14 +123,18 @@ def import_folder(folder: Path, **options: Any) -> None:  # noqa: ANN401 - one f
     """
     from podstead.app.operator.import_files import files_of
 
-    _import_files(files_of(folder), f"folder:{folder.resolve()}", options)
+    source_id = f"folder:{folder.resolve()}"
+    return _import_files(settings, files_of(folder), source_id, into=into, dry_run=dry_run)
 
 
 @import_.command("webdav", short_help="Import a folder of a WebDAV server into a pod.")
 @click.argument("place", metavar="PATH|URL")
 @click.option("--user", metavar="NAME", help="Sign in there as NAME, with a password.")
 @_into_options
-def import_webdav(place: str, *, user: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def import_webdav(
+    settings: Settings, place: str, *, user: str | None, into: str, dry_run: bool
+) -> Output:
     """Import everything in a folder of a WebDAV server into a container of a pod.
 
     With a URL, the server is asked as by any client, and media types and dates are those that it
@@ -152,26 +145,27 @@ def import_webdav(place: str, *, user: str | None, **options: Any) -> None:  # n
     from podstead.app.operator.import_files import files_of, webdav_folder
 
     if "://" in place:
-        password = "" if user is None else _password()
-        source = webdav_folder(place, user=user, password=password)
-        _import_files(source, f"webdav:{place}", options)
+        password = "" if user is None else read_password()
+        source, source_id = webdav_folder(place, user=user, password=password), f"webdav:{place}"
     else:
-        _import_files(files_of(Path(place)), f"folder:{Path(place).resolve()}", options)
+        source, source_id = files_of(Path(place)), f"folder:{Path(place).resolve()}"
+    return _import_files(settings, source, source_id, into=into, dry_run=dry_run)
 
 
 def _import_files(
-    opened: AbstractAsyncContextManager[FileSource], source_id: str, options: dict[str, Any]
-) -> None:
-    """Import files and print what came of it. Raises Exit if anything was left out."""
+    settings: Settings,
+    opened: AbstractAsyncContextManager[FileSource],
+    source_id: str,
+    *,
+    into: str,
+    dry_run: bool,
+) -> Output:
     from podstead.app.operator.import_files import import_files
 
-    into, dry_run, as_json = (options.pop(name) for name in ("into", "dry_run", "as_json"))
-    settings, progress = settings_from(options), ProgressLine()
-
     step = f"{'Reading the files for' if dry_run else 'Importing into'} {into}"
-    progress(step)
 
-    async def run() -> FilesImportReport:
+    async def run(progress: ProgressLine) -> FilesImportReport:
+        progress(step)
         async with opened as source:
             return await import_files(
                 settings,
@@ -182,29 +176,14 @@ def _import_files(
                 counting=lambda done: progress(step, done),
             )
 
-    try:
-        report = asyncio.run(run())
-    finally:
-        progress.end()
-    if as_json:
-        print_json(report)
-    else:
-        done = "Would import" if report.dry_run else "Imported"
-        echo(
-            f"{done} into {report.url}  {counted(report.documents, 'document')}, "
-            f"{counted(report.containers, 'container')}, {counted(report.size_bytes, 'byte')}; "
-            f"already there: {report.already_there:,}"
-        )
-        _print_left_out(report.left_out)
-    if report.left_out:
-        sys.exit(_INCOMPLETE)
-
-
-def _password() -> str:
-    if sys.stdin.isatty():
-        typed: str = click.prompt("Password", hide_input=True)
-        return typed
-    return sys.stdin.readline().rstrip("\r\n")
+    report = with_progress(run)
+    done = "Would import" if report.dry_run else "Imported"
+    line = (
+        f"{done} into {report.url}  {counted(report.documents, 'document')}, "
+        f"{counted(report.containers, 'container')}, {counted(report.size_bytes, 'byte')}; "
+        f"already there: {report.already_there:,}"
+    )
+    return _result(report, [line], report.left_out)
 
 
 def _names(renamed: tuple[str, ...]) -> dict[str, str]:
@@ -218,34 +197,28 @@ def _names(renamed: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
-def _print(report: ServerImportReport, *, as_json: bool) -> None:
-    """Print what came of an import. Raises Exit if anything was left out."""
-    if as_json:
-        print_json(report)
-    else:
-        done = "Would import" if report.dry_run else "Imported"
-        for pod in report.pods:
-            if pod.already_there:
-                added = "; its account is here now" if pod.account_added else ""
-                echo(f"{pod.url}  was imported before{added}")
-                continue
-            account = "with its account" if pod.account else "without an account"
-            echo(
-                f"{done} {pod.url}  {counted(pod.documents, 'document')}, "
-                f"{counted(pod.containers, 'container')}, {counted(pod.size_bytes, 'byte')}, "
-                f"{account}"
-            )
-        for note in report.notes:
-            echo(f"Note: {note}")
-        _print_left_out(report.left_out)
-    if report.left_out:
-        sys.exit(_INCOMPLETE)
+def _pod_line(pod: ImportedPod, done: str) -> str:
+    if pod.already_there:
+        added = "; its account is here now" if pod.account_added else ""
+        return f"{pod.url}  was imported before{added}"
+    account = "with its account" if pod.account else "without an account"
+    return (
+        f"{done} {pod.url}  {counted(pod.documents, 'document')}, "
+        f"{counted(pod.containers, 'container')}, {counted(pod.size_bytes, 'byte')}, "
+        f"{account}"
+    )
 
 
-def _print_left_out(left_out: Sequence[LeftOut]) -> None:
+def _result(report: object, lines: Sequence[str], left_out: Sequence[LeftOut]) -> Output:
+    """What came of an import."""
+    exit_code = _INCOMPLETE if left_out else 0
+    return Output(report, [*lines, *_left_out_lines(left_out)], exit_code=exit_code)
+
+
+def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[Note]:
     if left_out:
-        echo(f"{len(left_out)} left out or changed:", err=True)
+        yield Note(f"{len(left_out)} left out or changed:")
     for left in left_out[:_SHOWN]:
-        echo(f"  {left.path}: {left.reason}", err=True)
+        yield Note(f"  {left.path}: {left.reason}")
     if len(left_out) > _SHOWN:
-        echo("  … and more: --json lists all of them", err=True)
+        yield Note("  … and more: --json lists all of them")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from podstead.cli.administration import administered
-from podstead.cli.options import root_options
-from podstead.cli.output import echo
-from podstead.cli.tables import json_option, print_each_json, print_json, print_table, time_text
+from podstead.cli.running import Note, Output, on_root
+from podstead.cli.tables import table_lines, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.invitation_administration import (
-        InvitationAdministration,
-        ListedInvitation,
-    )
-
-T = TypeVar("T")
+    from podstead.app.operator.administration import DataRoot
+    from podstead.storage.invitations import Invitation
 
 
 @click.group()
@@ -47,86 +41,56 @@ def invite() -> None:
     show_default=True,
     help="For how many days it is valid.",
 )
-@json_option
-@root_options
-def create_invitation(uses: int, days: int, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_root()
+async def create_invitation(root: DataRoot, uses: int, days: int) -> Output:
     """Print the code of a new invitation, and the link that leads to the registration with it.
 
     Both are shown only now, because the server stores a hash of the code. Whoever has the code can
     register, until the invitation is used up or has ended.
     """
-    made = _administered(options, lambda administration: administration.create(uses, days))
-    if as_json:
-        print_json(_as_json(made))
-        return
-    echo(made.link or made.code)
-    echo(f"The code of the invitation {made.invitation_id} is {made.code}", err=True)
+    made = await root.invitations.create(uses=uses, days=days)
+    link = root.invitation_link(made.code)
+    return Output(
+        _as_json(made.invitation, made.expires_ms, code=made.code, link=link),
+        [
+            link or made.code,
+            Note(f"The code of the invitation {made.invitation.invitation_id} is {made.code}"),
+        ],
+    )
 
 
 @invite.command("list", short_help="List invitations with the uses left.")
-@json_option
-@root_options
-def list_invitations(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_root()
+async def list_invitations(root: DataRoot) -> Output:
     """List the invitations that have not ended, newest first: id, uses left, uses in all, time of
     creation, end."""
-    listed = _administered(options, lambda administration: administration.list())
-    if as_json:
-        print_json([_as_json(each) for each in listed])
-        return
-    print_table(("ID", "LEFT", "USES", "CREATED", "ENDS"), [_row(each) for each in listed])
+    found = [_as_json(each.value, each.expires_ms) for each in await root.invitations.list()]
+    columns = ("id", "uses_left", "uses", "created", "expires")
+    rows = [[str(each[column]) for column in columns] for each in found]
+    return Output(found, table_lines(("ID", "LEFT", "USES", "CREATED", "ENDS"), rows))
 
 
 @invite.command("revoke", short_help="End invitations.")
 @click.argument("invitation_ids", metavar="ID...", nargs=-1, required=True)
-@json_option
-@root_options
-def revoke_invitations(
-    invitation_ids: Sequence[str],
-    *,
-    as_json: bool,
-    **options: Any,  # noqa: ANN401 - one for each setting
-) -> None:
+@on_root()
+async def revoke_invitations(root: DataRoot, invitation_ids: Sequence[str]) -> Output:
     """End each invitation ID (see 'podstead invite list'). Accounts that were created with it
     remain."""
-
-    async def act(administration: InvitationAdministration) -> None:
-        for each in invitation_ids:
-            await administration.revoke(each)
-
-    _administered(options, act)
-    if as_json:
-        print_each_json([{"id": each, "revoked": True} for each in invitation_ids])
-        return
     for each in invitation_ids:
-        echo(f"Revoked the invitation {each}.")
-
-
-def _as_json(each: ListedInvitation) -> dict[str, object]:
-    """The code and the link are known only of a new one."""
-    secret = {"code": each.code, "link": each.link or None} if each.code else {}
-    return {
-        "id": each.invitation_id,
-        **secret,
-        "uses": each.uses,
-        "uses_left": each.uses_left,
-        "created": time_text(each.created_s),
-        "expires": time_text(each.expires_s),
-    }
-
-
-def _row(each: ListedInvitation) -> tuple[str, ...]:
-    return (
-        each.invitation_id,
-        str(each.uses_left),
-        str(each.uses),
-        time_text(each.created_s),
-        time_text(each.expires_s),
+        await root.invitations.revoke(each)
+    return Output.of_each(
+        [{"id": each, "revoked": True} for each in invitation_ids],
+        [f"Revoked the invitation {each}." for each in invitation_ids],
     )
 
 
-def _administered(
-    options: dict[str, Any], act: Callable[[InvitationAdministration], Awaitable[T]]
-) -> T:
-    from podstead.app.operator.invitation_administration import open_invitation_administration
-
-    return administered(open_invitation_administration, options, act)
+def _as_json(invitation: Invitation, expires_ms: int | None, **secret: object) -> dict[str, object]:
+    """The code and the link are known only of a new one."""
+    return {
+        "id": invitation.invitation_id,
+        **secret,
+        "uses": invitation.uses,
+        "uses_left": invitation.uses_left,
+        "created": time_text(invitation.created_ms // 1000),
+        "expires": time_text((expires_ms or 0) // 1000),
+    }

@@ -1,15 +1,14 @@
-"""``podstead keys``: the keys with which the identity provider signs its tokens (A-44)."""
+"""``podstead keys``: the keys with which the identity provider signs its tokens."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
 
 import click
 
-from podstead.cli.administration import administered
-from podstead.cli.options import root_options, settings_from
-from podstead.cli.output import echo
-from podstead.cli.tables import json_option, now_s, print_json, print_table, time_text
+from podstead.cli.running import Output, on_settings
+from podstead.cli.tables import now_s, table_lines, time_text
+from podstead.config import Settings
 
 
 @click.group()
@@ -22,9 +21,8 @@ def keys() -> None:
 
 
 @keys.command("list", short_help="List the keys and their states.")
-@json_option
-@root_options
-def list_keys(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def list_keys(settings: Settings) -> Output:
     """List the keys, newest first: id, algorithm, time of creation, time of first use, and state.
 
     A key in state "next" is published but does not sign yet. A replaced key is published until the
@@ -32,26 +30,18 @@ def list_keys(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one f
     """
     from podstead.app.operator.key_administration import KeyAdministration
 
-    rows = KeyAdministration(settings_from(options)).list()
-    if as_json:
-        print_json(
-            [
-                {
-                    "id": row.key_id,
-                    "algorithm": row.algorithm,
-                    "created": time_text(row.made_s),
-                    "signs_from": time_text(row.signs_from_s),
-                    "state": row.state,
-                }
-                for row in rows
-            ]
-        )
-        return
-    lines = [
-        (row.key_id, row.algorithm, time_text(row.made_s), time_text(row.signs_from_s), row.state)
-        for row in rows
+    fields = [
+        {
+            "id": row.key_id,
+            "algorithm": row.algorithm,
+            "created": time_text(row.made_s),
+            "signs_from": time_text(row.signs_from_s),
+            "state": row.state,
+        }
+        for row in KeyAdministration(settings).list()
     ]
-    print_table(("ID", "ALGORITHM", "CREATED", "SIGNS FROM", "STATE"), lines)
+    head = ("ID", "ALGORITHM", "CREATED", "SIGNS FROM", "STATE")
+    return Output(fields, table_lines(head, [tuple(each.values()) for each in fields]))
 
 
 @keys.command(short_help="Create new keys.")
@@ -61,26 +51,20 @@ def list_keys(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one f
     help="The current keys may have been stolen: delete them, and sign with the new ones "
     "immediately. All existing tokens become invalid, and applications must sign in again.",
 )
-@json_option
-@root_options
-def rotate(*, compromised: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+@on_settings()
+def rotate(settings: Settings, *, compromised: bool) -> Output:
     """Create a new key for each algorithm.
 
     The server publishes it immediately and begins to sign with it a day later, when every server
     that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
-    from podstead.app.operator.key_administration import (
-        KeyAdministration,
-        open_key_administration,
-    )
+    from podstead.app.operator.key_administration import open_key_administration
 
-    async def act(administration: KeyAdministration) -> int:
-        return administration.rotate(compromised=compromised)
+    async def act() -> int:
+        async with open_key_administration(settings) as administration:
+            return administration.rotate(compromised=compromised)
 
-    signs_from_s = administered(open_key_administration, options, act)
-    if as_json:
-        print_json({"signs_from": time_text(signs_from_s)})
-    elif signs_from_s <= now_s():
-        echo("The new keys are in use.")
-    else:
-        echo(f"The new keys will be in use from {time_text(signs_from_s)}.")
+    signs_from_s = asyncio.run(act())
+    start = time_text(signs_from_s)
+    done = "are in use" if signs_from_s <= now_s() else f"will be in use from {start}"
+    return Output({"signs_from": start}, [f"The new keys {done}."])

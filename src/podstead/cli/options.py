@@ -1,4 +1,4 @@
-"""How do settings become options? Each row of the table that has an option becomes one."""
+"""Makes options of settings: each row of the table that has an option becomes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is progress shown? On standard error: a line that is rewritten on a terminal, and a line for
+"""Shows progress on standard error: a line that is rewritten on a terminal, and a line for
 each finished step elsewhere."""
 
 from __future__ import annotations

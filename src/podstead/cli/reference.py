@@ -1,4 +1,4 @@
-"""How is the reference page of the commands generated? From the command line, in Markdown."""
+"""Generates the reference page of the commands from the command line, in Markdown."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +12,13 @@ from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.loading import without_collection
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.cli.output import CommandFailed, echo, echo_lines
+from podstead.cli.running import in_root
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.operator.administration import DataRoot
 
 _DAY_S = 24 * 3600
 
@@ -68,7 +71,7 @@ def start(*, accept_loss: bool, **options: Any) -> None:  # noqa: ANN401 - one f
         from podstead.app.services import build_application
 
         if settings.idp:  # used when all workers have been forked
-            import podstead.app.operator.account_administration  # noqa: F401
+            import podstead.app.operator.administration  # noqa: F401
 
     end(run_server(settings, factory=build_application, on_ready=announce, accept_loss=accept_loss))
 
@@ -93,14 +96,12 @@ def announce(settings: Settings) -> None:
 
 
 def _print_first_link(settings: Settings) -> None:
-    from podstead.app.operator.account_administration import open_account_administration
-
-    async def create() -> str | None:
-        async with open_account_administration(settings) as administration:
-            return await administration.create_first_link()
+    async def create(root: DataRoot) -> str | None:
+        secret = await root.accounts.create_first_link()
+        return None if secret is None else root.link(secret)
 
     try:
-        link = asyncio.run(create())
+        link = in_root(settings, create)
     except PodsteadError as error:
         echo(f"The link for the operator's account could not be created: {error}", err=True)
         return

@@ -1,17 +1,20 @@
-"""How are lists and times printed? In columns and in UTC."""
+"""Prints lists in columns, times in UTC, and JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 import msgspec
 
 from podstead.cli.output import echo
+from podstead.config.value_types import ValueType
 from podstead.core.printable import printable
+
+T = TypeVar("T")
 
 _KIB: Final = 1024
 
@@ -24,19 +27,13 @@ names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=T
 """The argument of a command that does the same with each of several things."""
 
 
-def print_each_json(values: Sequence[object]) -> None:
-    """Print what a command says of each of its arguments: of a single one as an object, of several
-    as a list."""
-    print_json(values[0] if len(values) == 1 else values)
-
-
-def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose columns are as wide as their widest cells."""
+def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table whose columns are as wide as their widest cells."""
     lines = [head, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        echo("  ".join(cells).rstrip())
+        yield "  ".join(cells).rstrip()
 
 
 def print_json(value: object) -> None:
@@ -60,6 +57,14 @@ def _escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def parsed(kind: ValueType[T], text: str, hint: str) -> T:
+    """An argument or option as its value. Raises BadParameter."""
+    try:
+        return kind.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(kind.expected, param_hint=hint) from error
 
 
 def now_s() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.operator.token_administration import open_token_administration
+from podstead.app.operator.administration import open_root
 from podstead.config import Settings
 from podstead.idp.common_passwords import COMMON_PASSWORDS
 from podstead.idp.passwords import MIN_CHARACTERS
@@ -167,10 +167,10 @@ async def state(server: Server, key: NostrKey) -> None:
 
 
 async def token_of_the_operator(settings: Settings, clock: FakeClock) -> str:
-    async with open_token_administration(replace(settings, simple_tokens=True)) as desk:
-        records = RecordStore(desk.records.store, clock, desk.records.randomness)
-        await replace(desk, records=records).create("alice")
-        return (await desk.list("alice"))[0].token_id
+    async with open_root(replace(settings, simple_tokens=True)) as root:
+        records = RecordStore(root.records.store, clock, root.records.randomness)
+        await replace(root.tokens, records=records).create("alice")
+        return (await root.tokens.list("alice"))[0].token_id
 
 
 # --- tokens that the operator made ------------------------------------------------------------
@@ -187,8 +187,8 @@ async def test_the_owner_sees_and_revokes_a_token_that_the_operator_made(
     page = await browser.send(page, path)
     assert "The token has been revoked" in page.text
     assert "Token of the pod revoked" in page.text
-    async with open_token_administration(settings) as desk:
-        [record] = await desk.list("alice")
+    async with open_root(settings) as root:
+        [record] = await root.tokens.list("alice")
     assert record.revoked_s is not None
     answer = await browser.ask("GET", "/idp/account/tokens", headers=SCRIPT)
     assert answer.json() == {"tokens": []}

@@ -436,7 +436,7 @@ async def test_what_waits_for_one_account_is_bounded_and_ends_with_it(
         await office.services.administration.create_sign_in_link(alice.account_id)
     queue = office.sender._queue
     assert await queue.waiting() == MAX_WAITING_FOR_ACCOUNT
-    await office.services.administration.delete(alice.account_id)
+    await office.services.administration.act("delete", alice.account_id)
     assert await queue.waiting() == 0
     assert await office.deliver() == []
     assert confirmed.cookies

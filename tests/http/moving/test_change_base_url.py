@@ -16,8 +16,8 @@ from podstead.app.adapters.root import (
     remembered_issuer,
     unfinished_move,
 )
+from podstead.app.operator.administration import open_root
 from podstead.app.operator.change_base_url import BaseMoveReport, move_data_root
-from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootInUse, RootUnusable
 from podstead.resources.base_moving import BaseMove
@@ -72,8 +72,8 @@ async def served(settings: Settings) -> AsyncIterator[Client]:
 
 
 async def owner(settings: Settings, public: Client, name: str) -> Client:
-    async with open_token_administration(settings) as tokens:
-        return public.with_token((await tokens.create(name)).token)
+    async with open_root(settings) as root:
+        return public.with_token((await root.tokens.create(name)).token)
 
 
 async def test_people_have_the_same_rights_at_the_new_url(filled: Settings) -> None:

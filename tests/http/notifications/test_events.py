@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.system import SystemClock
+from podstead.app.operator.administration import open_root
 from podstead.app.operator.data_root import opened_store
-from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Readers, View
@@ -288,8 +288,8 @@ async def test_a_revoked_token_ends_what_was_begun_with_it(
     async with listening_to(server.public, made) as reader:
         await put(server.alice, NOTES, "<> a <#A> .")
         assert await told(reader, 1) == [("Update", NOTES)]
-        async with open_token_administration(settings) as desk:
-            assert await desk.revoke_all("bob")
+        async with open_root(settings) as root:
+            assert await root.tokens.revoke_all("bob")
         await put(server.alice, NOTES, "<> a <#B> .")
         assert await reader.next() is None
     assert (await server.public.get(path_of(made["receiveFrom"]))).status == 401

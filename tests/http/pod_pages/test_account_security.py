@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from podstead.app.operator.token_administration import open_token_administration
+from podstead.app.operator.administration import open_root
 from podstead.config import Settings
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import Browser, Page
@@ -201,8 +201,8 @@ async def test_tokens_of_the_operator_are_listed_on_the_page_itself(
 ) -> None:
     """Where the browsers and the programs are, too."""
     server = await start(idp=True)
-    async with open_token_administration(replace(settings, simple_tokens=True)) as desk:
-        await desk.create("alice")
+    async with open_root(replace(settings, simple_tokens=True)) as root:
+        await root.tokens.create("alice")
     page = await (await sign_in_to_account(server)).get(SECURITY + view)
     assert (view == "?view=browsers") is ("Tokens of your pod" not in page.text)
     assert (view == "?view=programs") is ("Signed-in browsers" not in page.text)

@@ -82,7 +82,7 @@ async def test_who_is_demoted_is_out_at_once(
     async with administering(settings) as services:
         kept = await services.accounts.find("alice")
         assert kept is not None
-        await services.administration.demote(kept.value.account_id)
+        await services.administration.act("demote", kept.value.account_id)
     assert (await operator.get(ACCOUNTS)).status == 404
 
 

@@ -192,7 +192,7 @@ async def test_it_does_not_enable_a_disabled_account(server: Server, settings: S
     async with administering(settings) as services:
         kept = await services.accounts.find("bob")
         assert kept is not None
-        await services.administration.disable(kept.value.account_id)
+        await services.administration.act("disable", kept.value.account_id)
     assert (await choose(Browser(server.application), path)).status == 404
 
 

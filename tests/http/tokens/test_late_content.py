@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.operator.token_administration import open_token_administration
+from podstead.app.operator.administration import open_root
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
 from podstead.storage.layout import RootLayout
@@ -78,8 +78,8 @@ async def test_a_simple_token_that_is_revoked_meanwhile_stores_nothing(
 
     async def revoked() -> None:
         clock.advance(10)
-        async with open_token_administration(settings) as desk:
-            await desk.revoke_all("alice")
+        async with open_root(settings) as root:
+            await root.tokens.revoke_all("alice")
 
     answer = await upload(server, content_type, revoked)
     assert (answer.status, answer.json()["message"]) == (401, "Invalid token")
@@ -112,8 +112,8 @@ async def test_a_token_that_a_restart_has_forgotten_is_looked_at_as_well(
     async def revoked() -> None:
         tokens._verified.clear()
         clock.advance(365 * 24 * 3600)
-        async with open_token_administration(settings) as desk:
-            await desk.revoke_all("alice")
+        async with open_root(settings) as root:
+            await root.tokens.revoke_all("alice")
 
     assert (await upload(server, "text/plain", revoked)).status == 401
     clock.advance(-365 * 24 * 3600)
@@ -126,8 +126,8 @@ async def test_content_that_comes_at_once_is_stored_without_another_look(
     """A revocation of the same second might as well have come later."""
 
     async def revoked() -> None:
-        async with open_token_administration(settings) as desk:
-            await desk.revoke_all("alice")
+        async with open_root(settings) as root:
+            await root.tokens.revoke_all("alice")
 
     assert (await upload(server, "text/plain", revoked)).status == 201
     assert await is_there(server)

@@ -13,8 +13,7 @@ import pytest
 
 from podstead.app.operator import doctor_network
 from podstead.app.operator.diagnosis import Diagnosis, Severity
-from podstead.app.operator.doctor import diagnose
-from podstead.app.operator.doctor_mail import _destination
+from podstead.app.operator.doctor import _destination, diagnose
 from podstead.app.operator.doctor_network import SOON_DAYS, Outside
 from podstead.config import Settings
 from podstead.outbound.mail import parse_mail_destination

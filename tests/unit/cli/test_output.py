@@ -19,6 +19,7 @@ from podstead.cli import tables
 from podstead.cli.commands import main
 from podstead.cli.output import CommandFailed, echo
 from podstead.cli.progress import ProgressLine
+from podstead.cli.running import Output
 from podstead.core.printable import printable
 
 CHARACTERS = st.text(st.characters() | st.sampled_from("\x1b\n\r\u202e\u2066\x9b\x00\u200b\ud800"))
@@ -78,7 +79,7 @@ def test_a_line_stays_one_line(text: str) -> None:
     @click.command()
     def command() -> None:
         echo(text)
-        tables.print_table(("A", "B"), [(text, "b")])
+        Output(None, tables.table_lines(("A", "B"), [(text, "b")])).show(as_json=False)
         raise CommandFailed(text)
 
     ended = CliRunner().invoke(command)

@@ -194,6 +194,14 @@ class GitProcesses:
             raise ServerTrouble("git could not be started") from error
 
 
+def installed_git() -> GitProcesses | None:
+    """One process of git at a time, for a command; ``None`` if no suitable git is installed."""
+    try:
+        return GitProcesses(find_git(), max_processes=1)
+    except StartRefused:
+        return None
+
+
 class _Answering:
     """A process of ``git http-backend`` (:class:`podstead.git.processes.Running`)."""
 

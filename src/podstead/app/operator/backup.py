@@ -49,7 +49,7 @@ from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
-from podstead.storage.repositories import KIND, RepositoryName
+from podstead.storage.repositories import KIND, RepositoryName, container_of, repository_name_in
 
 OnStep = Callable[[str, int, int], None]
 """Called with the name of a step, and how much of it is done and to do."""
@@ -230,9 +230,9 @@ class _Backup:
             entries = list(records.entries(KIND))
             for number, entry in enumerate(entries, 1):
                 self.on_step("Copying repositories", number, len(entries))
-                name = RepositoryName(entry.value.decode("ascii"))
-                container = ResourcePath(entry.entry.removeprefix(f"{KIND}/"))
-                await self._copy_repository(directories, name, container)
+                await self._copy_repository(
+                    directories, repository_name_in(entry), container_of(entry)
+                )
         finally:
             directories.close()
         return len(entries)

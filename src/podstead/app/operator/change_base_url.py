@@ -1,4 +1,4 @@
-"""How does a data root get another base URL?
+"""Gives a data root another base URL.
 
 The server must not run meanwhile. A fact in the data root says where it is being moved until that
 is finished, and no server starts with it before, so an interruption leaves nothing half-moved that

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -30,14 +31,15 @@ from podstead.app.operator.checking.private import (
     check_private_files,
     check_stored_keys,
 )
-from podstead.app.operator.checking.repairs import Repairs
+from podstead.app.operator.checking.repairs import Repairs, SetAside
 from podstead.app.operator.checking.repositories import check_repositories
 from podstead.app.operator.checking.rules import check_rules
-from podstead.app.operator.checking.set_aside import SetAside
 from podstead.app.operator.data_root import opened_store, unopened_store
 from podstead.config import Settings
 from podstead.storage.blobs.s3_location import S3Location
+from podstead.storage.disk_space import DiskSpace, read_disk_usage
 from podstead.storage.record_store import RecordStore
+from podstead.storage.records import PodTotals
 
 _CHECKS_OF_FILES: Final = (check_large_bodies, check_uploads, check_files)
 _CHECKS: Final = (
@@ -108,3 +110,22 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
             yield finding
     async for finding in check_repositories(check):
         yield finding
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFigures:
+    """What is used and free. Below ``floor_bytes`` of free space, nothing new is stored."""
+
+    pods: PodTotals
+    free_bytes: int
+    floor_bytes: int
+
+
+async def measure_space(settings: Settings) -> SpaceFigures:
+    """Add up what the pods use, and look at the disk of the data root. Raises RootUnusable,
+    StorageError, OSError."""
+    disk = read_disk_usage(settings.root)
+    space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
+    async with opened_store(settings) as store:
+        pods = await store.pod_totals(default_quota_bytes=settings.quota_bytes)
+    return SpaceFigures(pods, disk.free_bytes, space.floor_bytes(disk))

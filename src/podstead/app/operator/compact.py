@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.adapters.body_stores import layout_of
-from podstead.app.adapters.git_processes import GitProcesses, find_git
+from podstead.app.adapters.git_processes import GitProcesses, installed_git
 from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import opened_store
-from podstead.config import Settings, StartRefused
+from podstead.config import Settings
 from podstead.core.errors import RootInUse, ServerTrouble
-from podstead.core.identifiers import ResourcePath
 from podstead.git.configuration import environment
 from podstead.git.directories import Directories
 from podstead.git.repositories import charge_repository
 from podstead.storage.compaction import Compaction
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
-from podstead.storage.repositories import KIND, RepositoryName
+from podstead.storage.repositories import KIND, RepositoryName, container_of, repository_name_in
 from podstead.storage.root import lock_root
 
 _GC_LIMIT_S: Final = 3600
@@ -74,21 +73,21 @@ async def _pack_repositories(layout: RootLayout, store: Store, on_step: OnStep) 
     """Pack each repository that nobody is using; how many were packed, and how many in use."""
     with closing(store.inspect()) as records:
         entries = list(records.entries(KIND))
-    processes = _processes()
+    processes = installed_git()
     if processes is None:
         return 0, 0
     packed = busy = 0
     with closing(Directories(layout.git)) as directories:
         for number, entry in enumerate(entries, 1):
             on_step("Packing repositories", number, len(entries))
-            name = RepositoryName(entry.value.decode("ascii"))
+            name = repository_name_in(entry)
             if not await directories.exists(name):
                 continue
             if await _pack(directories, processes, name):
                 packed += 1
             else:
                 busy += 1
-            container = ResourcePath(entry.entry.removeprefix(f"{KIND}/"))
+            container = container_of(entry)
             await charge_repository(store, directories, name, container)
     return packed, busy
 
@@ -112,13 +111,6 @@ async def _pack(directories: Directories, processes: GitProcesses, name: Reposit
     finally:
         claim.release()
     return True
-
-
-def _processes() -> GitProcesses | None:
-    try:
-        return GitProcesses(find_git(), max_processes=1)
-    except StartRefused:
-        return None
 
 
 async def _sizes(layout: RootLayout, store: Store) -> RootSizes:

@@ -1,14 +1,19 @@
-"""Opening the data root for a command, also while a server runs."""
+"""Opens the data root for a command, as a worker does, also while a server runs."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from podstead.app.adapters.body_stores import check_bodies
 from podstead.app.adapters.engine import has_records, new_store, stored_facts
-from podstead.app.adapters.root import refuse_unfinished_copy
+from podstead.app.adapters.root import (
+    refuse_unfinished_copy,
+    remembered_base_url,
+    remembered_issuer,
+)
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
@@ -66,3 +71,17 @@ def inspect_copy(records: Path) -> Inspection:
     from podstead.storage.sqlite.inspection import SqliteInspection
 
     return SqliteInspection(records, is_copy=True)
+
+
+def served_settings(settings: Settings, *, moving_to: str | None = None) -> Settings:
+    """The settings with the base URL and the issuer that the data root was served with, or will be
+    at the URL that it is ``moving_to``. Raises RootUnusable before the first start."""
+    base_url, issuer = remembered_base_url(settings), remembered_issuer(settings)
+    if moving_to is not None:
+        issuer = moving_to if issuer == base_url else issuer
+        base_url = moving_to
+    if base_url is None or issuer is None:
+        raise RootUnusable(
+            f"The data root {settings.root} has no base URL yet. Start the server once first."
+        )
+    return dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer)

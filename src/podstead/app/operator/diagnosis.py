@@ -1,4 +1,4 @@
-"""What does ``podstead doctor`` find? Facts, warnings and problems, each with its remedy."""
+"""What ``podstead doctor`` finds: facts, warnings and problems, each with its remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with this server? The checks of ``podstead doctor``, beside a running server."""
+"""The checks of ``podstead doctor``, beside a running server: data root, disk, mail, and more."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ import msgspec
 from podstead.app.monitoring.checks import check_clock, check_disk, newest_change_ms
 from podstead.app.operator.data_root import opened_records
 from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
-from podstead.app.operator.doctor_mail import mail_findings
 from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError, RootUnusable
+from podstead.idp.mail_queue import MailQueue
+from podstead.outbound.mail import MailDestination, MailError, MailKind
 from podstead.outbound.probing import NotReached, probe
 from podstead.storage.backup.last import read_last_backup
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
@@ -223,3 +224,48 @@ def _private_address(settings: Settings) -> Iterator[Diagnosis]:
     else:
         text = reply.content.decode("utf-8", "replace").strip()
         yield serious("readiness", f"The server is not ready: {text}", "See the other findings.")
+
+
+async def mail_findings(
+    destination: MailDestination | None, records: RecordStore
+) -> Sequence[Diagnosis]:
+    """Whether messages can be handed over, without sending one, and whether any have to wait.
+    Raises StorageError."""
+    if destination is None:
+        return []
+    found = [await _destination(destination)]
+    waiting = await MailQueue(records).failing()
+    if waiting:
+        found.append(
+            warning(
+                "mail-queue",
+                f"{counted(waiting, 'message')} could not be sent yet.",
+                "See the log of the server for the reason.",
+            )
+        )
+    return found
+
+
+async def _destination(destination: MailDestination) -> Diagnosis:
+    if destination.kind is MailKind.CONSOLE:
+        detail = "Messages are printed on standard error, and reach nobody."
+        return warning("mail", detail, "Set mail to the URL of a mail server.")
+    if destination.folder is not None:
+        parent = destination.folder if destination.folder.exists() else destination.folder.parent
+        if not os.access(parent, os.W_OK | os.X_OK):
+            detail = f"Nothing can be written to {destination.folder}."
+            return serious("mail", detail, "Change the permissions of the folder.")
+        detail = f"Messages are written to {destination.folder}, and reach nobody."
+        return warning("mail", detail, "Set mail to the URL of a mail server.")
+    from podstead.outbound.smtp import SmtpTransport
+
+    server = f"{destination.host}, port {destination.port}"
+    try:
+        await SmtpTransport(destination).check()
+    except MailError as error:
+        return serious(
+            "mail",
+            f"The mail server {server} takes no messages: {error}.",
+            "Check mail (host, port, name, password) and the certificate of the mail server.",
+        )
+    return good("mail", f"The mail server {server} takes messages.")

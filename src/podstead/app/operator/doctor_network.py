@@ -1,4 +1,4 @@
-"""How does the server look from outside? DNS, TLS, proxies, clocks, and the provider."""
+"""Looks at the server from outside: DNS, TLS, proxies, clocks, and the provider."""
 
 from __future__ import annotations
 

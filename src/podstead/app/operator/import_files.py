@@ -1,9 +1,10 @@
-"""How do files from a folder, or from a WebDAV server, get into a pod? Beside what is there."""
+"""Imports files from a folder, or from a WebDAV server, into a pod, beside what is there."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -136,26 +137,24 @@ def _container(into: str) -> ResourcePath:
     return path
 
 
+@dataclass(frozen=True, slots=True)
 class _Source:
     """The files, as the importer takes them."""
 
-    def __init__(
-        self, files: FileSource, container: ResourcePath, report: FilesImportReport
-    ) -> None:
-        self._files = files
-        self._container = container
-        self._report = report
+    files: FileSource
+    container: ResourcePath
+    report: FilesImportReport
 
     async def resources(self) -> AsyncIterator[ImportedResource]:
-        async for found in self._files.resources():
+        async for found in self.files.resources():
             if isinstance(found, LeftOut):
-                self._report.left_out.append(found)
+                self.report.left_out.append(found)
                 continue
             is_file = not found.path.endswith("/") and found.path != ""
             yield ImportedResource(
-                path=ResourcePath(self._container + found.path),
+                path=ResourcePath(self.container + found.path),
                 content_type=found.content_type,
-                open=partial(self._files.content, found) if is_file else None,
+                open=partial(self.files.content, found) if is_file else None,
                 created_ms=found.modified_ms,
                 modified_ms=found.modified_ms,
             )

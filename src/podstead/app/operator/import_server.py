@@ -1,4 +1,4 @@
-"""How do the pods and accounts of another server get here? Pod by pod, each with its account.
+"""Imports the pods and accounts of another server, pod by pod, each with its account.
 
 A pod and its account become visible in one write, when everything is there
 (:mod:`podstead.resources.importing.importer`), so a run that was interrupted is run again: it
@@ -85,6 +85,22 @@ class ServerImportReport(msgspec.Struct):
     pods: list[ImportedPod] = msgspec.field(default_factory=list)
     left_out: list[LeftOut] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Move:
+    """One pod on its way here, with the account that it has."""
+
+    pod: FoundPod
+    account: FoundAccount | None
+    own_urls: Sequence[str]
+    moved: ImportedPod
+    target: ImportTarget
+    report: ServerImportReport
+
+    def leave_out(self, reason: str) -> None:
+        """Report something about the account."""
+        self.report.left_out.append(LeftOut(f"account of {self.moved.name}", reason))
 
 
 Adjustment = Callable[[ResourcePath, Dataset], Dataset]
@@ -194,14 +210,15 @@ class ServerImport:
 
     async def _move(self, pod: FoundPod, mapping: NameMapping, report: ServerImportReport) -> None:
         name = self.name_of(pod)
-        place = "/".join(pod.folder) or "."
+
+        def leave_out(reason: str) -> None:
+            report.left_out.append(LeftOut("/".join(pod.folder) or ".", reason))
+
         if not name:
-            reason = f"The pod {pod.url} is the server's root; choose its name with --as NAME"
-            report.left_out.append(LeftOut(place, reason))
+            leave_out(f"The pod {pod.url} is the server's root; choose its name with --as NAME")
             return
         if pod.owner is None:
-            reason = f"Nothing says whose pod {pod.url} is"
-            report.left_out.append(LeftOut(place, reason))
+            leave_out(f"Nothing says whose pod {pod.url} is")
             return
         source_id = self._source_id(pod)
         found = next((each for each in self.server.accounts if pod.url in each.pods), None)
@@ -211,8 +228,7 @@ class ServerImport:
         try:
             target = self.pods.target(name, source_id=source_id, owner=owner if can_own else None)
         except UnusablePodName as error:
-            reason = f"{error}. Choose another name with --as {pod.name or 'pod'}=NAME"
-            report.left_out.append(LeftOut(place, reason))
+            leave_out(f"{error}. Choose another name with --as {pod.name or 'pod'}=NAME")
             return
         url, own_web_id = f"{self.pods.settings.base_url}{target.root}", self._own_web_id(name)
         moved = ImportedPod(name, url, pod.url, owner if can_own else own_web_id)
@@ -222,25 +238,22 @@ class ServerImport:
             adjust=self._adjustment(pod, moved.url),
             dry_run=self.dry_run,
         )
+        move = _Move(pod, found, own_urls, moved, target, report)
         completed = await self.pods.records.read(COMPLETED_IMPORTS, target.root)
         if completed is not None and completed.value.source_id == source_id:
-            await self._complete(
-                target, pod, found=found, own_urls=own_urls, moved=moved, report=report
-            )
+            await self._complete(move)
             return
         if not can_own:
-            reason = f"{_of_somebody_else('owner', owner)}: the pod belongs to {own_web_id}"
-            report.left_out.append(LeftOut(place, reason))
-        target = await self._with_account(
-            target, pod, found=found, own_urls=own_urls, moved=moved, report=report
-        )
+            somebody_else = _of_somebody_else("owner", owner)
+            leave_out(f"{somebody_else}: the pod belongs to {own_web_id}")
+        target = await self._with_account(move)
         source = _PodSource(self.server, pod, target)
         total = sum(1 for each in self.server.resources(pod) if isinstance(each, FoundResource))
         progress = partial(self._count, name, total)
         try:
             done = await self.pods.importer.run(target, source, progress=progress)
         except Conflict as error:
-            report.left_out.append(LeftOut(place, str(error)))
+            leave_out(str(error))
             return
         self.counting(name, total, total)
         moved.documents, moved.containers = done.documents, done.containers
@@ -255,26 +268,15 @@ class ServerImport:
         if moved.account and not self.dry_run:
             await self._note_account(name)
 
-    async def _complete(
-        self,
-        target: ImportTarget,
-        pod: FoundPod,
-        *,
-        found: FoundAccount | None,
-        own_urls: Sequence[str],
-        moved: ImportedPod,
-        report: ServerImportReport,
-    ) -> None:
+    async def _complete(self, move: _Move) -> None:
         """Note that a pod was here, and add its account if that could not be read before."""
-        records = self.pods.records
+        records, moved = self.pods.records, move.moved
         moved.already_there = True
-        report.pods.append(moved)
+        move.report.pods.append(moved)
         if await records.read(USERNAMES, name_key(moved.name)) is not None:
             moved.account = True
             return
-        target = await self._with_account(
-            target, pod, found=found, own_urls=own_urls, moved=moved, report=report
-        )
+        target = await self._with_account(move)
         moved.account_added = moved.account
         if not moved.account or self.dry_run:
             return
@@ -286,46 +288,35 @@ class ServerImport:
         )
         if not isinstance(await records.store.commit(write), Committed):
             moved.account = moved.account_added = False
-            reason = "The account, or another one with its name, was changed meanwhile"
-            report.left_out.append(LeftOut(f"account of {moved.name}", reason))
+            move.leave_out("The account, or another one with its name, was changed meanwhile")
             return
         await self._note_account(moved.name)
 
     def _count(self, name: str, total: int, done: ImportReport) -> None:
         self.counting(name, min(done.resources, total), total)
 
-    async def _with_account(
-        self,
-        target: ImportTarget,
-        pod: FoundPod,
-        *,
-        found: FoundAccount | None,
-        own_urls: Sequence[str],
-        moved: ImportedPod,
-        report: ServerImportReport,
-    ) -> ImportTarget:
+    async def _with_account(self, move: _Move) -> ImportTarget:
         """The target with the records of the account, which are stored in the last write."""
-        records = self.pods.records
+        records, target, found, moved = self.pods.records, move.target, move.account, move.moved
         completed = CompletedImport(target.source_id, records.now_s())
         last = [COMPLETED_IMPORTS.put(target.root, completed, owner=target.root)]
         if found is None or target.new_pod is None:
-            report.notes.append(
+            move.report.notes.append(
                 f"The pod '{moved.name}' has no account. 'podstead account create {moved.name} "
                 "--existing-pod' creates one."
             )
             return msgspec.structs.replace(target, last_records=tuple(last))
         renamed = target.names.renamed
-        stated = _web_ids(found, pod)
-        web_id = next((each for each in stated if self.pods.may_own(renamed(each), *own_urls)), "")
+        stated = _web_ids(found, move.pod)
+        web_id = next(
+            (each for each in stated if self.pods.may_own(renamed(each), *move.own_urls)), ""
+        )
         if web_id != stated[0]:
-            reason = _of_somebody_else("WebID", renamed(stated[0]))
-            report.left_out.append(
-                LeftOut(f"account of {moved.name}", f"{reason}: it is not taken")
-            )
+            move.leave_out(f"{_of_somebody_else('WebID', renamed(stated[0]))}: it is not taken")
         made = await ImportedAccounts(records, self.planned if self.dry_run else None).plan(
             pod=target.new_pod.name,
             web_id=renamed(web_id) if web_id else self._own_web_id(moved.name),
-            email=found.email if pod.url == found.pods[0] else None,
+            email=found.email if move.pod.url == found.pods[0] else None,
             password_hash=found.password_hash,
             secrets=[
                 (each.credential_id, each.secret, each.label)
@@ -334,14 +325,15 @@ class ServerImport:
             ],
         )
         moved.account = True
-        report.left_out += [LeftOut(f"account of {moved.name}", why) for why in made.left_out]
-        if pod.url != found.pods[0]:
-            report.notes.append(
+        for why in made.left_out:
+            move.leave_out(why)
+        if move.pod.url != found.pods[0]:
+            move.report.notes.append(
                 f"The account of '{moved.name}' had several pods. Each has an account of its own "
                 f"here, with the same password; sign in to this one as '{moved.name}'."
             )
         if not made.account.web_id.startswith(f"{self.pods.settings.base_url}/"):
-            report.notes.append(
+            move.report.notes.append(
                 f"The WebID of '{moved.name}' is elsewhere: {made.account.web_id}. Tokens of this "
                 f"server are valid for it once its profile names {self.pods.settings.issuer} as "
                 "solid:oidcIssuer."
@@ -357,25 +349,25 @@ class ServerImport:
             audit.note(AuditEvent.ACCOUNT_CREATED, pod=name)
 
 
+@dataclass(frozen=True, slots=True)
 class _PodSource:
     """The resources of a pod, as the importer takes them."""
 
-    def __init__(self, server: OtherServer, pod: FoundPod, target: ImportTarget) -> None:
-        self._server = server
-        self._pod = pod
-        self._target = target
-        self.left_out: list[LeftOut] = []
+    server: OtherServer
+    pod: FoundPod
+    target: ImportTarget
+    left_out: list[LeftOut] = field(default_factory=list)
 
     async def resources(self) -> AsyncIterator[ImportedResource]:
-        for found in self._server.resources(self._pod):
+        for found in self.server.resources(self.pod):
             if isinstance(found, LeftOut):
                 self.left_out.append(found)
                 continue
             has_content = found.parts is not None or found.content is not None
             yield ImportedResource(
-                path=ResourcePath(self._target.root + found.path),
+                path=ResourcePath(self.target.root + found.path),
                 content_type=found.content_type,
-                open=partial(self._server.content, found) if has_content else None,
+                open=partial(self.server.content, found) if has_content else None,
                 created_ms=found.modified_ms,
                 modified_ms=found.modified_ms,
                 from_url=found.url,

@@ -1,4 +1,4 @@
-"""How does a command import resources, beside a running server?
+"""Opens a data root for commands that read and write whole pods, beside a running server.
 
 All imports use one service, :mod:`podstead.resources.importing.importer`; a command brings the
 source.
@@ -17,14 +17,11 @@ from urllib.parse import urlsplit
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.root import (
     former_base_urls,
-    remembered_base_url,
-    remembered_issuer,
 )
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
-from podstead.app.operator.data_root import opened_store
+from podstead.app.operator.data_root import opened_store, served_settings
 from podstead.config import Settings
-from podstead.core.errors import RootUnusable
 from podstead.core.identifiers import ResourcePath
 from podstead.core.iris import canonical_url
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
@@ -98,18 +95,8 @@ async def opened_pods(
     """Open an existing data root, as if it were at the URL that it is ``moving_to``. Raises
     RootUnusable, StorageError."""
     async with opened_store(settings) as store:
-        base_url, issuer = remembered_base_url(settings), remembered_issuer(settings)
-        if moving_to is not None:
-            issuer = moving_to if issuer == base_url else issuer
-            base_url = moving_to
-        if base_url is None or issuer is None:
-            raise RootUnusable(
-                f"The data root {settings.root} has no base URL yet. Start the server once first."
-            )
         settings = dataclasses.replace(
-            settings,
-            base_url=base_url,
-            idp_base_url=issuer,
+            served_settings(settings, moving_to=moving_to),
             former_base_urls=former_base_urls(settings),
         )
         clock = SystemClock()
@@ -118,7 +105,7 @@ async def opened_pods(
         documents = build_documents(settings, store=store, foreign=foreign)
         hooks: tuple[WriteHook, ...] = (
             ProfileKeyRecords(records),
-            RulesIndex(records, base_url=base_url),
+            RulesIndex(records, base_url=settings.base_url),
         )
         importer = TreeImporter(
             records=records,

@@ -1,4 +1,4 @@
-"""What can the operator do with the provider's keys, beside a running server? (A-44)"""
+"""Lists and replaces the provider's keys, beside a running server."""
 
 from __future__ import annotations
 

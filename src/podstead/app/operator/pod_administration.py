@@ -1,13 +1,12 @@
-"""What can the operator do with pods, beside a running server?
+"""Lists, creates, measures, renames and deletes pods, beside a running server.
 
-List, create, measure, rename and delete them, and set quotas. What the console does, too, is in
+What the console does, too, is in
 :mod:`podstead.idp.administration.pods`.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podstead.app.adapters.engine import key_storage
@@ -15,13 +14,12 @@ from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.root import remembered_provider
-from podstead.app.operator.data_root import opened_records
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_repositories import follow_name
 from podstead.config import Settings
-from podstead.core.errors import Conflict, NotFound
+from podstead.core.errors import Conflict
 from podstead.idp.account_creation import PodPlan
-from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.names import name_key
 from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
 from podstead.pods.names import check_name
@@ -71,7 +69,7 @@ class PodAdministration:
 
     settings: Settings
     records: RecordStore
-    administration: PodActions
+    actions: PodActions
 
     async def list(self) -> Sequence[ListedPod]:
         """All pods, by name. Raises StorageError."""
@@ -90,7 +88,7 @@ class PodAdministration:
 
     async def find(self, name: str) -> PodRecord:
         """A pod that has no account. Raises NotFound, Conflict, StorageError."""
-        pod = await self._pod(name)
+        pod = await existing_pod(self.records.store, name)
         if await self._account_id(pod) is not None:
             raise Conflict(
                 f"The pod '{pod.name}' has an account. To delete both, use "
@@ -102,16 +100,11 @@ class PodAdministration:
         """Delete a pod that has no account. Its name stays reserved until the operator releases it.
         Raises NotFound, Conflict, StorageError."""
         pod = await self.find(name)
-        await self.administration.delete(pod.name)
-
-    async def set_quota(self, name: str, quota_bytes: int | None) -> None:
-        """Set the quota of a pod; 0 for none, ``None`` for that of the settings. Raises NotFound,
-        StorageError, Overloaded."""
-        await self.administration.set_quota(name, quota_bytes)
+        await self.actions.delete(pod.name)
 
     async def size(self, name: str) -> PodSize:
         """Count what is in a pod. Raises NotFound, StorageError."""
-        pod = await self._pod(name)
+        pod = await existing_pod(self.records.store, name)
         counts = dict.fromkeys(ResourceKind, 0)
         content_bytes = 0
         async for each in self._resources(pod):
@@ -142,12 +135,6 @@ class PodAdministration:
                 return
             after = max(each.path for each in found)
 
-    async def _pod(self, name: str) -> PodRecord:
-        pod = await self.records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
-        return pod
-
     async def _account_id(self, pod: PodRecord) -> str | None:
         found = await self.records.read(USERNAMES, name_key(pod.name))
         return None if found is None else found.value.account_id
@@ -158,13 +145,6 @@ class PodAdministration:
         used_s = [each.value.last_used_s for each in grants]
         used_s += [] if signed_in is None else [signed_in.value.at_s]
         return max(used_s, default=None)
-
-
-@asynccontextmanager
-async def open_pod_administration(settings: Settings) -> AsyncIterator[PodAdministration]:
-    """Open the store of an existing data root. Raises RootUnusable, StorageError."""
-    async with opened_records(settings) as records, operator_audit(records) as audit:
-        yield PodAdministration(settings, records, PodActions(records, audit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What do the commands do that export a pod to a file and import it again?"""
+"""Exports a pod to a file, and imports it again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_repositories import opened_bundles, taken_repositories
 from podstead.config import Settings
-from podstead.core.errors import Conflict, DiskFull, NotFound, StorageError
+from podstead.core.errors import Conflict, DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
+from podstead.idp.administration.pods import existing_pod
 from podstead.idp.audit import AuditEvent
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import Iri
@@ -64,9 +65,7 @@ async def export_pod(
     _check_free(file)
     async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
         store = pods.records.store
-        pod = await store.read_pod(name)
-        if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
+        pod = await existing_pod(store, name)
         async with opened_bundles(settings, pods.records) as bundles:
             contents = await read_contents(
                 store,
@@ -166,15 +165,15 @@ async def import_pod(
         return url, report
 
 
+@dataclass(frozen=True, slots=True)
 class _Source:
     """Implements ImportSource."""
 
-    def __init__(self, archive: PodArchiveFile, root: ResourcePath) -> None:
-        self._archive = archive
-        self._root = root
+    archive: PodArchiveFile
+    root: ResourcePath
 
     def resources(self) -> AsyncIterator[ImportedResource]:
-        return self._archive.resources(self._root)
+        return self.archive.resources(self.root)
 
 
 def _check_disk(settings: Settings, archive: PodArchiveFile) -> None:

@@ -1,5 +1,5 @@
-"""What do commands do with the git repositories of whole pods? Bundle them, take them from an
-archive, and keep what follows from a pod's name in step with it."""
+"""Bundles the git repositories of whole pods, takes them from an archive, and keeps what follows
+from a pod's name in step with it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 
-from podstead.app.adapters.git_processes import GitProcesses, find_git
-from podstead.config import Settings, StartRefused
+from podstead.app.adapters.git_processes import installed_git
+from podstead.config import Settings
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.git.bundles import RepositoryBundles, TakenRepository
@@ -28,9 +28,8 @@ async def opened_bundles(
     settings: Settings, records: RecordStore
 ) -> AsyncIterator[RepositoryBundles | None]:
     """``None`` if there is no git on this machine."""
-    try:
-        processes = GitProcesses(find_git(), max_processes=1)
-    except StartRefused:
+    processes = installed_git()
+    if processes is None:
         yield None
         return
     layout = RootLayout(settings.root)
@@ -57,8 +56,7 @@ async def taken_repositories(
     settings: Settings, records: RecordStore, archived: Iterable[ArchivedRepository]
 ) -> AsyncIterator[TakenRepositories]:
     """The repositories, which are removed again unless the caller has committed their records.
-    Raises
-    StorageError."""
+    Raises StorageError."""
     taken: list[TakenRepository] = []
     not_taken: list[NotTaken] = []
     async with opened_bundles(settings, records) as bundles:

@@ -1,4 +1,4 @@
-"""How does ``podstead watch`` watch a resource? As any client would, on any Solid server."""
+"""Watches a resource for ``podstead watch``, as any client would, on any Solid server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operator acts in the console? Known to everything that runs for the request."""
+"""The operator who acts in the console, known to everything that runs for the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has happened on this server? A log that operators read in the console.
+"""A log of what has happened on this server, which operators read in the console.
 
 It is bounded in age, and in number for each of three kinds of events, so that what strangers cause
 does not displace what operators did. What is done in the console is logged in the write that does
@@ -8,13 +8,14 @@ it. Everything else is logged within seconds (``app/adapters/stored_audit.py``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import msgspec
 
-from podstead.idp.administration.acting import Operator
-from podstead.idp.audit import AuditEvent
+from podstead.idp.administration.acting import Operator, acting_as
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, Versioned
@@ -69,16 +70,16 @@ def cause_of(event: AuditEvent) -> CausedBy:
     return CausedBy.REFUSED if event in _REFUSED else CausedBy.PERSON
 
 
+@dataclass(frozen=True, slots=True)
 class AuditLog:
     """Adds events to the log, and reads it."""
 
-    def __init__(self, records: RecordStore) -> None:
-        self._records = records
+    records: RecordStore
 
     def logging(self, cause: CausedBy, event: LoggedEvent) -> Record:
         """The record that adds an event."""
         # The newest come first, so that they are read without reading the others.
-        mark = self._records.randomness.token_hex(_MARK_BYTES)
+        mark = self.records.randomness.token_hex(_MARK_BYTES)
         key = f"{_LAST_MS - event.at_ms:015d}.{mark}"
         return _KINDS[cause].put(key, event, expires_ms=event.at_ms + KEPT_MS)
 
@@ -90,7 +91,7 @@ class AuditLog:
         if by is None:
             return ()
         logged = LoggedEvent(
-            at_ms=self._records.now_ms(),
+            at_ms=self.records.now_ms(),
             what=event.value,
             account=account,
             operator=by.name,
@@ -105,18 +106,34 @@ class AuditLog:
         """Events, the newest first, that are older than the one with the key ``after``. Raises
         StorageError."""
         return await _KINDS[cause].page(
-            self._records.store, after=after, now_ms=self._records.now_ms(), limit=limit
+            self.records.store, after=after, now_ms=self.records.now_ms(), limit=limit
         )
 
     async def trim(self) -> None:
         """Remove the oldest events of each kind that has too many. Raises StorageError,
         Overloaded."""
         for cause, kind in _KINDS.items():
-            if await kind.count(self._records.store, at_most=MAX_EVENTS + 1) <= MAX_EVENTS:
+            if await kind.count(self.records.store, at_most=MAX_EVENTS + 1) <= MAX_EVENTS:
                 continue
             after = ""
             for _ in range(MAX_EVENTS // _PAGE):
                 page = await self.newest(cause, after=after, limit=_PAGE)
                 after = page[-1].key if page else after
             while surplus := await self.newest(cause, after=after, limit=_PAGE):
-                await self._records.commit([kind.drop(each.key) for each in surplus])
+                await self.records.commit([kind.drop(each.key) for each in surplus])
+
+
+class Actions:
+    """A service for operators. What they do in the console is logged in the write that does it, and
+    noted by the audit when it is done."""
+
+    def __init__(self, records: RecordStore, audit: Audit) -> None:
+        self._records = records
+        self._audit = audit
+        self._log = AuditLog(records)
+
+    def _note(
+        self, event: AuditEvent, by: Operator | None, account_id: str | None = None, **facts: str
+    ) -> None:
+        with acting_as(by):
+            self._audit.note(event, account_id=account_id, **facts)

@@ -1,4 +1,4 @@
-"""Which accounts and pods are there? Found by name, e-mail address or WebID, page by page."""
+"""Finds pods and accounts by name, e-mail address or WebID, page by page."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.errors import NotFound
 from podstead.idp.accounts import Accounts
+from podstead.idp.administration.pods import existing_pod
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
 from podstead.storage.all_pods import each_pod
-from podstead.storage.codes import StorageCodes
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 
@@ -38,18 +37,18 @@ class AccountListing:
     """The number of pods that were found."""
 
 
+@dataclass(frozen=True, slots=True)
 class Directory:
     """Lists pods and accounts. Every method raises StorageError."""
 
-    def __init__(self, records: RecordStore, accounts: Accounts) -> None:
-        self._records = records
-        self._accounts = accounts
+    records: RecordStore
+    accounts: Accounts
 
     async def search(self, text: str, *, after: str = "", limit: int = PAGE_SIZE) -> AccountListing:
         """The pods whose name, e-mail address or WebID contains ``text``, ignoring case, by
         name."""
         wanted = text.strip().casefold()
-        store = self._records.store
+        store = self.records.store
         if wanted:
             page, total = await self._matching(wanted, after, limit + 1)
         else:
@@ -65,7 +64,7 @@ class Directory:
         by_email = await self._accounts_by_email(wanted)
         page: list[PodRecord] = []
         total, start = 0, after.casefold()
-        async for pod in each_pod(self._records.store):
+        async for pod in each_pod(self.records.store):
             name = pod.name.casefold()
             if wanted in name or wanted in pod.owner.casefold() or name in by_email:
                 total += 1
@@ -75,20 +74,17 @@ class Directory:
 
     async def find(self, name: str) -> Listed:
         """The pod of that name. Raises NotFound."""
-        pod = await self._records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
-        return await self._listed(pod)
+        return await self._listed(await existing_pod(self.records.store, name))
 
     async def _listed(self, pod: PodRecord) -> Listed:
-        stored = await self._accounts.find(pod.name)
+        stored = await self.accounts.find(pod.name)
         last = None
         if stored is not None:
-            last = await self._records.read(LAST_SIGN_INS, stored.value.account_id)
+            last = await self.records.read(LAST_SIGN_INS, stored.value.account_id)
         return Listed(
             pod=pod,
             account=None if stored is None else stored.value,
-            used_bytes=await self._records.store.used_bytes(pod.name),
+            used_bytes=await self.records.store.used_bytes(pod.name),
             last_sign_in=None if last is None else last.value,
         )
 
@@ -97,11 +93,11 @@ class Directory:
         found: set[str] = set()
         after = ""
         while page := await EMAILS.page(
-            self._records.store, after=after, now_ms=self._records.now_ms(), limit=_BATCH
+            self.records.store, after=after, now_ms=self.records.now_ms(), limit=_BATCH
         ):
             for each in page:
                 if wanted in each.key:
-                    stored = await self._accounts.read(each.value.account_id)
+                    stored = await self.accounts.read(each.value.account_id)
                     if stored is not None:
                         found.add(stored.value.pod.casefold())
             after = page[-1].key

@@ -1,4 +1,4 @@
-"""Which invitations do operators create? One service for the console and the commands.
+"""Creates, lists and revokes invitations, in the console and by command.
 
 ``by`` is the operator who acts in the console, ``None`` for a command; see
 :mod:`podstead.idp.administration.service`.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.core.errors import BadRequest, Conflict
-from podstead.idp.administration.acting import Operator, acting_as
-from podstead.idp.administration.audit_log import AuditLog
+from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.audit_log import Actions
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
 from podstead.storage.invitations import (
@@ -26,14 +26,12 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned
 
 
-class InvitationActions:
+class InvitationActions(Actions):
     """Creates, lists and revokes invitations. Every method raises Overloaded and StorageError."""
 
     def __init__(self, records: RecordStore, audit: Audit) -> None:
-        self._records = records
-        self._audit = audit
+        super().__init__(records, audit)
         self._invitations = Invitations(records)
-        self._log = AuditLog(records)
 
     async def create(self, *, uses: int, days: int, by: Operator | None = None) -> NewInvitation:
         """Create an invitation, whose code is known only now. Raises BadRequest for numbers out of
@@ -48,8 +46,7 @@ class InvitationActions:
         facts = {"invitation": made.invitation.invitation_id, "uses": str(uses), "days": str(days)}
         event = AuditEvent.INVITATION_CREATED
         await self._records.commit([made.record, *self._log.action(event, by, **facts)])
-        with acting_as(by):
-            self._audit.note(event, **facts)
+        self._note(event, by, **facts)
         return made
 
     async def list(self) -> Sequence[Versioned[Invitation]]:
@@ -62,5 +59,4 @@ class InvitationActions:
         event, facts = AuditEvent.INVITATION_REVOKED, {"invitation": invitation_id}
         acted = self._log.action(event, by, **facts)
         await self._records.commit([INVITATIONS.drop(stored.key), *acted])
-        with acting_as(by):
-            self._audit.note(event, **facts)
+        self._note(event, by, **facts)

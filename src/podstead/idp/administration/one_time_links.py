@@ -1,4 +1,4 @@
-"""Which links let a person in once? They replace a lost password, or create the first operator.
+"""Links that let a person in once, to replace a lost password or create the first operator.
 
 A link contains a secret, of which only the hash is stored. It is used up in the write that changes
 the password or creates the account. Opening the page does not use it up, since mail programs and
@@ -8,6 +8,7 @@ chats open links as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -40,11 +41,11 @@ class LinkUsedMeanwhile(Conflict):
     code = IdpCodes.LINK_USED_MEANWHILE
 
 
+@dataclass(frozen=True, slots=True)
 class OneTimeLinks:
     """Creates and finds links."""
 
-    def __init__(self, records: RecordStore) -> None:
-        self._records = records
+    records: RecordStore
 
     async def for_account(self, account: Account) -> tuple[str, Sequence[Record]]:
         """The secret of a new link for a person who cannot sign in, and the records that create it
@@ -67,12 +68,12 @@ class OneTimeLinks:
     async def without_first(self) -> Sequence[Record]:
         """The records that end the link for the first operator: there is one now. Raises
         StorageError."""
-        listed = await self._records.of_owner(ONE_TIME_LINKS, _FIRST)
+        listed = await self.records.of_owner(ONE_TIME_LINKS, _FIRST)
         return [ONE_TIME_LINKS.drop(each.key) for each in listed]
 
     async def find(self, secret: str) -> Versioned[OneTimeLink]:
         """The link with that secret. Raises LinkUsed, StorageError."""
-        stored = await self._records.read(ONE_TIME_LINKS, secret_key(secret))
+        stored = await self.records.read(ONE_TIME_LINKS, secret_key(secret))
         if stored is None:
             raise LinkUsed
         return stored
@@ -85,13 +86,13 @@ class OneTimeLinks:
     async def _new(
         self, account_id: str | None, *, owner: str, valid_s: int
     ) -> tuple[str, Sequence[Record]]:
-        earlier = await self._records.of_owner(ONE_TIME_LINKS, owner)
+        earlier = await self.records.of_owner(ONE_TIME_LINKS, owner)
         secret, record = self._link(account_id, owner=owner, valid_s=valid_s)
         return secret, [*(ONE_TIME_LINKS.drop(each.key) for each in earlier), record]
 
     def _link(self, account_id: str | None, *, owner: str, valid_s: int) -> tuple[str, Record]:
-        secret = self._records.randomness.token_hex(_SECRET_BYTES)
-        now_s = self._records.now_s()
+        secret = self.records.randomness.token_hex(_SECRET_BYTES)
+        now_s = self.records.now_s()
         link = OneTimeLink(account_id=account_id, created_s=now_s)
         expires_ms = (now_s + valid_s) * 1000
         record = ONE_TIME_LINKS.put(secret_key(secret), link, owner=owner, expires_ms=expires_ms)

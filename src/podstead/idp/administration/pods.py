@@ -1,4 +1,4 @@
-"""What do operators do with pods? One service for the console and the commands.
+"""What operators do with pods, in the console and by command.
 
 ``by`` is the operator who acts in the console, ``None`` for a command; see
 :mod:`podstead.idp.administration.service`.
@@ -14,11 +14,11 @@ import msgspec
 from podstead.core.errors import NotFound
 from podstead.idp.account_creation import PodPlan, PodPlanner
 from podstead.idp.account_renaming import renaming_account
-from podstead.idp.administration.acting import Operator, acting_as
-from podstead.idp.administration.audit_log import AuditLog
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.audit_log import Actions
+from podstead.idp.audit import AuditEvent
 from podstead.storage.codes import StorageCodes
-from podstead.storage.record_store import RecordStore
+from podstead.storage.protocol import PodRegistry
 from podstead.storage.records import (
     Committed,
     PodQuota,
@@ -63,13 +63,16 @@ class PodRenames(Protocol[RenamedT_co]):
         """Raises Conflict, QuotaExceeded, StorageError."""
 
 
-class PodActions:
-    """Changes pods for an operator. Every method raises NotFound, Overloaded, StorageError."""
+async def existing_pod(pods: PodRegistry, name: str) -> PodRecord:
+    """The pod of that name. Raises NotFound, StorageError."""
+    pod = await pods.read_pod(name)
+    if pod is None:
+        raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
+    return pod
 
-    def __init__(self, records: RecordStore, audit: Audit) -> None:
-        self._records = records
-        self._audit = audit
-        self._log = AuditLog(records)
+
+class PodActions(Actions):
+    """Changes pods for an operator. Every method raises NotFound, Overloaded, StorageError."""
 
     async def create(self, planner: PodPlanner, name: str, by: Operator | None = None) -> PodPlan:
         """Create a pod without an account. Raises BadRequest, Conflict."""
@@ -78,8 +81,7 @@ class PodActions:
         write = msgspec.structs.replace(pod.write, records=(*pod.write.records, *acted))
         if not isinstance(await self._records.store.commit(write), Committed):
             raise planner.name_taken()
-        with acting_as(by):
-            self._audit.note(AuditEvent.POD_CREATED, pod=pod.name)
+        self._note(AuditEvent.POD_CREATED, by, pod=pod.name)
         return pod
 
     async def rename(
@@ -93,7 +95,7 @@ class PodActions:
     ) -> RenamedT_co:
         """Give a pod another valid name, and its account with it. Raises Conflict,
         QuotaExceeded."""
-        pod = await self._pod(name)
+        pod = await existing_pod(self._records.store, name)
         event, facts = AuditEvent.POD_RENAMED, {"pod": pod.name, "new_name": new_name}
         account = await renaming_account(self._records, pod)
 
@@ -103,8 +105,7 @@ class PodActions:
             return [*of_account.records, *acted], of_account.preconditions
 
         renamed = await renames.rename(pod, new_name, joined=joined, progress=progress)
-        with acting_as(by):
-            self._audit.note(event, **facts)
+        self._note(event, by, **facts)
         return renamed
 
     async def delete(self, name: str, by: Operator | None = None) -> None:
@@ -112,30 +113,22 @@ class PodActions:
 
         This is logged before it is done, because the deletion consists of several writes.
         """
-        pod = await self._pod(name)
+        pod = await existing_pod(self._records.store, name)
         await self._records.commit(self._log.action(AuditEvent.POD_DELETED, by, pod=pod.name))
         removal = PodRemoval(
             name=pod.name, version=self._records.new_version(), at_ms=self._records.now_ms()
         )
         if not await self._records.store.remove_pod(removal):
             raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
-        with acting_as(by):
-            self._audit.note(AuditEvent.POD_DELETED, pod=pod.name)
+        self._note(AuditEvent.POD_DELETED, by, pod=pod.name)
 
     async def set_quota(
         self, name: str, quota_bytes: int | None, by: Operator | None = None
     ) -> None:
         """Give a pod a quota of its own, 0 for none; ``None`` for that of the settings. It applies
         to the next write."""
-        pod = await self._pod(name)
+        pod = await existing_pod(self._records.store, name)
         event, text = AuditEvent.QUOTA_SET, quota_text(quota_bytes)
         acted = self._log.action(event, by, pod=pod.name, quota=text)
         await self._records.commit([PodQuota(pod.name, quota_bytes), *acted])
-        with acting_as(by):
-            self._audit.note(event, pod=pod.name, quota=text)
-
-    async def _pod(self, name: str) -> PodRecord:
-        pod = await self._records.store.read_pod(name)
-        if pod is None:
-            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
-        return pod
+        self._note(event, by, pod=pod.name, quota=text)

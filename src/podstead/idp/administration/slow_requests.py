@@ -1,4 +1,4 @@
-"""Which requests took long? The newest ones of all workers, for the console.
+"""Collects the requests that took long: the newest ones of all workers, for the console.
 
 A request is slow if its response begins late; the time in which the client sent the body is part of
 that.

@@ -15,13 +15,27 @@ import msgspec
 
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
-from podstead.app.operator.checking.sorted_names import SortedNames
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path, draft_path
 from podstead.storage.blobs.verification import digest_of
 from podstead.storage.inspection import LargeBody
 from podstead.storage.uploads import UPLOADS as UPLOAD_RECORDS
 from podstead.storage.uploads import UploadRecord
+
+
+class SortedNames:
+    """Names in ascending order, of which each is looked at once."""
+
+    def __init__(self, names: Iterator[str]) -> None:
+        self._names = names
+        self._next = next(names, None)
+
+    def has(self, name: str) -> bool:
+        """Whether it is there. A name that is smaller than one asked for before is not found."""
+        while self._next is not None and self._next < name:
+            self._next = next(self._names, None)
+        return self._next == name
+
 
 FILE_GRACE_S: Final = 60 * 60
 """How old a file must be to be an orphan: the server removes its own after ten minutes."""

@@ -9,10 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.body_stores import object_blobs
-from podstead.app.operator.checking.bodies import DRAFT_GRACE_S, FILE_GRACE_S
+from podstead.app.operator.checking.bodies import DRAFT_GRACE_S, FILE_GRACE_S, SortedNames
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
-from podstead.app.operator.checking.sorted_names import SortedNames
 from podstead.storage.blobs.paths import UPLOADS
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.blobs.verification import digest_of, random_name_of

@@ -1,4 +1,4 @@
-"""Checks of git repositories: does each belong to a container, and is it whole?"""
+"""Checks of git repositories: that each belongs to a container, and is whole."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from podstead.app.adapters.git_processes import GitProcesses, find_git
+from podstead.app.adapters.git_processes import GitProcesses, installed_git
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
-from podstead.config import StartRefused
 from podstead.core.errors import Overloaded, ServerTrouble, StorageError
 from podstead.git.configuration import environment
 from podstead.git.directories import Directories
@@ -27,7 +26,7 @@ _SUFFIX: Final = ".git"
 
 async def check_repositories(check: CheckContext) -> AsyncIterator[Finding]:
     """Without git on this machine, or in a quick check, only whether they are there."""
-    processes = None if check.is_quick else _processes()
+    processes = None if check.is_quick else installed_git()
     named: dict[str, Entry] = {
         entry.value.decode("ascii"): entry for entry in check.records.entries(KIND)
     }
@@ -94,13 +93,6 @@ async def _is_whole(
     finally:
         claim.release()
     return True
-
-
-def _processes() -> GitProcesses | None:
-    try:
-        return GitProcesses(find_git(), max_processes=1)
-    except StartRefused:
-        return None
 
 
 def _orphans(check: CheckContext, named: set[str]) -> list[Path]:

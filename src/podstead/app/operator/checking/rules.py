@@ -1,4 +1,4 @@
-"""Checks of access rules: can each ACL be read, and does the index agree with it?"""
+"""Checks of access rules: that each ACL can be read, and that the index agrees with it."""
 
 from __future__ import annotations
 

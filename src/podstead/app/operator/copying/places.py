@@ -1,4 +1,4 @@
-"""From where to where is copied? A place has records, large bodies, keys and other files.
+"""The places from and to which is copied: each has records, large bodies, keys and other files.
 
 Nobody else may use either while it is copied: a data root is locked as a server locks it, writers
 of an SQLite database have to wait, and a PostgreSQL database is refused while anybody else is

@@ -1,8 +1,9 @@
-"""Who may use the console? Operators. For everybody else, it is as if there were none."""
+"""Lets operators use the console. For everybody else, it is as if there were none."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from podstead.core.errors import NotFound
@@ -19,16 +20,16 @@ from podstead.web.routes import Route
 ConsoleHandler = Callable[[PageRequest, Operator], Awaitable[Response]]
 
 
+@dataclass(frozen=True, slots=True)
 class ConsoleGuard:
     """Creates the routes of the console, whose handlers are called for operators only."""
 
-    def __init__(self, guard: PageGuard) -> None:
-        self._guard = guard
+    guard: PageGuard
 
     def route(self, path: str, **handlers: ConsoleHandler) -> Route:
         """A path with the handler for each method."""
         guarded = {method: _for_operators(handler) for method, handler in handlers.items()}
-        return self._guard.route(path, **guarded)
+        return self.guard.route(path, **guarded)
 
 
 def _for_operators(handler: ConsoleHandler) -> Handler:

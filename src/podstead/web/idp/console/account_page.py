@@ -6,7 +6,7 @@ own and requires a recent sign-in.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -149,50 +149,39 @@ _UNCONFIRMED: Final = {"enable": "account-enabled", "sign-out": "account-signed-
 """The actions that need no confirmation, with their notices."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPage:
     """Shows a pod and its account, and carries out actions."""
 
-    def __init__(
-        self,
-        *,
-        directory: Directory,
-        administration: Administration,
-        pods: PodActions,
-        guard: PageGuard,
-        renderer: PageRenderer,
-        base_url: str,
-        pods_url: str,
-        default_quota_bytes: int,
-    ) -> None:
-        """``default_quota_bytes`` is that of the settings, 0 for none."""
-        self._directory = directory
-        self._administration = administration
-        self._pods = pods
-        self._guard = guard
-        self._renderer = renderer
-        self._base_url = base_url
-        self._pods_url = pods_url
-        self._default_quota_bytes = default_quota_bytes
+    directory: Directory
+    administration: Administration
+    pods: PodActions
+    guard: PageGuard
+    renderer: PageRenderer
+    base_url: str
+    pods_url: str
+    default_quota_bytes: int
+    """That of the settings, 0 for none."""
 
     async def get(self, page: PageRequest, operator: Operator) -> Response:
         """The page. Raises NotFound."""
-        listed = await self._directory.find(segment(page, 4))
+        listed = await self.directory.find(segment(page, 4))
         account = listed.account
         own = account is not None and account.account_id == operator.account_id
-        return self._renderer.page(
+        return self.renderer.page(
             page,
             "console/account.html",
             listed=listed,
             own=own,
-            pod_url=self._pods_url + listed.pod.root,
-            default_quota_bytes=self._default_quota_bytes,
+            pod_url=self.pods_url + listed.pod.root,
+            default_quota_bytes=self.default_quota_bytes,
             own_quota_mb=(listed.pod.quota_bytes or 0) // _MB,
             url=account_url(listed.pod.name),
         )
 
     async def confirm(self, page: PageRequest, _operator: Operator) -> Response:
         """The page of an action that must be confirmed. Raises NotFound."""
-        listed, name = await self._directory.find(segment(page, 4)), segment(page, 5)
+        listed, name = await self.directory.find(segment(page, 4)), segment(page, 5)
         action = _action(name, listed)
         return again(page, action_url(listed.pod.name, name)) or self._confirmation(
             page, action, listed
@@ -201,7 +190,7 @@ class AccountPage:
     async def act(self, page: PageRequest, operator: Operator) -> Response:
         """Carry out an action. Raises NotFound, BadRequest, WrongFormToken."""
         sent = await page.form()
-        listed, name = await self._directory.find(segment(page, 4)), segment(page, 5)
+        listed, name = await self.directory.find(segment(page, 4)), segment(page, 5)
         pod, account = listed.pod.name, listed.account
         if name in _UNCONFIRMED and account is not None:
             await self._carry_out(name, listed, operator)
@@ -217,14 +206,14 @@ class AccountPage:
         try:
             await self._carry_out(name, listed, operator)
         except OwnAccount:
-            return self._guard.see_other(account_url(pod), Notice("own-account"))
+            return self.guard.see_other(account_url(pod), Notice("own-account"))
         return self._done(pod, action.done)
 
     async def set_quota(self, page: PageRequest, operator: Operator) -> Response:
         """Set the quota of the pod. Raises NotFound, BadRequest, WrongFormToken."""
         sent = await page.form()
-        pod = (await self._directory.find(segment(page, 4))).pod.name
-        await self._pods.set_quota(pod, _quota(sent), operator)
+        pod = (await self.directory.find(segment(page, 4))).pod.name
+        await self.pods.set_quota(pod, _quota(sent), operator)
         return self._done(pod, "quota-set")
 
     # --- parts --------------------------------------------------------------------------------
@@ -232,27 +221,17 @@ class AccountPage:
     async def _carry_out(self, name: str, listed: Listed, operator: Operator) -> None:
         account = listed.account
         if account is None:
-            await self._pods.delete(listed.pod.name, operator)
+            await self.pods.delete(listed.pod.name, operator)
             return
-        administration = self._administration
-        acts: Mapping[str, Callable[[str, Operator], Awaitable[object]]] = {
-            "enable": administration.enable,
-            "sign-out": administration.sign_out_everywhere,
-            "disable": administration.disable,
-            "reset-two-factor": administration.reset_second_factor,
-            "promote": administration.promote,
-            "demote": administration.demote,
-            "delete": administration.delete,
-        }
-        await acts[name](account.account_id, operator)
+        await self.administration.act(name, account.account_id, operator)
 
     async def _link(self, page: PageRequest, account: Account, operator: Operator) -> Response:
-        secret = await self._administration.create_sign_in_link(account.account_id, operator)
-        return self._renderer.page(
+        secret = await self.administration.create_sign_in_link(account.account_id, operator)
+        return self.renderer.page(
             page,
             "console/link_created.html",
             name=account.pod,
-            link=self._base_url + link_url(secret),
+            link=self.base_url + link_url(secret),
             minutes=SIGN_IN_LINK_S // 60,
             url=account_url(account.pod),
         )
@@ -261,7 +240,7 @@ class AccountPage:
         self, page: PageRequest, action: Action, listed: Listed, *, mistyped: bool = False
     ) -> Response:
         name = listed.pod.name
-        return self._renderer.page(
+        return self.renderer.page(
             page,
             "console/confirm.html",
             status=400 if mistyped else 200,
@@ -277,7 +256,7 @@ class AccountPage:
 
     def _done(self, pod: str, notice: str) -> Response:
         address = ACCOUNTS if notice == "account-deleted" else account_url(pod)
-        return self._guard.see_other(address, Notice(notice, pod))
+        return self.guard.see_other(address, Notice(notice, pod))
 
 
 def _quota(sent: FormSubmission) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from podstead.idp.administration.acting import Operator
@@ -13,15 +14,13 @@ from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountsPage:
     """Lists pods and accounts, and finds some of them."""
 
-    def __init__(
-        self, *, directory: Directory, renderer: PageRenderer, default_quota_bytes: int
-    ) -> None:
-        self._directory = directory
-        self._renderer = renderer
-        self._default_quota_bytes = default_quota_bytes
+    directory: Directory
+    renderer: PageRenderer
+    default_quota_bytes: int
 
     async def home(self, _page: PageRequest, _operator: Operator) -> Response:
         """What the console begins with."""
@@ -30,16 +29,16 @@ class AccountsPage:
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """One page of the list."""
         query = page.query_text("q")
-        listing = await self._directory.search(query, after=page.query_text("after"))
+        listing = await self.directory.search(query, after=page.query_text("after"))
         more = None
         if listing.next_after:
             more = f"{ACCOUNTS}?{urlencode({'q': query, 'after': listing.next_after})}"
-        return self._renderer.page(
+        return self.renderer.page(
             page,
             "console/accounts.html",
             query=query,
             listing=listing,
             more=more,
-            default_quota_bytes=self._default_quota_bytes,
+            default_quota_bytes=self.default_quota_bytes,
             account_url=account_url,
         )

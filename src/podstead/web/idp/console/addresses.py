@@ -1,4 +1,4 @@
-"""Which addresses does the console have?"""
+"""The addresses of the console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are the events of the log called in the language of the page?"""
+"""The events of the log in the language of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/.pages/console/health``: is the server well?"""
+"""``/.pages/console/health``: how the server is doing."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ ReadHealth = Callable[[], Awaitable[Health]]
 """Raises StorageError."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HealthPage:
     """Shows the health of the server."""
 
-    def __init__(self, *, read: ReadHealth, renderer: PageRenderer) -> None:
-        self._read = read
-        self._renderer = renderer
+    read: ReadHealth
+    renderer: PageRenderer
 
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The page. Raises StorageError."""
-        return self._renderer.page(page, "console/health.html", health=await self._read())
+        return self.renderer.page(page, "console/health.html", health=await self.read())

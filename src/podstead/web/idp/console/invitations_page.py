@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest
@@ -28,32 +29,24 @@ add_notices(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationsPage:
     """Lists, creates and revokes invitations."""
 
-    def __init__(
-        self,
-        *,
-        invitations: InvitationActions,
-        registration: str,
-        guard: PageGuard,
-        renderer: PageRenderer,
-        issuer: str,
-    ) -> None:
-        """``registration`` is the setting."""
-        self._invitations = invitations
-        self._registration = registration
-        self._guard = guard
-        self._renderer = renderer
-        self._issuer = issuer
+    invitations: InvitationActions
+    registration: str
+    """The setting."""
+    guard: PageGuard
+    renderer: PageRenderer
+    issuer: str
 
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The list."""
-        return self._renderer.page(
+        return self.renderer.page(
             page,
             "console/invitations.html",
-            registration=self._registration,
-            invitations=await self._invitations.list(),
+            registration=self.registration,
+            invitations=await self.invitations.list(),
             max_uses=MAX_USES,
             max_days=MAX_DAYS,
             default_uses=DEFAULT_USES,
@@ -65,12 +58,12 @@ class InvitationsPage:
         """Create an invitation, and show its code. Raises BadRequest, Conflict, WrongFormToken."""
         sent = await page.form()
         uses, days = _number(sent, "uses"), _number(sent, "days")
-        made = await self._invitations.create(uses=uses, days=days, by=operator)
-        return self._renderer.page(
+        made = await self.invitations.create(uses=uses, days=days, by=operator)
+        return self.renderer.page(
             page,
             "console/invitation_created.html",
             code=made.code,
-            link=invitation_url(self._issuer, made.code),
+            link=invitation_url(self.issuer, made.code),
             uses=uses,
             expires_ms=made.expires_ms,
             url=INVITATIONS,
@@ -79,8 +72,8 @@ class InvitationsPage:
     async def revoke(self, page: PageRequest, operator: Operator) -> Response:
         """End an invitation. Raises NotFound, WrongFormToken."""
         await page.form()
-        await self._invitations.revoke(segment(page, 4), operator)
-        return self._guard.see_other(INVITATIONS, Notice("invitation-revoked"))
+        await self.invitations.revoke(segment(page, 4), operator)
+        return self.guard.see_other(INVITATIONS, Notice("invitation-revoked"))
 
 
 def _number(sent: FormSubmission, name: str) -> int:

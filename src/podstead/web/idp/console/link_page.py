@@ -7,6 +7,7 @@ the address, so the page leads nowhere that would learn it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.clock import Randomness
@@ -59,44 +60,31 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
 _SECRET_BYTES: Final = 32
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkPage:
     """Shows and accepts the form that a link leads to."""
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        links: OneTimeLinks,
-        sessions: Sessions,
-        cookies: Cookies,
-        audit: Audit,
-        renderer: PageRenderer,
-        two_factors: TwoFactors,
-        second_step: SecondStep,
-        randomness: Randomness,
-        pods_url: str,
-    ) -> None:
-        self._two_factors = two_factors
-        self._second_step = second_step
-        self._randomness = randomness
-        self._accounts = accounts
-        self._links = links
-        self._sessions = sessions
-        self._cookies = cookies
-        self._audit = audit
-        self._renderer = renderer
-        self._pods_url = pods_url
+    accounts: Accounts
+    links: OneTimeLinks
+    sessions: Sessions
+    cookies: Cookies
+    audit: Audit
+    renderer: PageRenderer
+    two_factors: TwoFactors
+    second_step: SecondStep
+    randomness: Randomness
+    pods_url: str
 
     async def get(self, page: PageRequest) -> Response:
         """The form. Raises LinkUsed."""
-        link = await self._links.find(segment(page, 3))
+        link = await self.links.find(segment(page, 3))
         return self._form(page, await self._account(link), FormSubmission({}))
 
     async def post(self, page: PageRequest) -> Response:
         """Choose a new password, or create the first operator's account, and sign in, with the
         second factor if the account has one. Raises LinkUsed, WrongFormToken."""
         sent = await page.form()
-        link = await self._links.find(segment(page, 3))
+        link = await self.links.find(segment(page, 3))
         account = await self._account(link)
         try:
             changed = await self._use(page, link, account, sent)
@@ -115,7 +103,7 @@ class LinkPage:
         LinkUsed if that account is gone or disabled."""
         if link.value.account_id is None:
             return None
-        stored = await self._accounts.read(link.value.account_id)
+        stored = await self.accounts.read(link.value.account_id)
         if stored is None or stored.value.disabled:
             raise LinkUsed
         return stored.value
@@ -135,34 +123,34 @@ class LinkPage:
             raise PasswordsDiffer
         if account is not None:
             account_id = account.account_id
-            changed = await self._accounts.set_password(
+            changed = await self.accounts.set_password(
                 account_id, password, source=source, permission=link
             )
-            self._audit.note(AuditEvent.SIGN_IN_LINK_USED, account_id=account_id)
+            self.audit.note(AuditEvent.SIGN_IN_LINK_USED, account_id=account_id)
             return changed
-        created = await self._accounts.create(
+        created = await self.accounts.create(
             name=name,
             email=sent.text("email") or None,
             password=password,
             needs_email=False,
             source=source,
-            joined=self._links.using_up(link),
+            joined=self.links.using_up(link),
             operator=True,
         )
         account_id = created.account.account_id
-        self._audit.note(AuditEvent.OPERATOR_PROMOTED, account_id=account_id)
+        self.audit.note(AuditEvent.OPERATOR_PROMOTED, account_id=account_id)
         return created.account
 
     async def _signed_in(self, page: PageRequest, account: Account, password: str) -> Response:
-        stored = await self._accounts.read(account.account_id)
+        stored = await self.accounts.read(account.account_id)
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         address = CONSOLE if stored.value.operator else ACCOUNT_PATH
-        found = await self._two_factors.of(account.account_id)
+        found = await self.two_factors.of(account.account_id)
         if not found.enough_for_password:
-            browser = self._cookies.browser(page.request)
-            secret = browser or self._randomness.token_hex(_SECRET_BYTES)
-            await self._second_step.begin(
+            browser = self.cookies.browser(page.request)
+            secret = browser or self.randomness.token_hex(_SECRET_BYTES)
+            await self.second_step.begin(
                 stored.value,
                 browser=secret,
                 lasting=False,
@@ -170,8 +158,8 @@ class LinkPage:
                 common_password=is_common(password),
             )
             path = SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
-            return see_other(path, self._cookies.set_browser(secret))
-        begun = await self._sessions.begin(
+            return see_other(path, self.cookies.set_browser(secret))
+        begun = await self.sessions.begin(
             stored,
             factor=PASSWORD,
             lasting=False,
@@ -179,8 +167,8 @@ class LinkPage:
             amr=authentication_methods.PASSWORD,
             common_password=is_common(password),
         )
-        self._audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
-        return see_other(address, self._cookies.set_session(begun.secret, lasting=False))
+        self.audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
+        return see_other(address, self.cookies.set_session(begun.secret, lasting=False))
 
     def _form(
         self,
@@ -191,7 +179,7 @@ class LinkPage:
         errors: Mapping[str, str] | None = None,
         status: int = 200,
     ) -> Response:
-        return self._renderer.page(
+        return self.renderer.page(
             page,
             "console/link.html",
             status=status,
@@ -202,5 +190,5 @@ class LinkPage:
             email=sent.text("email"),
             name_pattern=NAME_PATTERN,
             max_name_characters=MAX_NAME_CHARACTERS,
-            pods_url=self._pods_url,
+            pods_url=self.pods_url,
         )

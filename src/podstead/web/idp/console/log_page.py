@@ -41,25 +41,25 @@ class ShownEvent:
     address: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogPage:
     """Shows the log, one kind of events at a time."""
 
-    def __init__(self, *, log: AuditLog, accounts: Accounts, renderer: PageRenderer) -> None:
-        self._log = log
-        self._accounts = accounts
-        self._renderer = renderer
+    log: AuditLog
+    accounts: Accounts
+    renderer: PageRenderer
 
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """One page of the log."""
         cause = _cause(page.query_text("events"))
-        stored = await self._log.newest(cause, after=page.query_text("after"), limit=PAGE_SIZE + 1)
+        stored = await self.log.newest(cause, after=page.query_text("after"), limit=PAGE_SIZE + 1)
         events = [each.value for each in stored[:PAGE_SIZE]]
         more = None
         if len(stored) > PAGE_SIZE:
             after = stored[PAGE_SIZE - 1].key
             more = f"{LOG}?{urlencode({'events': cause.value, 'after': after})}"
         pods = await self._pods(events)
-        return self._renderer.page(
+        return self.renderer.page(
             page,
             "console/log.html",
             events=[_shown(event, pods) for event in events],
@@ -76,7 +76,7 @@ class LogPage:
         """The names of the pods of the accounts in these events, by the ids of the accounts."""
         pods = {}
         for account_id in {event.account for event in events if event.account}:
-            stored = await self._accounts.read(account_id)
+            stored = await self.accounts.read(account_id)
             if stored is not None:
                 pods[account_id] = stored.value.pod
         return pods

@@ -1,4 +1,4 @@
-"""Which pages does the console have? All of them, in one list."""
+"""All pages of the console, in one list."""
 
 from __future__ import annotations
 

@@ -30,13 +30,13 @@ class SettingGroup:
     settings: Sequence[ShownSetting]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsPage:
     """Shows the settings; they are changed where they are set, followed by a restart."""
 
-    def __init__(self, *, groups: Sequence[SettingGroup], renderer: PageRenderer) -> None:
-        self._groups = groups
-        self._renderer = renderer
+    groups: Sequence[SettingGroup]
+    renderer: PageRenderer
 
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The page."""
-        return self._renderer.page(page, "console/settings.html", groups=self._groups)
+        return self.renderer.page(page, "console/settings.html", groups=self.groups)
