@@ -20,7 +20,7 @@ class AccountStatus(Protocol):
     """Knows which accounts the operator has disabled."""
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled."""
+        """Whether the account of a storage is disabled. Raises StorageError."""
 
 
 @dataclass(frozen=True, slots=True)

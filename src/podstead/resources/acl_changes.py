@@ -1,4 +1,4 @@
-"""Which access rules has a write changed? For the audit log."""
+"""Tells the audit log which access rules a write has changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podstead.storage.records import ResourceKind, Write
 
 
 class AclListener(Protocol):
-    """Is told of changes of access rules."""
+    """Receives changes of access rules."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""A container with everything in it, as a stream of a ZIP archive.
+"""Archives a container with everything in it, as a stream of ZIP.
 
 The archive contains what the agent may read, document by document as it is stored when its turn
 comes; access rules and descriptions are not files and are left out. Nothing is collected: the

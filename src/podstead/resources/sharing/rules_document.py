@@ -1,8 +1,8 @@
 """Reads the ACL that decides about a resource, and writes the resource's own.
 
 Both are operations on resources like any other, carried out by :class:`ResourceService` for the
-agent who asks. So an agent sees and changes exactly the rules that it could read and write over
-HTTP, and a write is conditional on what was read.
+agent that asks. An agent therefore sees and changes exactly the rules that it could read and write
+over HTTP, and a write is conditional on what was read.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class RulesDocuments:
             snapshot = await self.snapshot(agent, resource)
             decisive = next((path for path in acl_paths(resource) if snapshot[path]), None)
             if decisive is None:
-                raise RulesUnreadable  # no rules at all, as after a repair by hand
+                raise RulesUnreadable  # no rules at all, for example after a manual repair
             try:
                 return await self._read(agent, resource, subject_of(decisive))
             except NotFound:
