@@ -1,7 +1,7 @@
-"""How are accounts created, found, changed and deleted? (A-90 to A-97)
+"""Creates, finds, changes and deletes accounts (A-90 to A-97).
 
 One write creates an account, its pod and the names by which people sign in to it, or nothing at
-all; one write deletes them. Every change depends on the account still being as it was read.
+all; one write deletes them. Every change requires that the account is still as it was read.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Accounts:
         that of the terms that they have accepted.
 
         Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
-        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, the refusal of what
-        is ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
+        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, the refusal in
+        ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
         """
         self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
@@ -231,8 +231,8 @@ class Accounts:
     async def set_email(
         self, account_id: str, email: object, *, source: RequestSource = OPERATOR
     ) -> Account:
-        """Change the e-mail address, and end the links that were sent to the former one: whoever
-        reads its mail may be the reason for the change. Raises UnusableEmail, EmailTaken, NotFound,
+        """Change the e-mail address, and end the links that were sent to the former one, whose
+        readers may be the reason for the change. Raises UnusableEmail, EmailTaken, NotFound,
         Overloaded, StorageError."""
         address = check_email(email)
         key = name_key(address)
@@ -302,7 +302,7 @@ class Accounts:
     async def set_operator(
         self, account_id: str, *, operator: bool, joined: Sequence[Record] = ()
     ) -> Account:
-        """Let a person use the console, or no longer. Raises NotFound, Overloaded,
+        """Allow or forbid a person to use the console. Raises NotFound, Overloaded,
         StorageError."""
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, operator=operator), joined

@@ -1,4 +1,4 @@
-"""May somebody try a password now? Limits on failures, shared by all workers (A-180, A-181).
+"""Limits failed attempts at passwords, with counters shared by all workers (A-180, A-181).
 
 Only failures are counted, so scripts may sign in as often as they like. A limit is checked before a
 password is compared and again afterwards, and the result is returned only once its failure has been

@@ -1,4 +1,4 @@
-"""How did a person sign in, in the terms that tokens use? (RFC 8176; A-71, A-118)
+"""Maps sign-ins to the ``amr`` values of tokens (RFC 8176; A-71, A-118).
 
 The ``amr`` claim tells applications what this server has verified, and nothing that it assumes.
 """

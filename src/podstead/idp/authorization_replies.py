@@ -1,4 +1,4 @@
-"""How does the response to an authorization request reach the client? Through the browser."""
+"""Makes the responses to authorization requests, which reach the client through the browser."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from podstead.idp.oauth.authorization import ReplyAddress, UnusableClient
 from podstead.idp.records import Client
 
 _ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
-"""A client identifier that a page may repeat. Whoever created the link wrote it, so it must not be
-able to hold a sentence."""
+"""A client identifier that a page may repeat. The author of a link chose it, so it must not be able
+to hold a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

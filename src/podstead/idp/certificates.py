@@ -1,8 +1,9 @@
-"""Which client certificates act for an account? Those whose keys its profile states (A-160).
+"""Creates the client certificates of an account, and lists and removes their keys (A-160).
 
-The server creates a certificate with its key for the person to download, and keeps neither; only
-the profile states that the WebID has the key. A certificate is therefore valid for as long as the
-profile says so, and removing it means removing the statement, whoever added it.
+The keys that its profile states act for an account. The server creates a certificate with its key
+for the person to download, and keeps neither; only the profile states that the WebID has the key. A
+certificate is therefore valid as long as the profile contains the statement, and removing it means
+removing the statement, whoever added it.
 """
 
 from __future__ import annotations

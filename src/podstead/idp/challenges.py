@@ -1,4 +1,4 @@
-"""What is a browser asked to sign? Challenges, each for one use in one browser (A-119, A-126).
+"""Issues challenges for browsers to sign, each for one use in one browser (A-119, A-126).
 
 A challenge is valid for minutes. The server chooses it, because clients that chose their own could
 take each other's. The first attempt uses it up, whatever the result.

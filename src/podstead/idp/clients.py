@@ -1,4 +1,4 @@
-"""Which clients does the provider know? Registered ones, and those that a document describes.
+"""Finds and registers clients: registered ones, and those that a document describes.
 
 A Client ID Document, in JSON or RDF, is fetched through ``outbound`` and cached for some minutes
 (A-51). A registration is kept for as long as it is used (A-50). If a document cannot be fetched at
@@ -55,8 +55,7 @@ DOCUMENTS_PER_REQUESTER: Final = 120
 DOCUMENTS_PER_ORIGIN: Final = 120
 """How many documents may be fetched from one origin in a minute."""
 DOCUMENTS_OF_ONE_ORIGIN: Final = 30
-"""How many of these for one requester, so that nobody alone uses up what the origin's clients need.
-"""
+"""How many of these for one requester, so that one alone cannot use up the limit of the origin."""
 MAX_DOCUMENTS: Final = 1000
 _UNUSED: Final = "registered by "
 _USED: Final = "used by "

@@ -1,8 +1,7 @@
-"""Which applications may act for a person, and how is one disconnected? (A-56, A-86)
+"""Lists the applications that may act for a person, and disconnects them (A-56, A-86).
 
-What a person sees as one application may have several consents, one for each redirect URI, and a
-grant for each sign-in. Disconnecting it ends all of them, and the tokens issued for them become
-invalid.
+One application may have several consents, one for each redirect URI, and a grant for each sign-in.
+Disconnecting it ends all of them, and the tokens issued for them become invalid.
 """
 
 from __future__ import annotations

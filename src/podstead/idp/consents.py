@@ -1,4 +1,4 @@
-"""What has a person agreed to before, for which application at which redirect URI? (A-56)
+"""Remembers a person's consent to an application at one of its redirect URIs (A-56).
 
 A consent is for one account, one client and one redirect URI that the client has registered. A host
 would not be enough, because many share one, as the pods of this server do. If an account has too

@@ -1,4 +1,4 @@
-"""How does a script act as a person without their password? Client credentials (A-67, A-86).
+"""Client credentials, with which scripts act as a person without their password (A-67, A-86).
 
 A person creates an id and a secret, and deletes them when they are no longer needed. The secret is
 shown once and stored as its SHA-256. Both consist of letters and digits, so that no client can

@@ -1,4 +1,4 @@
-"""What does an application get after an authorization? A grant, and a code for its tokens."""
+"""Makes the records of an authorization: a grant, and a code for its tokens."""
 
 from __future__ import annotations
 

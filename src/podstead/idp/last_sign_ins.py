@@ -1,4 +1,4 @@
-"""When did somebody last sign in to an account? For the operator's list of accounts.
+"""Records the last sign-in to each account, for the operator's list of accounts.
 
 A session records it when it begins. A script that signs in for every request must not cause a write
 for every request, so the time of its sign-ins is exact to an hour.

@@ -1,4 +1,4 @@
-"""Who may download their pod as an archive? A person who has signed in recently, for a day.
+"""Permits the download of a pod as an archive, for a day after a recent sign-in.
 
 The permission belongs to the session in which it was given, so a download that breaks off can be
 continued when the sign-in is no longer recent.

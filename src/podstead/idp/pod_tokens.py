@@ -1,4 +1,4 @@
-"""Which tokens of a pod are valid, and how does its owner revoke one?
+"""Lists and revokes the simple tokens of a pod.
 
 The operator creates such tokens with a command, and a server without accounts creates one with each
 new pod. They act as the owner of the pod, and a change of the password does not affect them.

@@ -1,4 +1,4 @@
-"""Which sign-in method did a session or a grant begin with, and what ends when it is removed?
+"""Ties sessions and grants to the sign-in method that they began with, and ends them with it.
 
 A sign-in method other than the password is an entry of the store: a passkey, a linked Nostr key, or
 a key in a profile that the owner has allowed. A session or a grant names the entry that it began

@@ -1,7 +1,7 @@
-"""Who is to be signed out, and may the person be sent back to the application? (A-84)
+"""Reads requests to sign out: whom they mean, and where the person may return (A-84).
 
-OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider says who is meant. It may have
-expired long ago, as it usually has when people sign out, but it must be from this provider.
+OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider identifies the person. It may
+have expired long ago, as it usually has when people sign out, but it must be from this provider.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is a token valid, and how is one revoked? Introspection, revocation and userinfo (A-82, A-83).
+"""Introspection and revocation of tokens, and userinfo (A-82, A-83).
 
 A client learns about its own tokens and revokes its own tokens only. About any other token it
 learns nothing, not even that the token exists (RFC 7662 section 2.2, RFC 7009 section 2.2).

@@ -125,8 +125,10 @@ def _why_not(entry: FolderEntry, naming: Naming) -> str | None:
 
 
 def segment_of(name: str, *, kept: re.Pattern[str] | None = None) -> str:
-    """The canonical path segment for a name. Raises BadRequest for one that no URL has. ``kept``
-    matches what is percent-encoded in the name already."""
+    """The canonical path segment for a name. Raises BadRequest for one that no URL has.
+
+    ``kept`` matches the parts of the name that are already percent-encoded.
+    """
     decoded, position = b"", 0
     for match in kept.finditer(name) if kept is not None else ():
         decoded += name[position : match.start()].encode() + unquote_to_bytes(match[0])

@@ -1,5 +1,4 @@
-"""Which Nostr keys of a profile can sign in although nobody linked them? Those that its owner
-allowed.
+"""Lets the owner of an account allow keys in its profile to sign in without being linked.
 
 A key that a profile names authenticates requests, but it does not sign in, because anyone who can
 write the profile could name a key of their own. The owner can allow individual keys on the account

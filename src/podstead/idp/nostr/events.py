@@ -1,4 +1,4 @@
-"""Who holds this Nostr key? Signed events instead of passwords (A-125, A-126).
+"""Verifies signed events, by which people prove that they hold a Nostr key (A-125, A-126).
 
 They have the strict form of NIP-98, like those of signed requests, and each can be used once: an
 event used for one purpose is invalid for the other.

@@ -1,4 +1,4 @@
-"""Which account does a request act as that is signed with a Nostr key? (A-127)
+"""Finds the account that a request signed with a Nostr key acts as (A-127).
 
 The links decide. If a key has no link, it belongs to the one account whose profile states it.
 Anybody can state a key in their profile, even somebody else's; if several do, the key belongs to

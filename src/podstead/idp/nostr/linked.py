@@ -1,6 +1,6 @@
-"""Which WebID does a request act as that is signed with a Nostr key? (A-149)
+"""Finds the WebID that a request signed with a Nostr key acts as (A-149).
 
-For requests to resources, a key that only a profile names is as good as a linked one; it allows
+For requests to resources, a key that only a profile names counts like a linked one; it allows
 nothing else.
 """
 

@@ -1,8 +1,8 @@
-"""Which Nostr keys are linked to which accounts? (A-127, A-128)
+"""Links Nostr keys to accounts (A-127, A-128).
 
-A key is linked to one account at most. A person links it who is signed in and has proven to hold
-it, and only the owner of the account can unlink it. On request the profile also names the key
-publicly, which does not affect the links.
+A key is linked to one account at most. Linking requires that the person is signed in and has proven
+to hold the key, and only the owner of the account can unlink it. On request the profile also names
+the key publicly, which does not affect the links.
 """
 
 from __future__ import annotations

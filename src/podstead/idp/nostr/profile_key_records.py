@@ -1,6 +1,7 @@
-"""Which profile states which Nostr key? Records that change in the same write as the profile.
+"""Records which profile states which Nostr key, in the same write as the profile.
 
-They are looked up by key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to read.
+The records are looked up by key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to
+read.
 """
 
 from __future__ import annotations

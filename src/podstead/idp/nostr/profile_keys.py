@@ -1,4 +1,4 @@
-"""Whose profile currently states this Nostr key? Profiles of this server (A-127).
+"""Finds the profiles of this server that currently state a Nostr key (A-127).
 
 To find them, the store has records of which profile states which key. They change in the write that
 changes the profile (:mod:`podstead.resources.write_hooks`) and are deleted with the pod. They only

@@ -1,4 +1,5 @@
-"""Which key has this browser proven to hold, so that an account can be created with it? (A-131)
+"""Remembers which key a browser has proven to hold, so that an account can be created with it
+(A-131).
 
 Signing in with a key that no account has does not create an account; the person is offered to
 create one. Meanwhile the server remembers for their browser that they hold the key, and the account

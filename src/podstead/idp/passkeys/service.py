@@ -1,5 +1,4 @@
-"""Which passkeys does an account have, and how are they added, renamed and removed? (A-117, A-121,
-A-124)
+"""Adds, lists, renames and removes the passkeys of an account (A-117, A-121, A-124).
 
 The person is signed in; the pages check that they signed in recently. An account always keeps at
 least one factor.

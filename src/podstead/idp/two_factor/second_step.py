@@ -2,8 +2,8 @@
 
 The first step leaves a record that belongs to one browser, and is valid for ten minutes and for a
 few wrong codes. Guesses are limited for each account and address as those of passwords are
-(:mod:`podstead.idp.attempts`), counted apart from them: whoever knows the password delays browsers
-that the account does not know, and never those of the owner.
+(:mod:`podstead.idp.attempts`), but counted separately: somebody who knows the password delays only
+browsers unknown to the account, never those of the owner.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from podstead.storage.registry import Versioned, secret_key
 
 HALF_SIGN_IN_S: Final = 600
 MAX_FAILURES: Final = 5
-"""After how many wrong codes the password must be typed again."""
+"""The number of wrong codes after which the password must be typed again."""
 
 
 class NoHalfSignIn(AccessDenied):
-    """This browser has not given a right password within the last minutes."""
+    """This browser has not sent a correct password within the last minutes."""
 
     def __init__(self) -> None:
         super().__init__("Type your name and password first")
@@ -68,7 +68,7 @@ class SecondStep:
         common_password: bool = False,
         by_recovery: bool = False,
     ) -> None:
-        """Record that the person at a browser has given the right password. Raises StorageError,
+        """Record that the person at a browser has sent the correct password. Raises StorageError,
         Overloaded."""
         now_s = self._records.now_s()
         half = HalfSignIn(
@@ -135,7 +135,8 @@ class SecondStep:
         return stored.value, account
 
     async def end(self, stored: Versioned[HalfSignIn]) -> None:
-        """The step is done. Raises Overloaded if another request was first, StorageError."""
+        """End the step, once it is done. Raises Overloaded if another request was first,
+        StorageError."""
         await self._records.commit([HALF_SIGN_INS.drop(stored.key)], [stored.unchanged])
 
     async def _failed(self, stored: Versioned[HalfSignIn], source: RequestSource) -> None:
