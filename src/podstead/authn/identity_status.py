@@ -65,7 +65,7 @@ class IdentityStatus:
         """Whether the token has not been revoked and the account has not been disabled.
 
         With ``before_deletion``, a simple token that was deleted together with its pod is still
-        valid (N-18). Raises StorageError.
+        valid (N-18).
         """
         if identity.method is AuthenticationMethod.SIMPLE:
             revoked = await self._is_revoked(identity.token_id)

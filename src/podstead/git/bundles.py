@@ -55,7 +55,7 @@ class BundleFile(StreamedBody):
             self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """Raises StorageError."""
+        """The bytes of the bundle from ``start`` up to ``end``."""
         end = self.size_bytes if end is None else min(end, self.size_bytes)
         while start < end:
             try:

@@ -212,15 +212,12 @@ class Directories:
         return claim
 
     async def claim_exclusively(self, name: RepositoryName) -> DirectoryClaim | None:
-        """Acquire an exclusive claim; ``None`` if the repository is claimed or missing.
-
-        Raises StorageError.
-        """
+        """Acquire an exclusive claim; ``None`` if the repository is claimed or missing."""
         with _trouble():
             return _claim_exclusively(self.path(name))
 
     async def describe(self, name: RepositoryName, container: ResourcePath) -> None:
-        """Record the container of a repository, atomically. Raises StorageError."""
+        """Record the container of a repository, atomically."""
         await self.run(self._describe, self.path(name), container)
 
     @staticmethod

@@ -300,10 +300,7 @@ async def container_with(
 async def charge_repository(
     store: Store, directories: Directories, name: RepositoryName, container: ResourcePath
 ) -> None:
-    """Charge a storage for the current size of a repository, 0 if it is missing.
-
-    Raises StorageError.
-    """
+    """Charge a storage for the current size of a repository, 0 if it is missing."""
     storage = storage_root(container)
     if storage is not None:
         size_bytes = await directories.size_bytes(name)

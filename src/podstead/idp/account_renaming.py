@@ -41,8 +41,7 @@ _BATCH: Final = 500
 
 async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> int:
     """Give all accounts and client credentials their new WebIDs, and end what was issued under the
-    former URL of the server. Returns the number of accounts. May be repeated. Raises Overloaded,
-    StorageError."""
+    former URL of the server. Returns the number of accounts. May be repeated."""
     for kind in _NAMING_THE_SERVER:
         while page := await kind.page(records.store, now_ms=records.now_ms(), limit=_BATCH):
             await records.commit([kind.drop(each.key) for each in page])
@@ -66,7 +65,7 @@ async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> 
 
 async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[PodRecord], Joined]:
     """A function from the renamed pod to the records that rename its account; none if it has no
-    account. Raises StorageError."""
+    account."""
     old = name_key(pod.name)
     named = await records.read(USERNAMES, old)
     stored = None if named is None else await records.read(ACCOUNTS, named.value.account_id)

@@ -103,7 +103,7 @@ class Authorizations:
         """Begin an interaction for an authorization request.
 
         ``browser`` is the secret that binds the interaction to its browser. Raises UnusableClient
-        where no redirect must be sent, StorageError, Overloaded.
+        where no redirect must be sent.
         """
         client_ids = parameters.get("client_id", ())
         client_id = client_ids[0] if len(client_ids) == 1 else ""
@@ -157,7 +157,7 @@ class Authorizations:
         return Pending(uid, stored, client, await self._stage(stored.value, client), account)
 
     async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
-        """Record that a factor was verified in the interaction. Raises StorageError, Overloaded."""
+        """Record that a factor was verified in the interaction."""
         await self._replace(
             pending,
             account_id=session.account_id,
@@ -170,13 +170,12 @@ class Authorizations:
         )
 
     async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
-        """Record that a passkey or a Nostr key was verified; the browser then continues (A-118).
-        Raises StorageError, Overloaded."""
+        """Record that a passkey or a Nostr key was verified; the browser then continues (A-118)."""
         await self._replace(pending, verified=verified)
 
     async def use_verified(self, pending: Pending, factor: str) -> VerifiedFactor:
         """The verified factor, which can be used once. Raises AccessDenied if there is none or it
-        has expired, StorageError, Overloaded."""
+        has expired."""
         verified = pending.interaction.verified
         if verified is None or verified.factor != factor:
             raise AccessDenied(
@@ -190,21 +189,20 @@ class Authorizations:
 
     async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
         """Record that the person agreed on the page; ``may_state_identity`` if they also allowed
-        the application to change who can act as them. Raises StorageError, Overloaded, BadRequest.
-        """
+        the application to change who can act as them. Raises BadRequest."""
         if pending.interaction.account_id is None:
             raise BadRequest("Sign in first")
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
     async def aborted(self, pending: Pending) -> AuthorizationReply:
-        """Finish the interaction because the person declined. Raises StorageError, Overloaded."""
+        """Finish the interaction because the person declined."""
         await self._replace(pending, finished=True)
         return self._replies.refusal(_address(pending), "access_denied", "The person declined")
 
     async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
         """Issue the code if nothing is left to do; otherwise return what is.
 
-        ``session`` must belong to the account that signed in. Raises StorageError, Overloaded.
+        ``session`` must belong to the account that signed in.
         """
         interaction = pending.interaction
         if pending.stage is not Stage.DONE or session is None:

@@ -62,15 +62,15 @@ class CertificateKeys:
         self._audit = audit
 
     async def of(self, account: Account) -> Sequence[OwnKey]:
-        """The keys of the account's WebID. Raises UnusableDocument if the profile cannot be read,
-        StorageError."""
+        """The keys of the account's WebID. Raises UnusableDocument if the profile cannot be
+        read."""
         return await self._documents.stored(account.web_id) or ()
 
     async def create(self, account: Account, source: RequestSource) -> NewCertificate:
         """Create a certificate, and add its key to the profile.
 
         Raises UnusableDocument, Conflict if there are too many, RequestRefused if the owner may not
-        change the profile, StorageError.
+        change the profile.
         """
         if len(await self.of(account)) >= MAX_PER_ACCOUNT:
             raise Conflict(f"A profile can have at most {MAX_PER_ACCOUNT} keys; remove one first")
@@ -85,7 +85,7 @@ class CertificateKeys:
     async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
         """Remove a key from the profile, and with it every certificate that has the key.
 
-        Raises NotFound, UnusableDocument, RequestRefused and StorageError.
+        Raises NotFound, UnusableDocument and RequestRefused.
         """
         for key in await self.of(account):
             if key.mark == mark:

@@ -69,7 +69,7 @@ class Challenges:
         """Issue a challenge to the holder of the secret ``holder``. ``suffix`` becomes part of its
         key; :func:`suffix_of` reads it back.
 
-        Raises Overloaded if too many are open, StorageError.
+        Raises Overloaded if too many are open.
         """
         count = await self._kind.count(self._records.store, at_most=MAX_CHALLENGES)
         if count >= MAX_CHALLENGES:
@@ -94,7 +94,7 @@ class Challenges:
         self, key: str, purpose: str, *, holder: str, account_id: str | None = None
     ) -> Challenge:
         """Use up the challenge with this key, and return its record. Raises ChallengeInvalid unless
-        it was issued for this purpose, holder and account; StorageError, Overloaded."""
+        it was issued for this purpose, holder and account."""
         stored = await self._records.read(self._kind, secret_key(key))
         if stored is None or not await self._records.try_commit(
             [self._kind.drop(stored.key)], [stored.unchanged]

@@ -136,7 +136,7 @@ class ClientDirectory:
 
     async def register(self, sent: Json, *, network: str) -> Registered:
         """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
-        oldest unused registration is removed. Raises UnusableMetadata, StorageError, Overloaded."""
+        oldest unused registration is removed. Raises UnusableMetadata."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._records.now_ms()
         secret = None
@@ -176,11 +176,11 @@ class ClientDirectory:
 
     async def remove(self, client_id: str) -> None:
         """Remove a registration. All tokens of the client become invalid, because each check looks
-        up the client. Raises StorageError, Overloaded."""
+        up the client."""
         await self._records.commit([CLIENTS.drop(client_id)])
 
     async def note_use(self, client_id: str, account_id: str) -> None:
-        """Extend a registration that an account has just used. Raises StorageError, Overloaded."""
+        """Extend a registration that an account has just used."""
         now_ms = self._records.now_ms()
         stored = await self._records.read(CLIENTS, client_id)
         lasting_ms = now_ms + REGISTRATION_MS

@@ -43,7 +43,7 @@ class ConnectedClients:
         self._records = records
 
     async def of_account(self, account_id: str) -> Sequence[ConnectedClient]:
-        """The applications of an account, the most recently used first. Raises StorageError."""
+        """The applications of an account, the most recently used first."""
         consents, grants = await self._read(account_id)
         found = []
         for client_id in _client_ids(consents, grants):
@@ -54,7 +54,7 @@ class ConnectedClients:
 
     async def end(self, account_id: str, connection_id: str) -> str | None:
         """Disconnect an application. Returns its client id, ``None`` if there is no such
-        application. Raises Overloaded, StorageError."""
+        application."""
 
         async def compute() -> Changes[str | None]:
             consents, grants = await self._read(account_id)

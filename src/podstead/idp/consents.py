@@ -30,7 +30,7 @@ class Consents:
     async def find(
         self, account_id: str | None, client: Client, redirect_uri: str
     ) -> Consent | None:
-        """The consent of an account for a client at a redirect URI. Raises StorageError."""
+        """The consent of an account for a client at a redirect URI."""
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)

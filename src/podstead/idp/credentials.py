@@ -53,7 +53,7 @@ class ClientCredentials:
         """Create credentials that act as the account's WebID; ``name`` is a label for people.
 
         Raises BadRequest for another WebID or a name that is too long, Conflict if there are too
-        many, Overloaded if the account has changed meanwhile, StorageError.
+        many, Overloaded if the account has changed meanwhile.
         """
         value = account.value
         if web_id not in (None, value.web_id):
@@ -87,7 +87,7 @@ class ClientCredentials:
         return NewCredential(credential, secret)
 
     async def of(self, account_id: str) -> Sequence[ClientCredential]:
-        """The client credentials of an account, oldest first. Raises StorageError."""
+        """The client credentials of an account, oldest first."""
         stored = await self._records.of_owner(CREDENTIALS, account_id)
         return sorted((each.value for each in stored), key=lambda each: each.created_s)
 
@@ -95,7 +95,7 @@ class ClientCredentials:
         self, account_id: str, credential_id: str, *, source: RequestSource = OPERATOR
     ) -> None:
         """Delete client credentials; the tokens issued for them become invalid. Raises NotFound if
-        the account has no such credentials, Overloaded, StorageError."""
+        the account has no such credentials."""
         stored = await self._records.read(CREDENTIALS, credential_id)
         if stored is None or stored.value.account_id != account_id:
             raise NotFound("There are no such client credentials")

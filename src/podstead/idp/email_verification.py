@@ -35,7 +35,7 @@ async def queued_verification(
     records: RecordStore, account: Account, language: str
 ) -> Sequence[Record]:
     """The records that queue a message to the address of an account, if it has one that is not
-    confirmed. Raises StorageError."""
+    confirmed."""
     if account.email is None or account.email_verified_s:
         return ()
     return await MailQueue(records).joining(

@@ -51,7 +51,7 @@ class ImportedAccounts:
         secrets: Sequence[tuple[str, str, str]] = (),
     ) -> PlannedAccount:
         """The account of a new pod. Each of ``secrets`` is the id, the secret and the label of
-        client credentials. Raises StorageError."""
+        client credentials."""
         left_out: list[str] = []
         account = Account(
             account_id=self._records.randomness.token_hex(_ID_BYTES),

@@ -22,8 +22,7 @@ class LastSignIns:
         self._records = records
 
     async def note(self, account: Versioned[Account], *, factor: str) -> None:
-        """Record a sign-in unless one was recorded within the last hour. Raises StorageError,
-        Overloaded."""
+        """Record a sign-in unless one was recorded within the last hour."""
         account_id = account.value.account_id
         stored = await self._records.read(LAST_SIGN_INS, account_id)
         now_s = self._records.now_s()

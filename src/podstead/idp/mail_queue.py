@@ -158,11 +158,11 @@ class MailQueue:
         return failing
 
     async def done(self, stored: Versioned[MailJob]) -> None:
-        """Remove a message that was sent, or never will be. Raises Overloaded."""
+        """Remove a message that was sent, or never will be."""
         await self._records.commit([_JOBS[MailSubject(stored.value.subject)].drop(stored.key)])
 
     async def later(self, stored: Versioned[MailJob]) -> None:
-        """Postpone a message after a failure. Raises Overloaded."""
+        """Postpone a message after a failure."""
         kind, job = _JOBS[MailSubject(stored.value.subject)], stored.value
         wait_s = RETRY_S[min(job.attempts, len(RETRY_S) - 1)]
         key = _key(self._records.now_ms() + wait_s * 1000, job_id(stored))
@@ -173,7 +173,7 @@ class MailQueue:
 
 
 async def waiting_messages(store: EntryCounts) -> int:
-    """How many messages wait. Raises StorageError."""
+    """How many messages wait."""
     return sum([await kind.count(store, at_most=MAX_WAITING) for kind in _JOBS.values()])
 
 

@@ -68,7 +68,7 @@ class OwnTokens:
 
     async def check_identity(self, claims: CommonClaims) -> Account:
         """The account of a token, which may only say who signed in. Raises InvalidJose unless the
-        token is still valid, StorageError."""
+        token is still valid."""
         now_ms = self._clock.now_ms()
         account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
         if account is None or account.value.disabled:

@@ -37,8 +37,7 @@ class PodExports:
         self._audit = audit
 
     async def allow(self, owner: OpenSession, source: RequestSource) -> None:
-        """Allow the export in this session; the caller has checked that the sign-in is recent.
-        Raises Overloaded."""
+        """Allow the export in this session; the caller has checked that the sign-in is recent."""
         account = owner.account
         event, account_id = AuditEvent.POD_EXPORTED, account.account_id
         permit = _PERMITS.put(

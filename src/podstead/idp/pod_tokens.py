@@ -26,12 +26,12 @@ class PodTokens:
         self._audit = audit
 
     async def of(self, account: Account) -> Sequence[TokenRecord]:
-        """The valid tokens, newest first. Raises StorageError."""
+        """The valid tokens, newest first."""
         records = self._records
         return await valid_tokens(records.store, account.pod, now_s=records.now_s())
 
     async def revoke(self, account: Account, token_id: str, source: RequestSource) -> None:
-        """Revoke a token. Raises NotFound, Overloaded, StorageError."""
+        """Revoke a token. Raises NotFound."""
         found = [token for token in await self.of(account) if token.token_id == token_id]
         if not found:
             raise NotFound("There is no such token; it may have been revoked")

@@ -95,7 +95,7 @@ class Sessions:
         write the profile can give themselves. ``sign_in_method`` is the entry of the factor
         (:mod:`podstead.idp.sign_in_methods`), and ``common_password`` says that the password is a
         common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
-        account has changed meanwhile, and StorageError.
+        account has changed meanwhile.
         """
         now_s = issue_time_s(account.value, self._records.now_s())
         account_id = account.value.account_id
@@ -135,10 +135,7 @@ class Sessions:
         return NewSession(secret, session)
 
     async def read(self, secret: str | None) -> OpenSession | None:
-        """The session of a cookie, ``None`` if it is not valid; using it extends it.
-
-        Raises Overloaded, StorageError.
-        """
+        """The session of a cookie, ``None`` if it is not valid; using it extends it."""
         if secret is None:
             return None
         now_ms = self._records.now_ms()
@@ -162,18 +159,17 @@ class Sessions:
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 
     async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
-        """The valid sessions, the newest first. Raises StorageError."""
+        """The valid sessions, the newest first."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
         valid = [each for each in listed if _is_valid(each.value, account)]
         return sorted(valid, key=lambda each: each.value.created_s, reverse=True)
 
     async def end(self, stored: Versioned[BrowserSession]) -> None:
-        """Sign a browser out. Raises Overloaded, StorageError."""
+        """Sign a browser out."""
         await self._records.commit([SESSIONS.drop(stored.key)])
 
     async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
-        """Sign every browser of an account out; the ``joined`` records are part of the write.
-        Raises Overloaded, StorageError."""
+        """Sign every browser of an account out; the ``joined`` records are part of the write."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
         await self._records.commit([*(SESSIONS.drop(each.key) for each in listed), *joined])
 

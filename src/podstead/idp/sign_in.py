@@ -85,8 +85,7 @@ class PasswordSignIn:
 
         ``address`` is the address of the peer (for IPv6, of its network). A browser that has signed
         in to the account before is known by its ``marks`` or by its ``session``. ``noted_as`` is
-        the event to log for a correct password. Raises SignInFailed, RateLimited, Overloaded,
-        StorageError.
+        the event to log for a correct password. Raises SignInFailed, RateLimited.
         """
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:

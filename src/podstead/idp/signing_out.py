@@ -33,7 +33,7 @@ class Hint:
 
 
 async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | None:
-    """Read an ID token as a hint; ``None`` if it is not from this provider. Raises StorageError."""
+    """Read an ID token as a hint; ``None`` if it is not from this provider."""
     try:
         token = read_token(text, max_characters=MAX_HINT_CHARACTERS)
         key = (await keys.current()).verifier(token.key_id, of_hint=True)

@@ -172,7 +172,7 @@ class Channels:
         return None if found_record is None else found_record.value.given_up
 
     async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
-        """The keys of the channels that a new one replaces. Raises TooManyChannels, Overloaded."""
+        """The keys of the channels that a new one replaces. Raises TooManyChannels."""
         per_agent, in_all = self._limits.per_agent, self._limits.in_all
         surplus: set[str] = set()
         if per_agent:

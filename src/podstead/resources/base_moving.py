@@ -70,7 +70,7 @@ class BaseMove:
     async def rewrite(
         self, *, every_document: bool, dry_run: bool, progress: Callable[[int], None]
     ) -> MovedDocuments:
-        """Rewrite everything. Nobody else may write meanwhile. Raises Overloaded, StorageError."""
+        """Rewrite everything. Nobody else may write meanwhile."""
         moved = MovedDocuments()
         after: ResourcePath | None = None
         while True:

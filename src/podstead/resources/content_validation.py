@@ -235,8 +235,8 @@ class ContentValidator:
         return Content(media_type, InlineBody(written)), document.dataset
 
     async def _check_members(self, container: ResourcePath, names: Collection[str]) -> None:
-        """Raises NotContained unless all these members of a container are there or were recently,
-        StorageError."""
+        """Raises NotContained unless all these members of a container are there or were
+        recently."""
         paths = {ResourcePath(container + name) for name in names}
         snapshot = await self._store.read_metadata(paths)
         missing = {path for path in paths if not _is_there(snapshot.get(path))}

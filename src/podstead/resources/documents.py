@@ -209,8 +209,8 @@ class Documents:
         """Convert a stored RDF resource to another media type, with relative IRIs for the path
         ``at``.
 
-        Raises NotAcceptable, which names an unknown context (R-11), or if the conversion takes too
-        long, Superseded and StorageError.
+        Raises Superseded, and NotAcceptable for an unknown context, which it names (R-11), or if
+        the conversion takes too long.
         """
         content = await self.read_bytes(metadata)
         stored = essence(metadata.content_type)

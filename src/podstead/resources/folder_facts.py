@@ -36,7 +36,7 @@ class MemberReach:
         """How far reading reaches, as far as the agent may know, for members of one container.
 
         One read of the store finds which members have rules of their own; all others share the
-        rules of the container. Raises StorageError and Overloaded.
+        rules of the container.
         """
         if not members:
             return {}
@@ -79,10 +79,7 @@ class ChangeAuthors:
         self._followed_to: int | None = None
 
     async def of(self, resources: Sequence[Metadata]) -> Mapping[ResourcePath, str]:
-        """The IRIs of the agents that changed the resources last, of those that are known.
-
-        Raises StorageError.
-        """
+        """The IRIs of the agents that changed the resources last, of those that are known."""
         await self._follow()
         found = ((each.path, self._agents.get((each.path, each.version))) for each in resources)
         return {path: agent for path, agent in found if agent is not None}

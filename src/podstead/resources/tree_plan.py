@@ -115,8 +115,7 @@ class TreePlanner:
         """The write of the transfer, and what was staged for it, which the caller must discard.
 
         Raises Superseded if something has changed since the state was read, AccessDenied or
-        NotAuthenticated for a change of statements of identity that the agent may not make, and
-        StorageError.
+        NotAuthenticated for a change of statements of identity that the agent may not make.
         """
         draft = _Draft(preconditions=_tree_preconditions(transfer.tree, state))
         draft.preconditions += _destination_preconditions(transfer, state)

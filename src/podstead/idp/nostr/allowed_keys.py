@@ -44,12 +44,11 @@ class AllowedKeys:
         self._audit = audit
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
-        """The keys that the owner of an account has allowed. Raises StorageError."""
+        """The keys that the owner of an account has allowed."""
         return await self._records.of_owner(ALLOWED_KEYS, account_id)
 
     async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
-        """The permission of a key to sign in to an account, while the profile names the key.
-        Raises StorageError, Overloaded."""
+        """The permission of a key to sign in to an account, while the profile names the key."""
         key = allowed_key(account.account_id, public_key)
         stored = await self._records.read(ALLOWED_KEYS, key)
         if stored is None or not await self._stated.states(account, public_key):
@@ -60,7 +59,7 @@ class AllowedKeys:
         self, account: Versioned[Account], public_key: str, source: RequestSource
     ) -> None:
         """Allow a key that the profile names to sign in. Raises NotFound for any other key,
-        Conflict if there are too many, Overloaded, StorageError."""
+        Conflict if there are too many."""
         if not await self._stated.states(account.value, public_key):
             raise NotFound("Your profile does not state this key; it may have been removed")
         owner = account.value.account_id
@@ -85,7 +84,7 @@ class AllowedKeys:
 
     async def end(self, account: Account, public_key: str, source: RequestSource) -> None:
         """Withdraw the permission of a key, and end the sessions and grants that began with it.
-        Raises NotFound, Overloaded, StorageError."""
+        Raises NotFound."""
         owner = account.account_id
         key = allowed_key(owner, public_key)
         stored = await self._records.read(ALLOWED_KEYS, key)
@@ -107,7 +106,7 @@ def allowed_key(account_id: str, public_key: str) -> str:
 async def ending_allowed_key(
     records: RecordStore, stored: Versioned[AllowedKey], source: RequestSource
 ) -> Sequence[Record]:
-    """The records that withdraw a permission and end what began with it. Raises StorageError."""
+    """The records that withdraw a permission and end what began with it."""
     owner, subject = stored.value.account_id, npub(stored.value.public_key)
     event = AuditEvent.PROFILE_KEY_ENDED
     return [

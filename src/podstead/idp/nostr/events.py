@@ -57,7 +57,7 @@ class SignedEvents:
         for one use. The URL is compared byte by byte.
 
         Raises EventInvalid, BadRequest and HeadersTooLarge for fields that do not hold exactly one
-        event, Overloaded, StorageError.
+        event.
         """
         try:
             event, proven = self._read(authorization, url=url, has_content=has_content)

@@ -34,8 +34,7 @@ class KeyOwners:
         self._accounts = accounts
 
     async def find(self, public_key: str) -> KeyOwner | None:
-        """The one account that the key belongs to, even if it is disabled. Raises StorageError,
-        Overloaded."""
+        """The one account that the key belongs to, even if it is disabled."""
         link = await self._links.find(public_key)
         if link is not None:
             account = await self._accounts.read(link.value.account_id)

@@ -18,7 +18,7 @@ class LinkedWebIds:
 
     async def web_id_of(self, public_key: str) -> str | None:
         """The WebID of the one account that has the key. Raises InvalidEvent if the account is
-        disabled, StorageError, Overloaded."""
+        disabled."""
         owner = await self._owners.find(public_key)
         if owner is None:
             return None
@@ -28,6 +28,6 @@ class LinkedWebIds:
         return account.web_id
 
     async def is_linked(self, public_key: str) -> bool:
-        """Whether the key is linked to an account. Raises StorageError, Overloaded."""
+        """Whether the key is linked to an account."""
         owner = await self._owners.find(public_key)
         return owner is not None and owner.link is not None

@@ -77,11 +77,11 @@ class NostrLinks:
         self._audit = audit
 
     async def find(self, public_key: str) -> Versioned[NostrLink] | None:
-        """The link of a key (64 hexadecimal digits in lower case). Raises StorageError."""
+        """The link of a key (64 hexadecimal digits in lower case)."""
         return await self._records.read(NOSTR_LINKS, public_key)
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[NostrLink]]:
-        """The links of an account, oldest first. Raises StorageError."""
+        """The links of an account, oldest first."""
         stored = await self._records.of_owner(NOSTR_LINKS, account_id)
         return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
@@ -97,7 +97,7 @@ class NostrLinks:
 
         A key that is already linked to the account stays linked, and is published now if it was
         not. Raises LinkedToOtherAccount, Conflict if there are too many, and ProfileRefused, after
-        which the key is not linked; Overloaded, StorageError.
+        which the key is not linked.
         """
         before = await self.find(public_key)
         if before is None:
@@ -124,8 +124,8 @@ class NostrLinks:
         the sign-in method that was removed (:mod:`podstead.idp.sign_in_methods`).
 
         The profile is changed first, because a request signed with a key that the profile names is
-        attributed to the account. If the profile cannot be changed, it still names the key.
-        Raises NotFound, LastFactor, Overloaded, StorageError.
+        attributed to the account. If the profile cannot be changed, it still names the key. Raises
+        NotFound and LastFactor.
         """
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:

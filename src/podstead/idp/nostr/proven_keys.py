@@ -44,7 +44,7 @@ class ProvenKeys:
         self._audit = audit
 
     async def keep(self, proof: KeyProof, *, browser: str) -> None:
-        """Record that the browser has proven to hold a key. Raises Overloaded, StorageError."""
+        """Record that the browser has proven to hold a key."""
         now_ms = self._records.now_ms()
         record = PROVEN_KEYS.put(
             secret_key(browser),
@@ -54,7 +54,7 @@ class ProvenKeys:
         await self._records.commit([record])
 
     async def of(self, browser: str) -> Versioned[ProvenKey] | None:
-        """The key that a browser has most recently proven to hold. Raises StorageError."""
+        """The key that a browser has most recently proven to hold."""
         key = secret_key(browser)
         return await self._records.read(PROVEN_KEYS, key)
 

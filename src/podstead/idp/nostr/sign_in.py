@@ -85,7 +85,7 @@ class NostrSignIn:
 
         ``name`` is the e-mail address or pod name that they typed, if any; a key that only a
         profile names is looked up in that account alone. Raises KeyUnknown, AccountDisabled,
-        KeyNotEnough for a key that is not linked if ``only_linked``, Overloaded, StorageError.
+        KeyNotEnough for a key that is not linked if ``only_linked``.
         """
         if await self._links.find(proof.public_key) is not None:
             return await self._by_link(proof.public_key)

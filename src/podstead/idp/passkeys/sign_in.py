@@ -64,8 +64,8 @@ class PasskeySignIn:
         self._audit = audit
 
     async def ask(self, *, browser: str, uid: str = "") -> Issued:
-        """A challenge for a browser, in the interaction with this uid, if any. Raises Overloaded,
-        StorageError."""
+        """A challenge for a browser, in the interaction with this uid, if any. Raises
+        Overloaded."""
         return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
 
     async def verify(
@@ -73,8 +73,7 @@ class PasskeySignIn:
     ) -> SignedInByPasskey:
         """The account whose passkey has signed the challenge.
 
-        Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled, Overloaded,
-        StorageError.
+        Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled.
         """
         await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
         stored = await self._find(credential)

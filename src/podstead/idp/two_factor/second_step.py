@@ -68,8 +68,8 @@ class SecondStep:
         common_password: bool = False,
         by_recovery: bool = False,
     ) -> None:
-        """Record that the person at a browser has sent the correct password. Raises StorageError,
-        Overloaded."""
+        """Record that the person at a browser has sent the correct password. Raises
+        StorageError."""
         now_s = self._records.now_s()
         half = HalfSignIn(
             account_id=account.account_id,
@@ -88,8 +88,7 @@ class SecondStep:
         await self._records.commit([put])
 
     async def find(self, browser: str) -> tuple[Versioned[HalfSignIn], Versioned[Account]]:
-        """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn,
-        StorageError."""
+        """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn."""
         stored = await self._records.read(HALF_SIGN_INS, secret_key(browser))
         account = None if stored is None else await self._accounts.read(stored.value.account_id)
         if (
@@ -107,7 +106,7 @@ class SecondStep:
     ) -> tuple[HalfSignIn, Versioned[Account]]:
         """Finish the sign-in with a code of the app or a recovery code.
 
-        Raises NoHalfSignIn, WrongCode, RateLimited, Overloaded, StorageError.
+        Raises NoHalfSignIn, WrongCode and RateLimited.
         """
         stored, account = await self.find(browser)
         account_id = account.value.account_id
@@ -135,8 +134,7 @@ class SecondStep:
         return stored.value, account
 
     async def end(self, stored: Versioned[HalfSignIn]) -> None:
-        """End the step, once it is done. Raises Overloaded if another request was first,
-        StorageError."""
+        """End the step, once it is done. Raises Overloaded if another request was first."""
         await self._records.commit([HALF_SIGN_INS.drop(stored.key)], [stored.unchanged])
 
     async def _failed(self, stored: Versioned[HalfSignIn], source: RequestSource) -> None:

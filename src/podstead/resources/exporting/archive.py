@@ -88,7 +88,7 @@ class PodArchive(StreamedBody):
         return self._contents.tag
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
-        """The bytes from ``start`` up to ``end``. Raises ContentsChanged, StorageError."""
+        """The bytes from ``start`` up to ``end``. Raises ContentsChanged."""
         waiting: list[bytes] = []
         waiting_bytes = 0
         async with aclosing(self._pieces(_Window(start, end))) as pieces:

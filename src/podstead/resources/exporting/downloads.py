@@ -36,7 +36,7 @@ class PodDownload(StreamedBody):
         self.tag = archive.tag
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """Raises RateLimited, ContentsChanged, StorageError."""
+        """Raises RateLimited and ContentsChanged."""
         async with (
             self._turns.by(self._requester),
             aclosing(self._archive.chunks(start, end)) as chunks,
