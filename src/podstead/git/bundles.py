@@ -180,7 +180,7 @@ def _references(listed: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TakenRepository:
-    """A repository that came from elsewhere, and the claim that keeps it."""
+    """A repository from elsewhere, and the claim that protects it from removal."""
 
     name: RepositoryName
     container: ResourcePath

@@ -83,7 +83,8 @@ def _is_temporary(name: str) -> bool:
 
 
 def _is_immutable(path: Path) -> bool:
-    """Whether the name tells the content: packs, and loose objects in directories such as ``3f``.
+    """Whether the name determines the content: packs, and loose objects in directories such as
+    ``3f``.
 
     A bitmap is written for a pack later, but never changed.
     """

@@ -417,9 +417,9 @@ class Accounts:
         """Change an account and end what began before; ``further`` records and ``preconditions``
         join the write.
 
-        Times are whole seconds. Whatever was created earlier in the current second must become
-        invalid, so the account accepts only what is dated to the next second or later, and what is
-        created after the change gets that date (:func:`issue_time_s`).
+        Times are whole seconds. Sessions and tokens created earlier in the current second must
+        become invalid, so the account accepts only those dated to the next second or later, and
+        those created after the change get that date (:func:`issue_time_s`).
         """
 
         async def compute() -> Changes[Account]:

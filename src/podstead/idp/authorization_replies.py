@@ -48,7 +48,7 @@ class Replies:
         return self.reply(address, {"error": error, "error_description": description})
 
     def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
-        """A response with the issuer, by which a client tells providers apart (RFC 9207)."""
+        """A response with the issuer, by which a client distinguishes providers (RFC 9207)."""
         state = {} if address.state is None else {"state": address.state}
         return AuthorizationReply(
             address.redirect_uri,

@@ -200,7 +200,7 @@ class Authorizations:
         return self._replies.refusal(_address(pending), "access_denied", "The person declined")
 
     async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
-        """Issue the code if nothing is left to do; otherwise return what is.
+        """Issue the code if nothing is left to do; otherwise return the next step.
 
         ``session`` must belong to the account that signed in.
         """

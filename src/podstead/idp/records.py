@@ -388,7 +388,7 @@ class HalfSignIn(msgspec.Struct, frozen=True):
     """A browser whose person has typed the right password and has yet to give the second factor;
     the key is the hash of the browser's secret.
 
-    ``password_mark`` is that of the password, so that a change of it ends this sign-in.
+    ``password_mark`` is the mark of the password, so that changing it ends this sign-in.
     """
 
     account_id: str

@@ -102,7 +102,7 @@ class NodeServerData:
 
     def _as_rules(self, found: FoundResource) -> Found:
         """An ACL that grants what the server granted: it needs no ``acl:Authorization``, knows the
-        former name of ``acl:default``, and serves what is public to every application."""
+        former name of ``acl:default``, and serves public resources to every application."""
         try:
             there = parse(self._folder.read(found.parts or ()), TURTLE, base_iri=found.url)
         except RequestRefused:

@@ -4,7 +4,7 @@ The protocol was never specified; this follows what its servers and clients do (
 L-12). One line is one message. The client says ``sub URL`` and gets ``ack URL`` or ``err URL
 forbidden``; from then on each write to the resource is one ``pub URL``. Clients count these lines
 against the requests that they made themselves, so there is exactly one for each request and URL,
-however many changes the request made of it.
+however many changes the request caused.
 
 URLs are repeated exactly as the client wrote them, since it compares them.
 

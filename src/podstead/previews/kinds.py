@@ -1,6 +1,6 @@
 """Determines the kind of content, for its icon and its preview.
 
-The media type decides; the name only where the type says nothing (``text/plain`` and
+The media type decides; the name decides only if the type is generic (``text/plain`` and
 ``application/octet-stream``), because that is how many clients upload source code.
 """
 

@@ -24,7 +24,7 @@ class AclListener(Protocol):
 
 
 def tell_acl_changes(listener: AclListener, agent: Identity | None, write: Write) -> None:
-    """Tell the listener of the ACLs in a write that was committed, if there are any."""
+    """Notify the listener of the ACLs in a committed write, if there are any."""
     stored: list[ResourcePath] = []
     deleted: list[ResourcePath] = []
     for put in write.puts:

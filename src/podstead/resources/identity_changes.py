@@ -16,8 +16,8 @@ or
    bypassed: an application that may change access rules could give Control to an accomplice, who
    has a token of their own.
 
-Deleting a document, or replacing it with content that is not RDF, removes all its statements. What
-git stores is in repositories, which are never read as documents of WebIDs.
+Deleting a document, or replacing it with content that is not RDF, removes all its statements. Git
+stores content in repositories, which are never read as documents of WebIDs.
 
 Statements are compared only if these rules do not allow the write anyway, so the check costs
 nothing for an owner with their own token. For applications, the statements after a write are cached

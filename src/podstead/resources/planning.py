@@ -260,7 +260,7 @@ def _creation(
 
 
 def _creation_ms(state: TargetState, put: Put, new_version: NewVersion) -> int:
-    """When it was modified, as the commit decides unless the container has changed by then."""
+    """The modification time that the commit will set, unless the container changes before."""
     container = parent_container(put.path) if put.kind.is_member else None
     if container is None:
         return time_of_deletion(new_version.at_ms)

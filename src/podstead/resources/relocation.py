@@ -98,7 +98,7 @@ async def relocated_description(
     """
     source, destination = relocation.source, relocation.destination
     at = destination if is_container(destination) else description_of(destination)
-    # A relative name of the resource now seems to name a sibling of it.
+    # A relative name of the resource now seems to name its sibling.
     sibling = ResourcePath((parent_container(destination) or destination) + segment_name(source))
     renamed = {}
     for old in (source, sibling):

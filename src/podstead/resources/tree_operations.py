@@ -1,10 +1,11 @@
 """Copies, moves and deletes whole trees, as one write each.
 
 Each operation reads the whole tree and the surroundings of both ends in one snapshot. The gate
-decides about every resource on that snapshot, and the write has as preconditions that nothing of it
+decides about every resource on that snapshot, and the write has preconditions that nothing in it
 has changed: the versions of all resources, the listings of all containers, the ACLs and group
-documents behind the decisions, and what must not exist. If one of them no longer holds, all of it
-starts again, so that a tree is never torn: nobody sees a part of it, and no crash leaves one.
+documents behind the decisions, and what must not exist. If one of them no longer holds, the
+operation starts again, so that a tree is never torn: nobody sees a part of it, and no crash leaves
+one.
 
 A copy has the rules of a resource where the agent has Control over both the resource and the
 destination; elsewhere the copy inherits the rules of its new container. A move always takes the

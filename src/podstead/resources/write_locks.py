@@ -178,7 +178,7 @@ class WriteLock:
         queue.turn = turn
         if await turn.take():
             locks.share(self._path)
-        self.was_contended = True  # whoever had the turn before has probably written
+        self.was_contended = True  # the previous holder of the turn has probably written
         queue.turn_until_s = clock() + MAX_TURN_S
 
     def _end(self) -> None:

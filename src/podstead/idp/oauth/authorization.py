@@ -1,7 +1,7 @@
 """Validates authorization requests (RFC 6749 section 4.1.1, A-53).
 
-Pure. If the client or its redirect URI is wrong, the person is told, and nothing is redirected; all
-other errors are sent to the client.
+Pure. If the client or its redirect URI is wrong, the person sees an error, and nothing is
+redirected; all other errors are sent to the client.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Signs in with a passkey (A-118, A-120, A-122).
 
 People do not type a name: the credential id and the user handle identify the account. The server
-therefore reveals nothing about an account to anyone who has no passkey of it.
+therefore reveals nothing about an account to anyone without one of its passkeys.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Adds, uses and removes the second factors of an account.
 
-A second factor is asked for after a password, and after nothing else: a passkey verifies the person
-by itself, and a Nostr key or a certificate is no password. Everything about one account is one
-record, and each use of a code replaces it, so no code is used twice.
+A second factor is required only after a password: a passkey verifies the person by itself, and a
+Nostr key or a certificate is no password. Everything about one account is one record, and each use
+of a code replaces it, so no code is used twice.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class TwoFactors:
         return SecondFactors(record, bool(passkeys), self._demanded)
 
     def new_secret(self) -> str:
-        """A secret for an app, which is stored once a code of it was typed."""
+        """A secret for an app, which is stored once the person has typed one of its codes."""
         return new_secret(self._records.randomness)
 
     def picture(self, secret: str, account: Account, *, server_name: str) -> str:

@@ -81,7 +81,7 @@ class PeopleDirectory:
     clock: Clock
 
     async def find(self, person: Identity, text: str) -> str:
-        """The IRI of the agent whom ``person`` means.
+        """The IRI of the agent that ``person`` means.
 
         Raises UnusableIri, NobodyFound and RateLimited.
         """

@@ -28,7 +28,7 @@ MAX_GRANTEES: Final = 200
 """The number of agents and groups for which a preview is computed."""
 
 _MAX_LOOKED_AT: Final = 2_000
-"""How many resources inside a container are looked at for rules of their own."""
+"""How many resources inside a container are checked for rules of their own."""
 _SAMPLE: Final = 5
 _PAGE: Final = 200
 _NAME_BYTES: Final = 16
@@ -106,8 +106,8 @@ class Comparison:
         return await self.differences(grantees, any_member(container))
 
     async def lost_by(self, agent: Identity, resource: ResourcePath) -> Modes:
-        """The modes that an agent has now and would not have after the edit, groups that the person
-        who asks may not see included."""
+        """The modes that an agent has now and would not have after the edit, including through
+        groups that the person who asks may not see."""
         before = await _granted(self._before, agent, resource)
         return before - await _granted(self._after, agent, resource)
 

@@ -84,7 +84,7 @@ class RulesDocuments:
         return self._documents.url_of(path)
 
     async def snapshot(self, agent: Identity | None, resource: ResourcePath) -> Snapshot:
-        """What is stored at and above a resource that the agent has Control of.
+        """The snapshot of a resource that the agent has Control of, and of everything above it.
 
         Raises NotAuthenticated and AccessDenied without Control, and NotFound for what does not
         exist, is in no storage or is itself auxiliary.

@@ -45,7 +45,7 @@ OF_ONE_STORAGE: Final = 20
 MAX_LOOKED_AT: Final = 500
 """How many records one page of a list looks at."""
 MAX_GROUPS: Final = 200
-"""How many groups of this server are looked at for one list."""
+"""How many groups of this server are checked for one list."""
 
 _AFTER_SLASH: Final = "0"
 """The character after the slash: what follows all paths below a container."""
@@ -273,7 +273,7 @@ class _Listing:
         self.found: dict[ResourcePath, SharedResource] = {}
         self.looked_at = 0
         self.without: set[ResourcePath] = set()
-        """Storages that are passed over for now."""
+        """Storages that are skipped for now."""
         self._before = 0
         self._is_first_source = True
         self._after: str | None = None
