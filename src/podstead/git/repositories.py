@@ -259,8 +259,7 @@ async def sweep_repositories(
 ) -> None:
     """Remove repositories without a container, and charge storages for the others.
 
-    Repositories in ``measured`` have been charged for already; the others are added to it. Raises
-    StorageError.
+    Repositories in ``measured`` have been charged for already; the others are added to it.
     """
     seen: dict[RepositoryName, ResourcePath] = {}
 

@@ -177,8 +177,7 @@ class Accounts:
         return None if named is None else await self.read(named.value.account_id)
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled; False if it has no account. Raises
-        StorageError."""
+        """Whether the account of a storage is disabled; False if it has no account."""
         stored = await self.find(storage.strip("/"))
         return stored is not None and stored.value.disabled
 
@@ -322,7 +321,7 @@ class Accounts:
         the name again unless :meth:`free_name` allows it.
 
         ``agent`` is the IRI of the agent that deletes it, ``None`` for the operator. Raises
-        NotFound, Overloaded, StorageError.
+        NotFound.
         """
         account = (await self._existing(account_id)).value
         removal = PodRemoval(

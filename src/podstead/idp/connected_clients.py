@@ -69,8 +69,7 @@ class ConnectedClients:
         return await self._records.transact(compute)
 
     async def end_of_session(self, account_id: str, session_id: str) -> None:
-        """End the grants that began in one session of a browser; the consents are kept. Raises
-        Overloaded, StorageError."""
+        """End the grants that began in one session of a browser; the consents are kept."""
 
         async def compute() -> Changes[None]:
             _, grants = await self._read(account_id)

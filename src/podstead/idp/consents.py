@@ -40,8 +40,7 @@ class Consents:
     async def changes(
         self, account_id: str, client: Client, redirect_uri: str, consent: Consent
     ) -> list[Record]:
-        """The records that store the consent and remove those that exceed the limit. Raises
-        StorageError."""
+        """The records that store the consent and remove those that exceed the limit."""
         key = _key(account_id, client, redirect_uri)
         stored = await self._records.of_owner(CONSENTS, account_id, limit=2 * MAX_CONSENTS)
         others = sorted((each for each in stored if each.key != key), key=_last_used_s)

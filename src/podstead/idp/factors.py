@@ -28,7 +28,7 @@ async def remaining_factor(
     """A factor that remains when the factor ``without`` is removed.
 
     The removal has it as a precondition, so that it cannot be removed at the same time. Raises
-    LastFactor, StorageError.
+    LastFactor.
     """
     if account.value.password_hash is not None:
         return account.unchanged

@@ -45,7 +45,7 @@ class ProfileIssuer:
 
     async def is_named_by(self, web_id: str) -> bool:
         """Whether the WebID document of a WebID of this server names the provider now. Raises
-        UnusableDocument if it cannot be read, StorageError."""
+        UnusableDocument if it cannot be read."""
         return await self._documents.stored(web_id) or False
 
     def _is_named(self, graph: Graph, web_id: str) -> bool:

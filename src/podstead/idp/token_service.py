@@ -77,8 +77,7 @@ class TokenService:
         return answer
 
     async def client(self, client_id: str) -> Client | None:
-        """The client with this id, which may also be the id of client credentials. Raises
-        StorageError."""
+        """The client with this id, which may also be the id of client credentials."""
         credential = await self._credential(client_id)
         if credential is None:
             return await self._clients.find(client_id)

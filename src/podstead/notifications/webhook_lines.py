@@ -1,6 +1,6 @@
 """Sends messages to one webhook in order, each until the receiver accepts it (N-21).
 
-There is no queue besides the change log: the record of a channel only states the last change that
+There is no queue besides the change log: the record of a channel states only the last change that
 it has been sent. So nothing is lost when a worker dies. A message whose response was lost is sent
 twice, with the same id.
 """

@@ -140,14 +140,14 @@ class PodUsage:
 
     async def total(self, agent: Identity | None, root: ResourcePath) -> tuple[int, int]:
         """The used bytes and the quota of a storage, for an agent with Control of it. Raises
-        NotAuthenticated, AccessDenied, StorageError, Overloaded."""
+        NotAuthenticated and AccessDenied."""
         snapshot = await self._store.read_metadata(paths_to_read(root))
         await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
         return await self._store.used_bytes(root.strip("/")), await self._quotas.of(root)
 
     async def of(self, agent: Identity | None, root: ResourcePath) -> StorageUsage:
         """The breakdown of a storage's space, for an agent with Control of it. Raises
-        NotAuthenticated, AccessDenied, StorageError, Overloaded."""
+        NotAuthenticated and AccessDenied."""
         used_bytes, quota_bytes = await self.total(agent, root)
         charges = await self._store.list_charges(root)
         return StorageUsage(used_bytes, quota_bytes, charges, await self._breakdown(root))

@@ -204,7 +204,7 @@ class UploadService:
             async with self._held(begun.upload, agent) as (stored, draft):
                 if draft is None:
                     raise NotFound("There is no such upload")
-                # The agent's held bodies do not count as used space yet.
+                # What the agent holds already is not part of the storage's use yet.
                 root = storage_root(record.target)
                 held_bytes = sum(
                     each.value.size_bytes

@@ -64,8 +64,7 @@ class PasskeySignIn:
         self._audit = audit
 
     async def ask(self, *, browser: str, uid: str = "") -> Issued:
-        """A challenge for a browser, in the interaction with this uid, if any. Raises
-        Overloaded."""
+        """A challenge for a browser, in the interaction with this uid, if any."""
         return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
 
     async def verify(

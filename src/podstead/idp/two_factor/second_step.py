@@ -68,8 +68,7 @@ class SecondStep:
         common_password: bool = False,
         by_recovery: bool = False,
     ) -> None:
-        """Record that the person at a browser has sent the correct password. Raises
-        StorageError."""
+        """Record that the person at a browser has sent the correct password."""
         now_s = self._records.now_s()
         half = HalfSignIn(
             account_id=account.account_id,

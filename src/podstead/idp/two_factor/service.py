@@ -342,7 +342,6 @@ def takes_recovery_codes(record: TwoFactor, account: Account) -> bool:
 
 
 async def resetting(records: RecordStore, account_id: str) -> Sequence[Record]:
-    """The records by which an operator resets the second factor of an account. Raises
-    StorageError."""
+    """The records by which an operator resets the second factor of an account."""
     event = AuditEvent.SECOND_FACTOR_RESET
     return [TWO_FACTORS.drop(account_id), *await noting(records, account_id, event, OPERATOR)]

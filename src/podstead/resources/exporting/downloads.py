@@ -66,8 +66,8 @@ class PodDownloads:
         self._turns = AgentSemaphores(at_once=MAX_OF_PERSON)
 
     async def open(self, name: str) -> PodDownload:
-        """The archive of a pod as it is now. The caller has authorized the request. Raises
-        NotFound, RateLimited, Overloaded, StorageError."""
+        """The archive of a pod as it is now. The caller has authorized the request. Raises NotFound
+        and RateLimited."""
         pod = await self._store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'")
