@@ -123,7 +123,8 @@ class Authenticator:
         """Check that the credentials that proved an identity when the request began have not been
         revoked since, and that their key has not been removed from the account.
 
-        They may have expired meanwhile, because the request came in time. Raises NotAuthenticated.
+        They may have expired meanwhile, because the request arrived in time. Raises
+        NotAuthenticated.
         """
         match read_credential(credentials.authorization, credentials.proofs):
             case UnverifiedEvent() as credential:

@@ -1,10 +1,9 @@
-"""Checks that a token is current and meant for a Solid resource server (Solid-OIDC section 8,
-A-107).
+"""Checks that a token is current and meant for a Solid resource server (Solid-OIDC 8, A-107).
 
 Pure, and only about the claims: the signature is verified elsewhere. An ID token tells a client who
-has signed in and does not give access to anything (OpenID Connect Core section 2). Not every
-provider sets the type of its access tokens as RFC 9068 says, so an ID token is also recognized by
-its audience and claims.
+has signed in and grants no access (OpenID Connect Core section 2). Not every provider sets the type
+of its access tokens as RFC 9068 requires, so an ID token is also recognized by its audience and
+claims.
 """
 
 from __future__ import annotations

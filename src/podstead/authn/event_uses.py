@@ -34,7 +34,7 @@ class EventUses:
         again, except within the same ``sequence``.
 
         Raises InvalidEvent if it has no valid signature or has been used, Overloaded if no more
-        uses can be recorded, and StorageError.
+        uses can be recorded.
         """
         key, message = bytes.fromhex(event.public_key), bytes.fromhex(event.event_id)
         if not await self._verify(key, message, event.signature):

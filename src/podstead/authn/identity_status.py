@@ -20,7 +20,7 @@ class AccountStatus(Protocol):
     """Knows which accounts the operator has disabled."""
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled."""
+        """Whether the account of a storage is disabled. Raises StorageError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class IdentityStatus:
         """Whether the token has not been revoked and the account has not been disabled.
 
         With ``before_deletion``, a simple token that was deleted together with its pod is still
-        valid (N-18). Raises StorageError.
+        valid (N-18).
         """
         if identity.method is AuthenticationMethod.SIMPLE:
             revoked = await self._is_revoked(identity.token_id)

@@ -1,5 +1,4 @@
-"""Provides and verifies DPoP nonces, which show that a proof is recent (RFC 9449 sections 8 and 9,
-A-113).
+"""Provides and verifies DPoP nonces, which show that proofs are recent (RFC 9449, 8 and 9, A-113).
 
 A nonce is a MAC of the time slot in which the server provided it. All workers share the key, so
 each of them can create and verify every nonce, and none is stored. Nonces do not prevent the replay

@@ -61,7 +61,7 @@ class Proofs:
         return proof
 
     async def use(self, proof: DpopProof) -> None:
-        """Record the use of a proof. Raises InvalidProof for a second use, and Overloaded."""
+        """Record the use of a proof. Raises InvalidProof for a second use."""
         if not self._refuse_replay:
             return
         until_ms = proof.usable_until_s * 1000

@@ -127,7 +127,7 @@ class WebIdDocuments(Generic[T]):
         return await self._read(content, metadata.content_type, _url_of(name), name)
 
     async def fetched(self, name: str) -> T:
-        """What a foreign document states, which is fetched for this. Raises UnusableDocument, and
+        """Fetch a foreign document and return what it states. Raises UnusableDocument, and
         RemoteUnavailable if it cannot be fetched at present.
 
         An unusable document is not fetched again for a while (A-191); the fetcher itself remembers

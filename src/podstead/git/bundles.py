@@ -1,9 +1,9 @@
-"""Git repositories as files: bundles (git-bundle), with which they leave with a pod and come back.
+"""Exports and imports git repositories as bundle files (git-bundle).
 
 A bundle is one file with all references and objects, which ``git clone`` reads. It is written below
-the directory of the repositories, as a file without a name: it is gone when nobody has it open.
-What comes from elsewhere is fetched, so git checks every object as in a push, and nothing else of
-it gets here: no configuration, no hooks, no alternates.
+the directory of the repositories, as a file without a name: it disappears when nobody has it open.
+Bundles from elsewhere are fetched, so git checks every object as in a push, and nothing else is
+taken over: no configuration, no hooks, no alternates.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class BundleFile(StreamedBody):
             self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """Raises StorageError."""
+        """The bytes of the bundle from ``start`` up to ``end``."""
         end = self.size_bytes if end is None else min(end, self.size_bytes)
         while start < end:
             try:
@@ -106,7 +106,7 @@ class RepositoryBundles:
     async def take(
         self, container: ResourcePath, content: Callable[[], AsyncIterator[bytes]]
     ) -> TakenRepository:
-        """A new repository with what is in a bundle. It is removed by the next sweep unless its
+        """A new repository with the content of a bundle. It is removed by the next sweep unless its
         record is committed before the claim is released.
 
         Raises Unprocessable if git cannot read the bundle, or finds something wrong in it;
@@ -141,7 +141,7 @@ class RepositoryBundles:
         head = listed.pop(_HEAD, None)
         said = await self._git(repository, "for-each-ref", "--format=%(objectname) %(refname)")
         references = _references(said)
-        if not references or references != listed:  # git passes over those with odd names
+        if not references or references != listed:  # git skips those with odd names
             raise Unprocessable("It is not a bundle of a valid git repository")
         at_head = [
             name
@@ -153,11 +153,11 @@ class RepositoryBundles:
             await self._git(repository, "symbolic-ref", _HEAD, first_branch(branches))
 
     async def charge(self, taken: TakenRepository) -> None:
-        """Charge the storage for a repository whose record was committed. Raises StorageError."""
+        """Charge the storage for a repository whose record was committed."""
         await charge_repository(self._store, self._directories, taken.name, taken.container)
 
     async def remove(self, taken: TakenRepository) -> None:
-        """Remove a repository whose record was not committed. Raises StorageError."""
+        """Remove a repository whose record was not committed."""
         taken.claim.release()
         await self._directories.remove(taken.name)
 
@@ -173,14 +173,14 @@ class RepositoryBundles:
 
 
 def _references(listed: str) -> dict[str, str]:
-    """The objects by their references, of lines with both."""
+    """The objects by their references, from lines with both."""
     pairs = (line.split(" ", 1) for line in listed.splitlines())
     return {name: value for value, name in pairs}
 
 
 @dataclass(frozen=True, slots=True)
 class TakenRepository:
-    """A repository that came from elsewhere, and the claim that keeps it."""
+    """A repository from elsewhere, and the claim that protects it from removal."""
 
     name: RepositoryName
     container: ResourcePath
@@ -188,5 +188,5 @@ class TakenRepository:
 
     @property
     def record(self) -> Record:
-        """What gives it to its container."""
+        """The record that assigns it to its container."""
         return put_repository(self.container, self.name)

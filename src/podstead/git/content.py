@@ -1,8 +1,9 @@
 """Decompressing and limiting the content of git requests.
 
-git holds requests, and the commands of a push, in memory, and decompresses without a limit:
-a few MB of gzip from anybody who may read would take gigabytes. So it gets content inflated, and
-neither a question nor the commands of a push come larger than :data:`MAX_COMMAND_BYTES`.
+git holds requests, and the commands of a push, in memory, and decompresses without a limit: a few
+MB of gzip from anybody who may read would take gigabytes. It therefore receives decompressed
+content, and neither a fetch request nor the commands of a push may exceed
+:data:`MAX_COMMAND_BYTES`.
 """
 
 from __future__ import annotations

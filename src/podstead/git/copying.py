@@ -1,10 +1,10 @@
-"""Copying a repository to which others push meanwhile.
+"""Copies a repository while others push to it.
 
 References are read before objects. Whatever a reference names was stored before the reference was
-changed, and objects are immutable files; so all that the copied references reach is among the
-objects that are listed afterwards. Packing can replace files while they are copied, so the objects
-are listed again until a listing has nothing new. A shared claim (``directories.py``) keeps objects
-from being pruned.
+changed, and objects are immutable files; so all objects that the copied references reach are among
+those listed afterwards. Packing can replace files while they are copied, so the objects are listed
+again until a listing has nothing new. A shared claim (``directories.py``) keeps objects from being
+pruned.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class RepositoryFile:
 def repository_files(repository: Path) -> Iterator[RepositoryFile]:
     """Everything to be copied, in this order and while the iteration goes on.
 
-    A file may be gone by the time it is opened: if it is needed, another one comes later. Raises
-    OSError.
+    A file may be gone by the time it is opened: if its content is needed, another file follows.
+    Raises OSError.
     """
     # Loose references first: packing writes packed-refs before it removes them.
     yield from _below(repository, repository / _REFS)
@@ -83,7 +83,8 @@ def _is_temporary(name: str) -> bool:
 
 
 def _is_immutable(path: Path) -> bool:
-    """Whether the name tells the content: packs, and loose objects in directories such as ``3f``.
+    """Whether the name determines the content: packs, and loose objects in directories such as
+    ``3f``.
 
     A bitmap is written for a pack later, but never changed.
     """

@@ -168,7 +168,7 @@ class Directories:
 
     @contextlib.asynccontextmanager
     async def draft(self) -> AsyncIterator[Path]:
-        """A directory for a while. Raises StorageError."""
+        """A temporary directory."""
         draft, claim = self._new_draft()
         try:
             yield draft
@@ -212,15 +212,12 @@ class Directories:
         return claim
 
     async def claim_exclusively(self, name: RepositoryName) -> DirectoryClaim | None:
-        """Acquire an exclusive claim; ``None`` if the repository is claimed or missing.
-
-        Raises StorageError.
-        """
+        """Acquire an exclusive claim; ``None`` if the repository is claimed or missing."""
         with _trouble():
             return _claim_exclusively(self.path(name))
 
     async def describe(self, name: RepositoryName, container: ResourcePath) -> None:
-        """Note of which container a repository is. Atomic; raises StorageError."""
+        """Record the container of a repository, atomically."""
         await self.run(self._describe, self.path(name), container)
 
     @staticmethod
@@ -257,7 +254,7 @@ class Directories:
     # --- removing -----------------------------------------------------------------------------
 
     async def remove(self, name: RepositoryName) -> None:
-        """Remove a repository that has no container. Raises StorageError."""
+        """Remove a repository that has no container."""
         await self.run(self._remove, self.path(name))
 
     async def sweep(self, is_kept: IsKept) -> None:

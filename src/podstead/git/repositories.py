@@ -109,7 +109,7 @@ class Repositories:
         return str(self._directories.hooks)
 
     async def name_of(self, container: ResourcePath) -> RepositoryName | None:
-        """The name of the container's own repository, if it has one. Raises StorageError."""
+        """The name of the container's own repository, if it has one."""
         entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
         return None if entry is None else repository_name_in(entry)
 
@@ -245,7 +245,7 @@ class Repositories:
 
 
 def new_name(randomness: Randomness) -> RepositoryName:
-    """A name that no repository has had."""
+    """A name that no repository has ever had."""
     return RepositoryName(randomness.token_hex(_NAME_BYTES))
 
 
@@ -259,8 +259,7 @@ async def sweep_repositories(
 ) -> None:
     """Remove repositories without a container, and charge storages for the others.
 
-    Repositories in ``measured`` have been charged for already; the others are added to it. Raises
-    StorageError.
+    Repositories in ``measured`` have been charged for already; the others are added to it.
     """
     seen: dict[RepositoryName, ResourcePath] = {}
 
@@ -286,8 +285,8 @@ async def sweep_repositories(
 async def container_with(
     store: Store, name: RepositoryName, was_of: ResourcePath, clock: Clock
 ) -> ResourcePath | None:
-    """The container whose repository this is: that which it ``was_of``, or another one, since pods
-    can be renamed. Raises StorageError."""
+    """The container whose repository this is: the one in ``was_of``, or another one, since pods can
+    be renamed."""
     entry = await store.read_entry(repository_of(was_of), now_ms=clock.now_ms())
     if entry is not None and repository_name_in(entry) == name:
         return was_of
@@ -300,10 +299,7 @@ async def container_with(
 async def charge_repository(
     store: Store, directories: Directories, name: RepositoryName, container: ResourcePath
 ) -> None:
-    """Charge a storage for the current size of a repository, 0 if it is missing.
-
-    Raises StorageError.
-    """
+    """Charge a storage for the current size of a repository, 0 if it is missing."""
     storage = storage_root(container)
     if storage is not None:
         size_bytes = await directories.size_bytes(name)

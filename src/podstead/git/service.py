@@ -1,4 +1,4 @@
-"""How is a git request handled? Authorize it, find the repository, run git.
+"""Handles a git request: authorizes it, finds the repository, runs git.
 
 The gate decides, as for resources. A fetch needs Read on the container and its contents; a push
 needs the modes of a PUT of the container: Write, and Append above it if the container must be

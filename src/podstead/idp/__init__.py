@@ -1,1 +1,1 @@
-"""The built-in Solid-OIDC provider: accounts, sign-in, and the tokens that speak for a WebID."""
+"""The built-in Solid-OIDC provider: accounts, sign-in, and tokens that act as a WebID."""

@@ -1,4 +1,4 @@
-"""What does the creation of an account consist of? The plan of its pod, and its records.
+"""Composes the write that creates an account: the plan of its pod, and its records.
 
 :class:`podstead.idp.accounts.Accounts` commits all of it in one write.
 """
@@ -68,7 +68,7 @@ NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
 
 @dataclass(frozen=True, slots=True)
 class AccountWrite:
-    """What the write that creates an account is made of, and what it raises."""
+    """The parts of the write that creates an account, and its errors."""
 
     account: Account
     write: Write
@@ -83,7 +83,7 @@ async def commit_creation(
     """Create the account, and return the id of the invitation that was used, if any.
 
     Raises EmailTaken, the Conflict of the creation, its further refusal, UnusableInvitation,
-    Contention, StorageError; nothing has been used up or created then.
+    Contention, StorageError; then nothing was used up or created.
     """
     write = creation.write
     for _ in range(MAX_ATTEMPTS):
@@ -111,7 +111,7 @@ async def commit_creation(
 
 
 def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
-    """The records of a new account, and the preconditions that nobody has its names."""
+    """The records of a new account, and the preconditions that its names are free."""
     owner = account.account_id
     leads_here = AccountName(owner)
     name = name_key(account.pod)

@@ -1,7 +1,7 @@
-"""What happens to the account of a pod that gets another name, and with it another WebID?
+"""Renames the account of a pod that gets another name, and with it another WebID.
 
-The account gets them, too, in the write that renames the pod. What names the former WebID ends:
-sessions, grants, their tokens, and client credentials. Passwords, passkeys and keys remain.
+The account is renamed in the write that renames the pod. Everything issued for the former WebID
+ends: sessions, grants, their tokens, and client credentials. Passwords, passkeys and keys remain.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ _BATCH: Final = 500
 
 async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> int:
     """Give all accounts and client credentials their new WebIDs, and end what was issued under the
-    former URL of the server; the number of accounts. May be repeated. Raises Overloaded,
-    StorageError."""
+    former URL of the server. Returns the number of accounts. May be repeated."""
     for kind in _NAMING_THE_SERVER:
         while page := await kind.page(records.store, now_ms=records.now_ms(), limit=_BATCH):
             await records.commit([kind.drop(each.key) for each in page])
@@ -66,8 +65,8 @@ async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> 
 
 
 async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[PodRecord], Joined]:
-    """The records that rename the account of a pod, from the pod as it will be. Nothing if it has
-    no account. Raises StorageError."""
+    """A function from the renamed pod to the records that rename its account; none if it has no
+    account."""
     old = name_key(pod.name)
     named = await records.read(USERNAMES, old)
     stored = None if named is None else await records.read(ACCOUNTS, named.value.account_id)

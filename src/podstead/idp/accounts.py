@@ -1,7 +1,7 @@
-"""How are accounts created, found, changed and deleted? (A-90 to A-97)
+"""Creates, finds, changes and deletes accounts (A-90 to A-97).
 
 One write creates an account, its pod and the names by which people sign in to it, or nothing at
-all; one write deletes them. Every change depends on the account still being as it was read.
+all; one write deletes them. Every change requires that the account is still as it was read.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class Accounts:
         that of the terms that they have accepted.
 
         Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
-        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, the refusal of what
-        is ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
+        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, the refusal in
+        ``joined``, and UnusableInvitation. Unless ``needs_email``, the address may be ``None``.
         """
         self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
@@ -168,23 +168,22 @@ class Accounts:
     # --- finding ------------------------------------------------------------------------------
 
     async def read(self, account_id: str) -> Versioned[Account] | None:
-        """The account with this id. Raises StorageError."""
+        """The account with this id."""
         return await self._records.read(ACCOUNTS, account_id)
 
     async def find(self, login: str) -> Versioned[Account] | None:
-        """The account with this e-mail address or pod name, ignoring case. Raises StorageError."""
+        """The account with this e-mail address or pod name, ignoring case."""
         key = name_key(login)
         named = await self._records.read(login_records(key), key)
         return None if named is None else await self.read(named.value.account_id)
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled; False if it has no account. Raises
-        StorageError."""
+        """Whether the account of a storage is disabled; False if it has no account."""
         stored = await self.find(storage.strip("/"))
         return stored is not None and stored.value.disabled
 
     async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
-        """One page of all accounts, by id, starting after ``after``. Raises StorageError."""
+        """One page of all accounts, by id, starting after ``after``."""
         now_ms = self._records.now_ms()
         stored = await ACCOUNTS.page(self._records.store, after=after, now_ms=now_ms, limit=limit)
         return [each.value for each in stored]
@@ -192,8 +191,7 @@ class Accounts:
     # --- changing -----------------------------------------------------------------------------
 
     async def accept_terms(self, account_id: str, terms_hash: str) -> Account:
-        """Record that the person accepts the terms with this hash. Raises NotFound, Overloaded,
-        StorageError."""
+        """Record that the person accepts the terms with this hash. Raises NotFound."""
         now_s = self._records.now_s()
         changed = await self._change(
             account_id,
@@ -216,7 +214,7 @@ class Accounts:
         tokens of both. The caller has checked that the change is allowed.
 
         The write uses up the ``permission``. Raises UnusablePassword, NotFound, Overloaded, also if
-        the permission is gone, and StorageError.
+        the permission is gone.
         """
         chosen = check_password(password)
         password_hash = await self._passwords.hash(chosen, network=source.network)
@@ -232,9 +230,8 @@ class Accounts:
     async def set_email(
         self, account_id: str, email: object, *, source: RequestSource = OPERATOR
     ) -> Account:
-        """Change the e-mail address, and end the links that were sent to the former one: whoever
-        reads its mail may be the reason for the change. Raises UnusableEmail, EmailTaken, NotFound,
-        Overloaded, StorageError."""
+        """Change the e-mail address, and end the links that were sent to the former one, whose
+        readers may be the reason for the change. Raises UnusableEmail, EmailTaken, NotFound."""
         address = check_email(email)
         key = name_key(address)
 
@@ -269,8 +266,8 @@ class Accounts:
         return account
 
     async def set_mails_requests(self, account_id: str, *, wanted: bool) -> None:
-        """Change whether the person gets a message when somebody asks for access. Raises NotFound,
-        Overloaded, StorageError."""
+        """Change whether the person gets a message when somebody asks for access. Raises
+        NotFound."""
 
         async def compute() -> Changes[None]:
             stored = await self._existing(account_id)
@@ -281,7 +278,7 @@ class Accounts:
 
     async def disable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
         """Disable the account, end its sessions and grants, and revoke the tokens of its pod; the
-        ``joined`` records are part of the write. Raises NotFound, Overloaded, StorageError."""
+        ``joined`` records are part of the write. Raises NotFound."""
         pod = (await self._existing(account_id)).value.pod
         tokens = await self._records.store.list_tokens(pod=pod)
         account = await self._end_all(
@@ -293,7 +290,7 @@ class Accounts:
         return account
 
     async def enable(self, account_id: str, joined: Sequence[Record] = ()) -> Account:
-        """Enable the account again. Raises NotFound, Overloaded, StorageError."""
+        """Enable the account again. Raises NotFound."""
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, disabled=False), joined
         )
@@ -303,8 +300,7 @@ class Accounts:
     async def set_operator(
         self, account_id: str, *, operator: bool, joined: Sequence[Record] = ()
     ) -> Account:
-        """Let a person use the console, or no longer. Raises NotFound, Overloaded,
-        StorageError."""
+        """Allow or forbid a person to use the console. Raises NotFound."""
         account = await self._change(
             account_id, lambda account: msgspec.structs.replace(account, operator=operator), joined
         )
@@ -314,7 +310,7 @@ class Accounts:
 
     async def rehash(self, stored: Versioned[Account], password: str, *, network: str) -> None:
         """Store the password with the current cost of hashing. Nothing happens if the account has
-        changed meanwhile. Raises Overloaded, StorageError."""
+        changed meanwhile."""
         password_hash = await self._passwords.hash(password, network=network)
         changed = msgspec.structs.replace(stored.value, password_hash=password_hash)
         await self._records.try_commit([ACCOUNTS.replace(stored, changed)], [stored.unchanged])
@@ -326,7 +322,7 @@ class Accounts:
         the name again unless :meth:`free_name` allows it.
 
         ``agent`` is the IRI of the agent that deletes it, ``None`` for the operator. Raises
-        NotFound, Overloaded, StorageError.
+        NotFound.
         """
         account = (await self._existing(account_id)).value
         removal = PodRemoval(
@@ -342,8 +338,7 @@ class Accounts:
 
     async def free_name(self, name: str) -> None:
         """Allow somebody else to take the name of a deleted pod, and with it the WebID and whatever
-        others have shared with that WebID. Raises NotFound if no deleted pod had the name,
-        Overloaded, StorageError."""
+        others have shared with that WebID. Raises NotFound if no deleted pod had the name."""
 
         async def compute() -> Changes[None]:
             store, now_ms = self._records.store, self._records.now_ms()
@@ -422,9 +417,9 @@ class Accounts:
         """Change an account and end what began before; ``further`` records and ``preconditions``
         join the write.
 
-        Times are whole seconds. Whatever was created earlier in the current second must become
-        invalid, so the account accepts only what is dated to the next second or later, and what is
-        created after the change gets that date (:func:`issue_time_s`).
+        Times are whole seconds. Sessions and tokens created earlier in the current second must
+        become invalid, so the account accepts only those dated to the next second or later, and
+        those created after the change get that date (:func:`issue_time_s`).
         """
 
         async def compute() -> Changes[Account]:

@@ -1,4 +1,4 @@
-"""May somebody try a password now? Limits on failures, shared by all workers (A-180, A-181).
+"""Limits failed attempts at passwords, with counters shared by all workers (A-180, A-181).
 
 Only failures are counted, so scripts may sign in as often as they like. A limit is checked before a
 password is compared and again afterwards, and the result is returned only once its failure has been
@@ -126,7 +126,7 @@ class Attempts:
         self._audit = audit
 
     async def check(self, attempt: Attempt) -> None:
-        """Refuse an attempt that must wait. Raises RateLimited, StorageError."""
+        """Refuse an attempt that must wait. Raises RateLimited."""
         now_ms = self._records.now_ms()
         for bucket, capacity in self._buckets(attempt):
             wait_s = await self._records.store.wait_s(
@@ -140,7 +140,7 @@ class Attempts:
         """Record a failure. If this raises RateLimited, the result of the attempt must not be
         returned.
 
-        Raises RateLimited, Overloaded, StorageError.
+        Raises RateLimited.
         """
         for bucket, capacity in self._buckets(attempt):
             wait_s = await self._records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
@@ -149,7 +149,7 @@ class Attempts:
         await self._note(attempt)
 
     async def succeeded(self, attempt: Attempt) -> None:
-        """Reset the count of consecutive failures. Raises Overloaded, StorageError."""
+        """Reset the count of consecutive failures."""
         stored = await self._records.read(FAILURES, attempt.subject)
         if stored is None or stored.value.in_a_row == 0:
             return

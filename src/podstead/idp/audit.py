@@ -1,4 +1,4 @@
-"""Which events of accounts, tokens, keys and attacks are recorded for the operator? (A-184)"""
+"""The events of accounts, tokens, keys and attacks that are recorded for the operator (A-184)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class AuditEvent(Enum):
-    """What happened; the values appear in the log."""
+    """The kinds of events; the values appear in the log."""
 
     ACCOUNT_CREATED = "account created"
     ACCOUNT_DELETED = "account deleted"

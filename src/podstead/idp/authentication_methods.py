@@ -1,6 +1,6 @@
-"""How did a person sign in, in the terms that tokens use? (RFC 8176; A-71, A-118)
+"""Maps sign-ins to the ``amr`` values of tokens (RFC 8176; A-71, A-118).
 
-The ``amr`` claim tells applications what this server has verified, and nothing that it assumes.
+The ``amr`` claim states only what this server has verified, never what it assumes.
 """
 
 from __future__ import annotations

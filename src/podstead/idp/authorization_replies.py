@@ -1,4 +1,4 @@
-"""How does the response to an authorization request reach the client? Through the browser."""
+"""Makes the responses to authorization requests, which reach the client through the browser."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from podstead.idp.oauth.authorization import ReplyAddress, UnusableClient
 from podstead.idp.records import Client
 
 _ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
-"""A client identifier that a page may repeat. Whoever created the link wrote it, so it must not be
-able to hold a sentence."""
+"""A client identifier that a page may repeat. The author of a link chose it, so it must not be able
+to hold a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Replies:
         return self.reply(address, {"error": error, "error_description": description})
 
     def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
-        """A response with the issuer, by which a client tells providers apart (RFC 9207)."""
+        """A response with the issuer, by which a client distinguishes providers (RFC 9207)."""
         state = {} if address.state is None else {"state": address.state}
         return AuthorizationReply(
             address.redirect_uri,

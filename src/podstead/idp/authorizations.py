@@ -1,5 +1,4 @@
-"""How does a person authorize a client? From the authorization request to the code (RFC 6749
-section 4.1).
+"""Runs an authorization, from the authorization request to the code (RFC 6749 section 4.1).
 
 Each step reads the interaction, decides with the functions of ``interactions``, and commits. An
 interaction belongs to the browser that began it, and a finished one cannot be used again.
@@ -105,7 +104,7 @@ class Authorizations:
         """Begin an interaction for an authorization request.
 
         ``browser`` is the secret that binds the interaction to its browser. Raises UnusableClient
-        where no redirect must be sent, StorageError, Overloaded.
+        where no redirect must be sent.
         """
         client_ids = parameters.get("client_id", ())
         client_id = client_ids[0] if len(client_ids) == 1 else ""
@@ -159,7 +158,7 @@ class Authorizations:
         return Pending(uid, stored, client, await self._stage(stored.value, client), account)
 
     async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
-        """Record that a factor was verified in the interaction. Raises StorageError, Overloaded."""
+        """Record that a factor was verified in the interaction."""
         await self._replace(
             pending,
             account_id=session.account_id,
@@ -172,13 +171,12 @@ class Authorizations:
         )
 
     async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
-        """Record that a passkey or a Nostr key was verified; the browser then continues (A-118).
-        Raises StorageError, Overloaded."""
+        """Record that a passkey or a Nostr key was verified; the browser then continues (A-118)."""
         await self._replace(pending, verified=verified)
 
     async def use_verified(self, pending: Pending, factor: str) -> VerifiedFactor:
         """The verified factor, which can be used once. Raises AccessDenied if there is none or it
-        has expired, StorageError, Overloaded."""
+        has expired."""
         verified = pending.interaction.verified
         if verified is None or verified.factor != factor:
             raise AccessDenied(IdpCodes.NOT_VERIFIED)
@@ -190,21 +188,20 @@ class Authorizations:
 
     async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
         """Record that the person agreed on the page; ``may_state_identity`` if they also allowed
-        the application to change who can act as them. Raises StorageError, Overloaded, BadRequest.
-        """
+        the application to change who can act as them. Raises BadRequest."""
         if pending.interaction.account_id is None:
             raise BadRequest(IdpCodes.SIGN_IN_FIRST)
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
     async def aborted(self, pending: Pending) -> AuthorizationReply:
-        """Finish the interaction because the person declined. Raises StorageError, Overloaded."""
+        """Finish the interaction because the person declined."""
         await self._replace(pending, finished=True)
         return self._replies.refusal(_address(pending), "access_denied", "The person declined")
 
     async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
-        """Issue the code if nothing is left to do; otherwise return what is.
+        """Issue the code if nothing is left to do; otherwise return the next step.
 
-        ``session`` must belong to the account that signed in. Raises StorageError, Overloaded.
+        ``session`` must belong to the account that signed in.
         """
         interaction = pending.interaction
         if pending.stage is not Stage.DONE or session is None:

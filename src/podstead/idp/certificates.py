@@ -1,8 +1,9 @@
-"""Which client certificates act for an account? Those whose keys its profile states (A-160).
+"""Creates the client certificates of an account, and lists and removes their keys (A-160).
 
-The server creates a certificate with its key for the person to download, and keeps neither; only
-the profile states that the WebID has the key. A certificate is therefore valid for as long as the
-profile says so, and removing it means removing the statement, whoever added it.
+The keys that its profile states act for an account. The server creates a certificate with its key
+for the person to download, and keeps neither; only the profile states that the WebID has the key. A
+certificate is therefore valid as long as the profile contains the statement, and removing it means
+removing the statement, whoever added it.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ class CertificateKeys:
         self._audit = audit
 
     async def of(self, account: Account) -> Sequence[OwnKey]:
-        """The keys of the account's WebID. Raises UnusableDocument if the profile cannot be read,
-        StorageError."""
+        """The keys of the account's WebID. Raises UnusableDocument if the profile cannot be
+        read."""
         return await self._documents.stored(account.web_id) or ()
 
     async def create(self, account: Account, source: RequestSource) -> NewCertificate:
         """Create a certificate, and add its key to the profile.
 
         Raises UnusableDocument, Conflict if there are too many, RequestRefused if the owner may not
-        change the profile, StorageError.
+        change the profile.
         """
         if len(await self.of(account)) >= MAX_PER_ACCOUNT:
             raise Conflict(IdpCodes.TOO_MANY_PROFILE_KEYS, number=MAX_PER_ACCOUNT)
@@ -85,7 +86,7 @@ class CertificateKeys:
     async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
         """Remove a key from the profile, and with it every certificate that has the key.
 
-        Raises NotFound, UnusableDocument, RequestRefused and StorageError.
+        Raises NotFound, UnusableDocument and RequestRefused.
         """
         for key in await self.of(account):
             if key.mark == mark:

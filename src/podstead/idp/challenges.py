@@ -1,4 +1,4 @@
-"""What is a browser asked to sign? Challenges, each for one use in one browser (A-119, A-126).
+"""Issues challenges for browsers to sign, each for one use in one browser (A-119, A-126).
 
 A challenge is valid for minutes. The server chooses it, because clients that chose their own could
 take each other's. The first attempt uses it up, whatever the result.
@@ -70,7 +70,7 @@ class Challenges:
         """Issue a challenge to the holder of the secret ``holder``. ``suffix`` becomes part of its
         key; :func:`suffix_of` reads it back.
 
-        Raises Overloaded if too many are open, StorageError.
+        Raises Overloaded if too many are open.
         """
         count = await self._kind.count(self._records.store, at_most=MAX_CHALLENGES)
         if count >= MAX_CHALLENGES:
@@ -95,7 +95,7 @@ class Challenges:
         self, key: str, purpose: str, *, holder: str, account_id: str | None = None
     ) -> Challenge:
         """Use up the challenge with this key, and return its record. Raises ChallengeInvalid unless
-        it was issued for this purpose, holder and account; StorageError, Overloaded."""
+        it was issued for this purpose, holder and account."""
         stored = await self._records.read(self._kind, secret_key(key))
         if stored is None or not await self._records.try_commit(
             [self._kind.drop(stored.key)], [stored.unchanged]

@@ -1,4 +1,4 @@
-"""Which client sends the request, and has it authenticated? (RFC 6749 section 2.3, A-62)
+"""Identifies and authenticates the client of a request (RFC 6749 section 2.3, A-62).
 
 Pure. An Authorization header takes precedence. A client without a secret only gives its id.
 """

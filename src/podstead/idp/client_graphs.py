@@ -1,5 +1,4 @@
-"""What does a client say about itself in a document that is RDF, rather than the JSON of
-Solid-OIDC?
+"""Converts a client's RDF document to the JSON of Solid-OIDC.
 
 Each property of the vocabulary has the name of a member of the JSON (Solid-OIDC section 5.1). The
 graph is therefore converted to the equivalent JSON and then validated in the same way. Pure.

@@ -1,4 +1,4 @@
-"""What may a client say about itself? Registration metadata and Client ID Documents (A-47 to A-51).
+"""Validates the metadata of clients: registrations and Client ID Documents (A-47 to A-51).
 
 Pure: RFC 7591 section 2, OpenID Connect Registration section 2, Solid-OIDC section 5. Unknown
 members are ignored, and ``null`` means absent, because clients send it.

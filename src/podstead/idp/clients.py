@@ -1,4 +1,4 @@
-"""Which clients does the provider know? Registered ones, and those that a document describes.
+"""Finds and registers clients: registered ones, and those that a document describes.
 
 A Client ID Document, in JSON or RDF, is fetched through ``outbound`` and cached for some minutes
 (A-51). A registration is kept for as long as it is used (A-50). If a document cannot be fetched at
@@ -56,8 +56,7 @@ DOCUMENTS_PER_REQUESTER: Final = 120
 DOCUMENTS_PER_ORIGIN: Final = 120
 """How many documents may be fetched from one origin in a minute."""
 DOCUMENTS_OF_ONE_ORIGIN: Final = 30
-"""How many of these for one requester, so that nobody alone uses up what the origin's clients need.
-"""
+"""How many of these for one requester, so that one alone cannot use up the limit of the origin."""
 MAX_DOCUMENTS: Final = 1000
 _UNUSED: Final = "registered by "
 _USED: Final = "used by "
@@ -138,7 +137,7 @@ class ClientDirectory:
 
     async def register(self, sent: Json, *, network: str) -> Registered:
         """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
-        oldest unused registration is removed. Raises UnusableMetadata, StorageError, Overloaded."""
+        oldest unused registration is removed. Raises UnusableMetadata."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._records.now_ms()
         secret = None
@@ -178,11 +177,11 @@ class ClientDirectory:
 
     async def remove(self, client_id: str) -> None:
         """Remove a registration. All tokens of the client become invalid, because each check looks
-        up the client. Raises StorageError, Overloaded."""
+        up the client."""
         await self._records.commit([CLIENTS.drop(client_id)])
 
     async def note_use(self, client_id: str, account_id: str) -> None:
-        """Extend a registration that an account has just used. Raises StorageError, Overloaded."""
+        """Extend a registration that an account has just used."""
         now_ms = self._records.now_ms()
         stored = await self._records.read(CLIENTS, client_id)
         lasting_ms = now_ms + REGISTRATION_MS

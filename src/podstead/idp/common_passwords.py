@@ -1,4 +1,4 @@
-"""Is a password among the most common ones?
+"""Checks whether a password is among the most common ones.
 
 The list has the 1,000 most frequent passwords of at least 8 characters among the 30,000 that come
 with zxcvbn 4.5.0 (MIT licence), which counted them in the ten million passwords that Mark Burnett

@@ -1,8 +1,7 @@
-"""Which applications may act for a person, and how is one disconnected? (A-56, A-86)
+"""Lists the applications that may act for a person, and disconnects them (A-56, A-86).
 
-What a person sees as one application may have several consents, one for each redirect URI, and a
-grant for each sign-in. Disconnecting it ends all of them, and the tokens issued for them become
-invalid.
+One application may have several consents, one for each redirect URI, and a grant for each sign-in.
+Disconnecting it ends all of them, and the tokens issued for them become invalid.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class ConnectedClients:
         self._records = records
 
     async def of_account(self, account_id: str) -> Sequence[ConnectedClient]:
-        """The applications of an account, the most recently used first. Raises StorageError."""
+        """The applications of an account, the most recently used first."""
         consents, grants = await self._read(account_id)
         found = []
         for client_id in _client_ids(consents, grants):
@@ -55,7 +54,7 @@ class ConnectedClients:
 
     async def end(self, account_id: str, connection_id: str) -> str | None:
         """Disconnect an application. Returns its client id, ``None`` if there is no such
-        application. Raises Overloaded, StorageError."""
+        application."""
 
         async def compute() -> Changes[str | None]:
             consents, grants = await self._read(account_id)
@@ -70,8 +69,7 @@ class ConnectedClients:
         return await self._records.transact(compute)
 
     async def end_of_session(self, account_id: str, session_id: str) -> None:
-        """End the grants that began in one session of a browser; the consents are kept. Raises
-        Overloaded, StorageError."""
+        """End the grants that began in one session of a browser; the consents are kept."""
 
         async def compute() -> Changes[None]:
             _, grants = await self._read(account_id)

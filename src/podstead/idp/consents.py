@@ -1,4 +1,4 @@
-"""What has a person agreed to before, for which application at which redirect URI? (A-56)
+"""Remembers a person's consent to an application at one of its redirect URIs (A-56).
 
 A consent is for one account, one client and one redirect URI that the client has registered. A host
 would not be enough, because many share one, as the pods of this server do. If an account has too
@@ -30,7 +30,7 @@ class Consents:
     async def find(
         self, account_id: str | None, client: Client, redirect_uri: str
     ) -> Consent | None:
-        """The consent of an account for a client at a redirect URI. Raises StorageError."""
+        """The consent of an account for a client at a redirect URI."""
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)
@@ -40,8 +40,7 @@ class Consents:
     async def changes(
         self, account_id: str, client: Client, redirect_uri: str, consent: Consent
     ) -> list[Record]:
-        """The records that store the consent and remove those that exceed the limit. Raises
-        StorageError."""
+        """The records that store the consent and remove those that exceed the limit."""
         key = _key(account_id, client, redirect_uri)
         stored = await self._records.of_owner(CONSENTS, account_id, limit=2 * MAX_CONSENTS)
         others = sorted((each for each in stored if each.key != key), key=_last_used_s)

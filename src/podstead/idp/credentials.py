@@ -1,4 +1,4 @@
-"""How does a script act as a person without their password? Client credentials (A-67, A-86).
+"""Client credentials, with which scripts act as a person without their password (A-67, A-86).
 
 A person creates an id and a secret, and deletes them when they are no longer needed. The secret is
 shown once and stored as its SHA-256. Both consist of letters and digits, so that no client can
@@ -54,7 +54,7 @@ class ClientCredentials:
         """Create credentials that act as the account's WebID; ``name`` is a label for people.
 
         Raises BadRequest for another WebID or a name that is too long, Conflict if there are too
-        many, Overloaded if the account has changed meanwhile, StorageError.
+        many, Overloaded if the account has changed meanwhile.
         """
         value = account.value
         if web_id not in (None, value.web_id):
@@ -85,7 +85,7 @@ class ClientCredentials:
         return NewCredential(credential, secret)
 
     async def of(self, account_id: str) -> Sequence[ClientCredential]:
-        """The client credentials of an account, oldest first. Raises StorageError."""
+        """The client credentials of an account, oldest first."""
         stored = await self._records.of_owner(CREDENTIALS, account_id)
         return sorted((each.value for each in stored), key=lambda each: each.created_s)
 
@@ -93,7 +93,7 @@ class ClientCredentials:
         self, account_id: str, credential_id: str, *, source: RequestSource = OPERATOR
     ) -> None:
         """Delete client credentials; the tokens issued for them become invalid. Raises NotFound if
-        the account has no such credentials, Overloaded, StorageError."""
+        the account has no such credentials."""
         stored = await self._records.read(CREDENTIALS, credential_id)
         if stored is None or stored.value.account_id != account_id:
             raise NotFound(IdpCodes.NO_SUCH_CREDENTIALS)

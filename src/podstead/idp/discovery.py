@@ -1,4 +1,4 @@
-"""How does the provider describe itself? OpenID Connect Discovery and RFC 8414 (A-41)."""
+"""Describes the provider: OpenID Connect Discovery and RFC 8414 (A-41)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Does a person read the mail of an address? They do if they open a link that was sent there.
+"""Verifies that a person reads the mail of an address, by a link that is sent there.
 
-Only to an address that was confirmed in this way are links for a new password and security notices
-sent: an address that somebody mistyped is that of a stranger.
+Links for a new password and security notices are sent to confirmed addresses only, because a
+mistyped address belongs to a stranger.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def queued_verification(
     records: RecordStore, account: Account, language: str
 ) -> Sequence[Record]:
     """The records that queue a message to the address of an account, if it has one that is not
-    confirmed. Raises StorageError."""
+    confirmed."""
     if account.email is None or account.email_verified_s:
         return ()
     return await MailQueue(records).joining(

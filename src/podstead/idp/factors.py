@@ -1,4 +1,4 @@
-"""Can a person still sign in after a factor is removed? Every account keeps one (A-124)."""
+"""Ensures that every account keeps a factor to sign in with (A-124)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podstead.storage.records import EntryAt
 from podstead.storage.registry import RecordKind, Versioned
 
 _ENOUGH: Final = 2
-"""How many to read in order to find one other than the one that is removed."""
+"""How many to read to find one besides the one that is removed."""
 
 
 class LastFactor(Conflict):
@@ -28,7 +28,7 @@ async def remaining_factor(
     """A factor that remains when the factor ``without`` is removed.
 
     The removal has it as a precondition, so that it cannot be removed at the same time. Raises
-    LastFactor, StorageError.
+    LastFactor.
     """
     if account.value.password_hash is not None:
         return account.unchanged

@@ -1,4 +1,4 @@
-"""What does an application get after an authorization? A grant, and a code for its tokens."""
+"""Makes the records of an authorization: a grant, and a code for its tokens."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Grants:
         code: str,
     ) -> Sequence[Record]:
         """The grant of a finished interaction, its code, and the consent to remember; and what is
-        removed to make room for them. Raises StorageError."""
+        removed to make room for them."""
         request, owner = interaction.request, account.account_id
         before = await self._consents.find(owner, client, request.redirect_uri)
         now_ms = self._records.now_ms()

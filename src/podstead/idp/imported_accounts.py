@@ -1,6 +1,6 @@
-"""What does the account of a person who comes from another server consist of?
+"""Plans the accounts of people who come from another server.
 
-Its records are committed with the pod (:mod:`podstead.idp.account_creation`). The password is known
+The records are committed with the pod (:mod:`podstead.idp.account_creation`). The password is known
 by its hash only, which is replaced at the first sign-in (:mod:`podstead.idp.sign_in`).
 """
 
@@ -26,7 +26,7 @@ _MAX_LABEL_CHARACTERS: Final = 100
 
 
 class PlannedAccount(msgspec.Struct, frozen=True):
-    """An account that does not exist yet, and what of it cannot be taken."""
+    """An account that does not exist yet, and the parts of it that cannot be imported."""
 
     account: Account
     records: Sequence[Record]
@@ -51,7 +51,7 @@ class ImportedAccounts:
         secrets: Sequence[tuple[str, str, str]] = (),
     ) -> PlannedAccount:
         """The account of a new pod. Each of ``secrets`` is the id, the secret and the label of
-        client credentials. Raises StorageError."""
+        client credentials."""
         left_out: list[str] = []
         account = Account(
             account_id=self._records.randomness.token_hex(_ID_BYTES),

@@ -1,4 +1,4 @@
-"""What is left to do before a client gets its code? The stages of an authorization (A-55 to A-57).
+"""Determines the next stage of an authorization before the client gets its code (A-55 to A-57).
 
 Pure. The person signs in and then consents; both may have happened before, and then no page
 appears. A session alone never implies consent. Signing in on the page that names the client and

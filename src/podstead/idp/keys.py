@@ -1,4 +1,4 @@
-"""Which of the provider's keys signs now, and which are published? (A-42, A-44)
+"""Rotates the provider's keys: which one signs, and which are published (A-42, A-44).
 
 A new key is published a day before it signs, so that a client that caches the key set for a while
 can verify every token. A replaced key stays published until no token that it signed is in use.
@@ -51,7 +51,7 @@ class KeyRoster:
     now_s: int
 
     def signer(self, algorithm: SigningAlgorithm) -> SigningKeyPair:
-        """The key pair that signs now: the newest of the algorithm whose time has come."""
+        """The key pair that signs now: the newest of the algorithm that has become active."""
         able = [key for key in self._of(algorithm) if key.signs_from_s <= self.now_s]
         return max(able or self._of(algorithm), key=_age).pair
 

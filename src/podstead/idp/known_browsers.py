@@ -1,4 +1,4 @@
-"""Has this browser signed in to the account before? Signed marks in a cookie of the browser.
+"""Recognizes browsers that have signed in to an account before, by signed marks in a cookie.
 
 A browser with a mark for an account is delayed by its own failures only, so that strangers who
 guess passwords cannot lock out the owner (OWASP, "Slow Down Online Guessing Attacks with Device

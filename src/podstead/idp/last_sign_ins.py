@@ -1,4 +1,4 @@
-"""When did somebody last sign in to an account? For the operator's list of accounts.
+"""Records the last sign-in to each account, for the operator's list of accounts.
 
 A session records it when it begins. A script that signs in for every request must not cause a write
 for every request, so the time of its sign-ins is exact to an hour.
@@ -22,8 +22,7 @@ class LastSignIns:
         self._records = records
 
     async def note(self, account: Versioned[Account], *, factor: str) -> None:
-        """Record a sign-in unless one was recorded within the last hour. Raises StorageError,
-        Overloaded."""
+        """Record a sign-in unless one was recorded within the last hour."""
         account_id = account.value.account_id
         stored = await self._records.read(LAST_SIGN_INS, account_id)
         now_s = self._records.now_s()

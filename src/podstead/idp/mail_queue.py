@@ -1,8 +1,8 @@
-"""Which messages are to be sent to people? They wait in the database until they are sent.
+"""Queues messages to people in the database until they are sent.
 
-What waits says what a message is about. Its text is written when it is sent, and so are the secrets
-in its links: of those, only hashes are stored. A message is queued in the write that is the reason
-for it, and survives a restart.
+An entry states the subject of a message. The text and the secrets in its links are created when it
+is sent, and only hashes of the secrets are stored. A message is queued in the write that is the
+reason for it, and survives a restart.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RESET_KEPT_MS: Final = 4 * 3600 * 1000
 RETRY_S: Final = (60, 300, 900, 1800, 3600, 7200, 14400)
 """How long to wait after each failure; the last of these from then on."""
 LEASE_MS: Final = 120_000
-"""How long a worker that has died keeps others from sending."""
+"""How long the lease of a dead worker keeps others from sending."""
 _MARK_BYTES: Final = 8
 
 
@@ -41,7 +41,7 @@ class MailSubject(Enum):
     """What a message is about; the values are stored."""
 
     VERIFICATION = "verification"
-    """An address is to be confirmed by whoever reads its mail."""
+    """An address is to be confirmed by the reader of its mail."""
     PASSWORD_RESET = "password-reset"  # noqa: S105 - what a message is about
     SECURITY_NOTICE = "security-notice"
     """How people sign in to the account has changed."""
@@ -52,8 +52,9 @@ class MailSubject(Enum):
 
 
 class MailJob(msgspec.Struct, frozen=True):
-    """A message that waits. ``login`` is what a person typed who asks for a new password: whether
-    there is such an account is found out when the message is sent, so that nobody can tell."""
+    """A message that waits. ``login`` is the text typed in a request for a new password. The
+    account is looked up only when the message is sent, so that the request does not reveal whether
+    it exists."""
 
     subject: str
     queued_ms: int
@@ -69,12 +70,12 @@ _JOBS: Final = {subject: RecordKind(f"mail-{subject.value}", MailJob) for subjec
 
 
 class MailQueue:
-    """Adds messages, and hands them to whoever sends them. Every method raises StorageError."""
+    """Adds messages, and hands them to the sender. Every method raises StorageError."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
         self.lease = Lease("mail", records, lasts_ms=LEASE_MS)
-        """That of the worker that sends."""
+        """The lease of the worker that sends."""
 
     async def joining(
         self,
@@ -157,11 +158,11 @@ class MailQueue:
         return failing
 
     async def done(self, stored: Versioned[MailJob]) -> None:
-        """Remove a message that was sent, or never will be. Raises Overloaded."""
+        """Remove a message that was sent, or never will be."""
         await self._records.commit([_JOBS[MailSubject(stored.value.subject)].drop(stored.key)])
 
     async def later(self, stored: Versioned[MailJob]) -> None:
-        """Let a message wait after a failure. Raises Overloaded."""
+        """Postpone a message after a failure."""
         kind, job = _JOBS[MailSubject(stored.value.subject)], stored.value
         wait_s = RETRY_S[min(job.attempts, len(RETRY_S) - 1)]
         key = _key(self._records.now_ms() + wait_s * 1000, job_id(stored))
@@ -172,7 +173,7 @@ class MailQueue:
 
 
 async def waiting_messages(store: EntryCounts) -> int:
-    """How many messages wait. Raises StorageError."""
+    """How many messages wait."""
     return sum([await kind.count(store, at_most=MAX_WAITING) for kind in _JOBS.values()])
 
 
@@ -182,7 +183,7 @@ def due_ms(stored: Versioned[MailJob]) -> int:
 
 
 def job_id(stored: Versioned[MailJob]) -> str:
-    """What identifies a message as long as it waits."""
+    """The ID of a message while it waits."""
     return stored.key.partition(".")[2]
 
 
@@ -193,7 +194,7 @@ def _key(at_ms: int, mark: str) -> str:
 def notice_facts(
     what: str, *, at_ms: int, address: str = "", user_agent: str = "", by: str = "", about: str = ""
 ) -> Mapping[str, str]:
-    """What a notice says about what happened."""
+    """The facts about an event that a notice states."""
     facts = {
         "what": what,
         "at": str(at_ms),

@@ -1,4 +1,4 @@
-"""What does a person type to sign in? The e-mail address or the name of the pod (A-92).
+"""The names that people type to sign in: e-mail addresses and pod names (A-92).
 
 Both are compared ignoring case. They cannot be confused: every address contains an ``@``, and no
 pod name does.
@@ -51,8 +51,8 @@ def name_key(name: str) -> str:
 
 
 def mailbox_key(email: str) -> str:
-    """What addresses have in common that usually lead to one mailbox: without case, and without
-    what follows a plus sign. For limits only; accounts may have each of them."""
+    """The common form of addresses that usually lead to one mailbox: without case, and without the
+    part after a plus sign. For limits only; accounts may have any of these addresses."""
     local, _, domain = name_key(email).rpartition("@")
     return f"{local.partition('+')[0] or local}@{domain}"
 

@@ -1,5 +1,4 @@
-"""Is a token of this provider still valid? What the resource server asks the provider (A-76,
-A-109).
+"""Checks for the resource server whether tokens of this provider are still valid (A-76, A-109).
 
 The accounts decide about the WebIDs of this server. A token is valid for a WebID while its account
 has that WebID and is not disabled, neither the token nor the grant or the credentials that it was
@@ -68,8 +67,8 @@ class OwnTokens:
             raise InvalidJose(_NOT_NAMED)
 
     async def check_identity(self, claims: CommonClaims) -> Account:
-        """The account of a token that may say no more than who signed in. Raises InvalidJose unless
-        the token is still valid, StorageError."""
+        """The account of a token, which may only say who signed in. Raises InvalidJose unless the
+        token is still valid."""
         now_ms = self._clock.now_ms()
         account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
         if account is None or account.value.disabled:

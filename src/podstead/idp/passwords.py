@@ -1,4 +1,4 @@
-"""Which passwords may be chosen, and how are they stored? (A-93)
+"""Checks new passwords, and defines how they are hashed (A-93).
 
 Length is the only rule. A password is first normalized to one Unicode form, since the same keys
 produce different code points on different devices. Hashing takes time and memory on purpose, so

@@ -1,4 +1,4 @@
-"""Who may download their pod as an archive? A person who has signed in recently, for a day.
+"""Permits the download of a pod as an archive, for a day after a recent sign-in.
 
 The permission belongs to the session in which it was given, so a download that breaks off can be
 continued when the sign-in is no longer recent.
@@ -37,8 +37,7 @@ class PodExports:
         self._audit = audit
 
     async def allow(self, owner: OpenSession, source: RequestSource) -> None:
-        """Allow the export in this session; the caller has checked that the sign-in is recent.
-        Raises Overloaded."""
+        """Allow the export in this session; the caller has checked that the sign-in is recent."""
         account = owner.account
         event, account_id = AuditEvent.POD_EXPORTED, account.account_id
         permit = _PERMITS.put(

@@ -1,4 +1,4 @@
-"""Which tokens of a pod are valid, and how does its owner revoke one?
+"""Lists and revokes the simple tokens of a pod.
 
 The operator creates such tokens with a command, and a server without accounts creates one with each
 new pod. They act as the owner of the pod, and a change of the password does not affect them.
@@ -27,12 +27,12 @@ class PodTokens:
         self._audit = audit
 
     async def of(self, account: Account) -> Sequence[TokenRecord]:
-        """The valid tokens, newest first. Raises StorageError."""
+        """The valid tokens, newest first."""
         records = self._records
         return await valid_tokens(records.store, account.pod, now_s=records.now_s())
 
     async def revoke(self, account: Account, token_id: str, source: RequestSource) -> None:
-        """Revoke a token. Raises NotFound, Overloaded, StorageError."""
+        """Revoke a token. Raises NotFound."""
         found = [token for token in await self.of(account) if token.token_id == token_id]
         if not found:
             raise NotFound(IdpCodes.NO_SUCH_TOKEN)

@@ -1,9 +1,9 @@
-"""Does the profile of an account name this provider, and how is that restored? (A-109)
+"""Checks whether the profile of an account names this provider, and restores the statement (A-109).
 
 A provider speaks for a WebID because the WebID document names it (Solid-OIDC section 6.1). This
-provider is no exception: an owner who removes the statement from their profile, or names another
-provider instead, means it. Then no token of this provider is accepted for the WebID. Signing in
-still leads to the account page, which offers to restore the statement.
+provider is no exception: if an owner removes the statement from their profile, or names another
+provider instead, no token of this provider is accepted for the WebID. Signing in still leads to the
+account page, which offers to restore the statement.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ProfileIssuer:
 
     async def is_named_by(self, web_id: str) -> bool:
         """Whether the WebID document of a WebID of this server names the provider now. Raises
-        UnusableDocument if it cannot be read, StorageError."""
+        UnusableDocument if it cannot be read."""
         return await self._documents.stored(web_id) or False
 
     def _is_named(self, graph: Graph, web_id: str) -> bool:
@@ -62,7 +62,7 @@ class IssuerRestoration:
         self._audit = audit
 
     async def restore(self, account: Account) -> None:
-        """Add the provider to the profile of an account; other providers that it names stay.
+        """Add the provider to the profile of an account, besides other providers that it names.
 
         Raises RequestRefused if the owner may not change the profile, ServerTrouble.
         """

@@ -1,4 +1,4 @@
-"""What does the provider store? The kinds of its records, and their fields.
+"""The kinds of records that the provider stores, and their fields.
 
 Times are Unix seconds (``_s``). Every record of a person has the id of their account as its owner,
 and is deleted with the account (A-97). A field may be added with a default, but its stored name
@@ -96,8 +96,8 @@ class BrowserSession(msgspec.Struct, frozen=True):
     public_id: str = ""
     """The id by which the account page names it; not the secret of the cookie."""
     amr: tuple[str, ...] = ()
-    """How the browser signed in, as tokens say it (:mod:`podstead.idp.authentication_methods`);
-    empty if that is not known, as for sessions of earlier versions."""
+    """The ``amr`` value of the sign-in (:mod:`podstead.idp.authentication_methods`); empty if that
+    is not known, as for sessions of earlier versions."""
     restricted: bool = False
     """Whether anyone who can write the profile can give themselves this factor. Such a session can
     neither change how people sign in to the account nor delete it (A-130)."""
@@ -186,7 +186,7 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """What a person allows a client; the key names account, client and redirect URI (A-56).
+    """The consent of a person to a client; the key names account, client and redirect URI (A-56).
 
     Records of earlier versions have no ``redirect_uri``; their keys name the host instead.
     """
@@ -201,7 +201,7 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """One authorization: what all tokens that result from one code have in common."""
+    """One authorization: the common data of all tokens that result from one code."""
 
     grant_id: str
     account_id: str
@@ -316,7 +316,7 @@ class SecurityEvent(msgspec.Struct, frozen=True):
     """A change of how people sign in to an account (:mod:`podstead.idp.security_events`).
 
     ``what`` is the value of an :class:`podstead.idp.audit.AuditEvent`. ``address`` is empty if no
-    client made the change; ``by`` then says how it came about.
+    client made the change; ``by`` then says how it was made.
     """
 
     at_s: int
@@ -358,8 +358,7 @@ class ProvenKey(msgspec.Struct, frozen=True):
 
 
 class TwoFactor(msgspec.Struct, frozen=True):
-    """What a person needs besides the password (:mod:`podstead.idp.two_factor`); the key is the
-    account id.
+    """The second factors of a person (:mod:`podstead.idp.two_factor`); the key is the account id.
 
     ``totp_secret`` is base32 (RFC 4648), ``None`` without an authenticator app. ``last_step`` is
     the time step of the last code that was accepted: no code of it or of an earlier one is accepted
@@ -376,8 +375,8 @@ class TwoFactor(msgspec.Struct, frozen=True):
     recovery_hashes: tuple[str, ...] = ()
     recovery_created_s: int = 0
     recovered: str = ""
-    """The mark of the password that was set with a recovery code, until another factor was used:
-    beside it, no other recovery code is a second factor."""
+    """The mark of the password that was set with a recovery code, until another factor is used.
+    With that password, no other recovery code is a second factor."""
 
     @property
     def is_on(self) -> bool:
@@ -389,7 +388,7 @@ class HalfSignIn(msgspec.Struct, frozen=True):
     """A browser whose person has typed the right password and has yet to give the second factor;
     the key is the hash of the browser's secret.
 
-    ``password_mark`` is that of the password, so that a change of it ends this sign-in.
+    ``password_mark`` is the mark of the password, so that changing it ends this sign-in.
     """
 
     account_id: str

@@ -1,4 +1,4 @@
-"""May a response be sent to this URL? The rules of redirect URIs (A-49, RFC 8252).
+"""The rules of redirect URIs (A-49, RFC 8252).
 
 Pure. A redirect URI must match a registered one exactly. Only a native application may choose the
 port of a loopback address in its request.
@@ -70,8 +70,8 @@ def is_on_this_device(uri: str) -> bool:
 
 
 def identifies_client(uri: str, client: Client) -> bool:
-    """Whether a code that is sent to the URI is of use to the client alone, so that an earlier
-    consent may replace the page (RFC 8252 section 8.6, RFC 9700 section 4.14).
+    """Whether only the client can use a code that is sent to the URI, so that an earlier consent
+    may replace the page (RFC 8252 section 8.6, RFC 9700 section 4.14).
 
     On the person's device, any program may have sent the request and may receive the response. A
     client with a secret has to authenticate to use the code, and may not choose another port.

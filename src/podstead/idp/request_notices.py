@@ -1,4 +1,4 @@
-"""Telling the owner of a pod by mail that somebody asks for access, if the owner wants that."""
+"""Notifies the owner of a pod by mail that somebody asks for access, if the owner wants that."""
 
 from __future__ import annotations
 

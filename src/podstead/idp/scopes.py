@@ -1,4 +1,4 @@
-"""What do the scopes of a request allow an application? (Solid-OIDC 7, OpenID Connect Core 5.4)
+"""The scopes and what they allow an application (Solid-OIDC 7, OpenID Connect Core 5.4).
 
 The scope ``webid`` marks a Solid application: its tokens name the WebID and give access to
 resources. Without it, a relying party of plain OpenID Connect learns who signed in and nothing
@@ -25,7 +25,7 @@ _OF_PLAIN_RELYING_PARTIES: Final = frozenset({PROFILE, EMAIL})
 
 
 def permissions(scopes: Iterable[str]) -> tuple[str, ...]:
-    """What a person agrees to with these scopes: the most that an application can get with them.
+    """The permissions that a person grants with these scopes: the most that an application can get.
     Whether its tokens will be bound to a key is not known yet, so ``openid`` alone is treated like
     ``webid``."""
     asked = set(scopes)

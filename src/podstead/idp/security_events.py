@@ -1,4 +1,4 @@
-"""What has changed in how people sign in to an account? A list for its owner.
+"""Records changes of how people sign in to an account, as a list for its owner.
 
 An event is an entry of its own, written together with the change that it describes. Only the newest
 are kept.
@@ -31,7 +31,7 @@ async def noting(
     subject: str = "",
 ) -> Sequence[Record]:
     """The records that add an event, and that queue a message about it to the person; ``subject``
-    names what it is about. Raises StorageError."""
+    names its subject."""
     before = await records.of_owner(SECURITY_EVENTS, account_id)
     account = await records.read(ACCOUNTS, account_id)
     surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MAX_EVENTS)]
@@ -55,7 +55,7 @@ async def notice_of(
     subject: str = "",
 ) -> Sequence[Record]:
     """The records that queue a message about an event to the address that the account has now, if
-    the person has confirmed it. Raises StorageError."""
+    the person has confirmed it."""
     if account.email is None or not account.email_verified_s:
         return ()
     facts = notice_facts(
@@ -92,6 +92,6 @@ def first_event(
 
 
 async def security_events(records: RecordStore, account_id: str) -> Sequence[SecurityEvent]:
-    """The events of an account, the newest first. Raises StorageError."""
+    """The events of an account, the newest first."""
     stored = await records.of_owner(SECURITY_EVENTS, account_id)
     return [each.value for each in sorted(stored, key=lambda each: each.key, reverse=True)]

@@ -1,4 +1,4 @@
-"""Which browsers are signed in, to which account, and for how long? (A-61)
+"""Keeps the sessions of browsers that are signed in (A-61).
 
 A session is identified by a secret that only the browser's cookie contains. It expires twelve hours
 after the sign-in or, if the person asked to stay signed in, two weeks after its last use and at
@@ -89,13 +89,13 @@ class Sessions:
     ) -> NewSession:
         """Sign a browser in with a factor that was just verified for this version of the account.
 
-        ``amr`` is what tokens say about it (:mod:`podstead.idp.authentication_methods`).
-        ``instead_of`` is the session that the browser had. If it is of the same account, the new
-        one keeps its public id, by which clients recognise it. ``restricted`` marks a factor that
-        anyone who can write the profile can give themselves. ``sign_in_method`` is the entry of the
-        factor (:mod:`podstead.idp.sign_in_methods`), and ``common_password`` says that the password
-        is a common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
-        account has changed meanwhile, and StorageError.
+        ``amr`` is its value for tokens (:mod:`podstead.idp.authentication_methods`). ``instead_of``
+        is the session that the browser had. If it is of the same account, the new one keeps its
+        public id, by which clients recognise it. ``restricted`` marks a factor that anyone who can
+        write the profile can give themselves. ``sign_in_method`` is the entry of the factor
+        (:mod:`podstead.idp.sign_in_methods`), and ``common_password`` says that the password is a
+        common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
+        account has changed meanwhile.
         """
         now_s = issue_time_s(account.value, self._records.now_s())
         account_id = account.value.account_id
@@ -135,10 +135,7 @@ class Sessions:
         return NewSession(secret, session)
 
     async def read(self, secret: str | None) -> OpenSession | None:
-        """The session of a cookie, ``None`` if it is not valid; using it extends it.
-
-        Raises Overloaded, StorageError.
-        """
+        """The session of a cookie, ``None`` if it is not valid; using it extends it."""
         if secret is None:
             return None
         now_ms = self._records.now_ms()
@@ -162,18 +159,17 @@ class Sessions:
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 
     async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
-        """The valid sessions, the newest first. Raises StorageError."""
+        """The valid sessions, the newest first."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
         valid = [each for each in listed if _is_valid(each.value, account)]
         return sorted(valid, key=lambda each: each.value.created_s, reverse=True)
 
     async def end(self, stored: Versioned[BrowserSession]) -> None:
-        """Sign a browser out. Raises Overloaded, StorageError."""
+        """Sign a browser out."""
         await self._records.commit([SESSIONS.drop(stored.key)])
 
     async def end_all(self, account: Account, joined: Sequence[Record] = ()) -> None:
-        """Sign every browser of an account out; the ``joined`` records are part of the write.
-        Raises Overloaded, StorageError."""
+        """Sign every browser of an account out; the ``joined`` records are part of the write."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
         await self._records.commit([*(SESSIONS.drop(each.key) for each in listed), *joined])
 
@@ -185,8 +181,8 @@ class Sessions:
         return [SESSIONS.drop(each.key) for each in newest_first[MAX_SESSIONS - 1 :]]
 
     async def _renew(self, stored: Versioned[BrowserSession], now_s: int) -> None:
-        """Extend a session, if that is worth a write. If another request changes the session
-        meanwhile, above all if it ends it, nothing happens."""
+        """Extend a session, if that is worth a write. If another request changes or ends the
+        session meanwhile, nothing happens."""
         until_s = _end_s(stored.value, now_s)
         if stored.expires_ms is None or until_s * 1000 < stored.expires_ms + RENEWED_AFTER_S * 1000:
             return

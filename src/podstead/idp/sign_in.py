@@ -1,4 +1,4 @@
-"""Is this the owner of the account? Signing in with a password (A-93, A-181, A-182).
+"""Signs in with a password (A-93, A-181, A-182).
 
 The response does not reveal whether there is such an account: an unknown account, a wrong password
 and an account without a password take the same steps and get the same response.
@@ -38,8 +38,8 @@ class AccountDisabled(SignInFailed):
 class SignedIn:
     """An account whose owner has been verified.
 
-    ``at_s`` is the Unix time to record in sessions and tokens. Whatever is written as a consequence
-    has ``stored.unchanged`` as a precondition, so that a change of the password in the meantime
+    ``at_s`` is the Unix time to record in sessions and tokens. Every resulting write has
+    ``stored.unchanged`` as a precondition, so that a change of the password in the meantime
     prevents it.
     """
 
@@ -81,12 +81,11 @@ class PasswordSignIn:
         session: BrowserSession | None = None,
         noted_as: AuditEvent = AuditEvent.SIGNED_IN,
     ) -> SignedIn:
-        """The account of ``login``, an e-mail address or a pod name, if the password is right.
+        """The account of ``login``, an e-mail address or a pod name, if the password is correct.
 
         ``address`` is the address of the peer (for IPv6, of its network). A browser that has signed
         in to the account before is known by its ``marks`` or by its ``session``. ``noted_as`` is
-        what the log says about a right password. Raises SignInFailed, RateLimited, Overloaded,
-        StorageError.
+        the event to log for a correct password. Raises SignInFailed, RateLimited.
         """
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Which sign-in method did a session or a grant begin with, and what ends when it is removed?
+"""Ties sessions and grants to the sign-in method that they began with, and ends them with it.
 
 A sign-in method other than the password is an entry of the store: a passkey, a linked Nostr key, or
 a key in a profile that the owner has allowed. A session or a grant names the entry that it began
@@ -32,7 +32,7 @@ async def precondition_on(
     records: RecordStore, method: str, *, account_id: str
 ) -> Sequence[Precondition]:
     """The precondition that the sign-in method still exists; none for a password. Raises
-    SignInMethodRemoved, StorageError."""
+    SignInMethodRemoved."""
     if not method:
         return ()
     entry = await records.store.read_entry(EntryId(method), now_ms=records.now_ms())
@@ -49,8 +49,7 @@ def began_with(method: str, begun: BrowserSession | Grant) -> bool:
 
 
 async def ending(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
-    """The records that end every session and grant that began with a sign-in method. Raises
-    StorageError."""
+    """The records that end every session and grant that began with a sign-in method."""
     sessions = await records.of_owner(SESSIONS, account_id)
     grants = await records.of_owner(GRANTS, account_id)
     return [

@@ -1,7 +1,7 @@
-"""Who is to be signed out, and may the person be sent back to the application? (A-84)
+"""Reads requests to sign out: whom they mean, and where the person may return (A-84).
 
-OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider says who is meant. It may have
-expired long ago, as it usually has when people sign out, but it must be from this provider.
+OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider identifies the person. It may
+have expired long ago, as it usually has when people sign out, but it must be from this provider.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Hint:
 
 
 async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | None:
-    """Read an ID token as a hint; ``None`` if it is not from this provider. Raises StorageError."""
+    """Read an ID token as a hint; ``None`` if it is not from this provider."""
     try:
         token = read_token(text, max_characters=MAX_HINT_CHARACTERS)
         key = (await keys.current()).verifier(token.key_id, of_hint=True)

@@ -1,4 +1,4 @@
-"""Where does a request that changes an account come from? Recorded with the change."""
+"""The source of a request that changes an account, recorded with the change."""
 
 from __future__ import annotations
 
@@ -28,5 +28,6 @@ OPERATOR: Final = RequestSource("", "", by="the operator of this server")
 
 
 def profile_change() -> RequestSource:
-    """The source of what results from a change of the profile, whatever request made it."""
+    """The source of a change that results from a change of the profile, whichever request made
+    that."""
     return RequestSource(requester_address() or "", requester(), by="a change of the profile")

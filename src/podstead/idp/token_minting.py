@@ -1,4 +1,4 @@
-"""What do tokens contain? Access tokens, ID tokens, refresh tokens (A-65, A-66, A-70 to A-72)."""
+"""Creates access tokens, ID tokens and refresh tokens (A-65, A-66, A-70 to A-72)."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def _access_of(subject: Subject, *, otherwise: str) -> dict[str, object]:
 
 
 def token_source(subject: Subject) -> str:
-    """What a token was issued for; it is valid while that is. This is the first part of its
-    ``jti``."""
+    """The grant or credentials that a token was issued for and whose validity it shares, as the
+    first part of its ``jti``."""
     if subject.grant is not None:
         return f"g-{subject.grant.grant_id}"
     if subject.credential_id is not None:

@@ -1,5 +1,4 @@
-"""How is a token request answered? Read what it names, decide, commit, and only then respond (A-62
-ff.).
+"""Answers token requests: reads the facts, decides, commits, and only then responds (A-62 ff.).
 
 A code or a refresh token is used up in the write that its tokens depend on. If two requests use one
 at the same time, the second finds it used, and everything that resulted from it becomes invalid.
@@ -78,15 +77,14 @@ class TokenService:
         return answer
 
     async def client(self, client_id: str) -> Client | None:
-        """The client with this id, which may also be the id of client credentials. Raises
-        StorageError."""
+        """The client with this id, which may also be the id of client credentials."""
         credential = await self._credential(client_id)
         if credential is None:
             return await self._clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
     async def _facts(self, form: Parameters, presented: PresentedClient | None) -> Facts:
-        """What is stored about the code, token and client in the request. If it contains both a
+        """The stored records of the code, token and client in the request. If it contains both a
         code and a refresh token, only the one that its grant type requires is read."""
         code = refresh_token = grant = credential = client = account = None
         account_id: str | None = None

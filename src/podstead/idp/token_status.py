@@ -1,4 +1,4 @@
-"""Is a token valid, and how is one revoked? Introspection, revocation and userinfo (A-82, A-83).
+"""Introspection and revocation of tokens, and userinfo (A-82, A-83).
 
 A client learns about its own tokens and revokes its own tokens only. About any other token it
 learns nothing, not even that the token exists (RFC 7662 section 2.2, RFC 7009 section 2.2).
@@ -60,7 +60,7 @@ class TokenStatus:
         self._allow_loopback = allow_loopback
 
     async def introspect(self, text: str, client: Client) -> dict[str, object]:
-        """What a client may learn about a token (RFC 7662 section 2.2). Raises StorageError."""
+        """What a client may learn about a token (RFC 7662 section 2.2)."""
         access = await self._access_token(text)
         if access is not None:
             # Introspection must not confirm an ID token as an access token.
@@ -90,7 +90,7 @@ class TokenStatus:
 
     async def revoke(self, text: str, client: Client) -> None:
         """Revoke one of the client's tokens; a refresh token together with all tokens of its grant
-        (RFC 7009). Nothing happens for any other token. Raises StorageError, Overloaded."""
+        (RFC 7009). Nothing happens for any other token."""
         now_ms = self._records.now_ms()
         access = await self._access_token(text, to_end=True)
         if access is not None and access.claims.client_id == client.client_id:
@@ -104,7 +104,7 @@ class TokenStatus:
         """The claims about the person of a token that has just been verified (OpenID Connect Core
         5.3).
 
-        ``None`` for a token of another provider, or one without the scope. Raises StorageError.
+        ``None`` for a token of another provider, or one without the scope.
         """
         if issuer is None or not same_issuer(issuer, self._own.issuer):
             return None
@@ -121,7 +121,7 @@ class TokenStatus:
 
     async def identity_claims(self, text: str) -> CommonClaims | None:
         """The claims of a valid token of this provider whose audience is the userinfo endpoint;
-        ``None`` for any other text. Raises StorageError."""
+        ``None`` for any other text."""
         access = await self._access_token(text)
         if access is None or not self._is_for_userinfo(access.token):
             return None

@@ -1,1 +1,1 @@
-"""Reading what other Solid servers, WebDAV servers and file systems have stored."""
+"""Reads the data of other Solid servers, WebDAV servers and file systems."""

@@ -1,7 +1,7 @@
-"""What does a folder of the Community Solid Server contain? Version 7, with its file backend.
+"""Reads the data of the Community Solid Server, version 7, with its file backend.
 
 A document is a file of its name. If the extension does not say its media type, another one follows
-after a dollar sign: ``card$.ttl``. After ``$.unknown``, the description says it. Descriptions are
+after a dollar sign: ``card$.ttl``. After ``$.unknown``, the description states it. Descriptions are
 ``.meta`` files, also those of containers, with statements of the server's own among them; ACLs are
 ``.acl`` files. There is one JSON file for each account, with its logins, pods, their owners, WebIDs
 and client credentials.
@@ -62,7 +62,7 @@ _KEPT: Final = re.compile(r"%(?:25)*(?:2F|5C)|%(?:3C|3E|3A|22|7C|3F|2A)", re.IGN
 _UNKNOWN: Final = "unknown"
 _WITH_ID: Final = re.compile(r"_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _TYPES: Final = {
-    # Where the table of its release differs from ours.
+    # The differences of its release's table from ours.
     "js": "application/javascript",
     "mjs": "application/javascript",
     "wav": "audio/wave",
@@ -106,7 +106,7 @@ class CommunityServerData:
             if not isinstance(found, FoundResource) or found.parts is None:
                 yield found
             elif found.path.endswith(DESCRIPTION_SUFFIX):
-                # A description with nothing but the server's own statements is none.
+                # A description with only the server's own statements counts as none.
                 if self._description(found) != b"":
                     yield found
             elif found.path.endswith(_POLICY_SUFFIX):
@@ -151,7 +151,7 @@ class CommunityServerData:
         return segment_of(name, kept=_KEPT)
 
     def without_extension(self, name: str) -> str:
-        """Raises BadRequest for a name that this server does not make."""
+        """Raises BadRequest for a name that this server never creates."""
         extension = name.rpartition(".")[2]
         return name.removesuffix(f"$.{extension}") or name
 
@@ -174,7 +174,7 @@ class CommunityServerData:
         return None
 
     def _says_nothing(self, found: FoundResource) -> bool:
-        """Whether octets are what the name of a file says, or what it leaves open."""
+        """Whether the file's name means octets, or leaves the type open."""
         extension = extension_of(found.parts[-1]) if found.parts else ""
         return extension in {"", _UNKNOWN} or type_by_extension(extension) is not None
 
@@ -269,7 +269,7 @@ class CommunityServerData:
         return FoundPod(_name_of(parts), url, owner, parts)
 
     def _parts_of(self, url: str) -> Parts | None:
-        """Where the files of a pod are: below its path, or below the subdomain."""
+        """The folder of a pod's files: below its path, or below the subdomain."""
         if url.startswith(self.base_url):
             names = url[len(self.base_url) :].strip("/")
             return tuple(map(unquote, names.split("/"))) if names else ()
@@ -278,7 +278,7 @@ class CommunityServerData:
         return (subdomain,) if rest == base.netloc and host.path == base.path else None
 
     def _further_pods(self, known: Sequence[FoundPod]) -> Iterator[FoundPod]:
-        """Storages that no account has: the server's root, and containers in it."""
+        """Storages without an account: the server's root, and containers in it."""
         folders = {pod.folder for pod in known}
         for parts in ((), *(each.parts for each in self._folder.entries() if _is_folder(each))):
             url = self.base_url + "".join(f"{segment_of(part, kept=_KEPT)}/" for part in parts)
@@ -348,7 +348,7 @@ def _name_of(parts: Parts) -> str:
 
 
 def _label(credential_id: str) -> str:
-    """What the person called the credentials; the server appends a random id."""
+    """The person's name for the credentials, without the random ID that the server appends."""
     return credential_id[:-37] if _WITH_ID.search(credential_id) else credential_id
 
 
@@ -387,7 +387,7 @@ def _without_statements_of_the_server(graph: Graph, url: str) -> Graph:
 
 
 def _closed(found: FoundResource) -> FoundResource:
-    """An ACL that gives nobody but the owner of the pod access, who has it anyway."""
+    """An ACL that gives access to nobody but the pod's owner, who has it anyway."""
     return msgspec.structs.replace(
         found,
         path=found.path.removesuffix(_POLICY_SUFFIX) + ACL_SUFFIX,

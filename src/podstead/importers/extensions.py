@@ -1,7 +1,8 @@
-"""Which media type does a file have by its extension?
+"""Determines the media type of a file by its extension.
 
-Other Solid servers take it from the table of the npm package ``mime-types``. What is here agrees
-with it (a test compares them) and has what people keep in pods; the rest is reported, not guessed.
+Other Solid servers take it from the table of the npm package ``mime-types``. The table here agrees
+with it (a test compares them) and has the types that people keep in pods; others are reported, not
+guessed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How is a folder read that somebody else has written? Without ever leaving it.
+"""Reads a folder written by somebody else, without ever leaving it.
 
-Every file and folder is opened from the folder above it and never through a symbolic link, so what
-is read is below the root folder, whatever is renamed meanwhile. Links, devices, sockets and
-unreadable files are reported to the caller, who lists them as left out.
+Every file and folder is opened from the folder above it and never through a symbolic link, so
+everything read is below the root folder, even if folders are renamed meanwhile. Links, devices,
+sockets and unreadable files are reported to the caller, which lists them as left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 from podstead.core.errors import RequestRefused
 
 Parts = tuple[str, ...]
-"""The names on the way from the root folder to a file or folder."""
+"""The path from the root folder to a file or folder, as names."""
 
 MAX_RECORD_BYTES: Final = 4 * 1024 * 1024
 """The largest file that is read into memory, such as an account."""
@@ -40,7 +40,7 @@ class Unreadable(RequestRefused):
 
 
 class EntryKind(Enum):
-    """What an entry of a folder is."""
+    """The kinds of entries in a folder."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -167,7 +167,7 @@ def _entry(parts: Parts, status: os.stat_result) -> FolderEntry:
 
 
 def json_of(content: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON in a file. Raises Unreadable, also for what is nested too deeply."""
+    """The JSON in a file. Raises Unreadable, also if it is nested too deeply."""
     try:
         return json.loads(content.decode(), parse_constant=_not_json)
     except RecursionError as error:
@@ -181,7 +181,7 @@ def _not_json(constant: str) -> NoReturn:
 
 
 def readable_path(parts: Parts) -> str:
-    """The parts as text that can be printed, whatever bytes they have."""
+    """The parts as printable text, whatever bytes they contain."""
     return "/".join(os.fsencode(part).decode("utf-8", "backslashreplace") for part in parts)
 
 

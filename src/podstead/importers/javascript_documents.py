@@ -1,9 +1,9 @@
-"""What do the documents and access rules of javascript-solid-server say? As that server reads them.
+"""Interprets the documents and access rules of javascript-solid-server as that server reads them.
 
 It converts Turtle to an array of nodes with a ``@context`` in the first one only, and reads such an
-array as one document: the contexts apply to all nodes. Access rules it reads without their context,
+array as one document: the contexts apply to all nodes. It reads access rules without their context,
 node by node: properties and modes have their usual names with the prefix ``acl:`` or none, and
-whatever else is in them has no effect. Pure.
+everything else in them has no effect. Pure.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _ENDS_OF_PREFIXES: Final = tuple(":/?#[]@")
 
 
 class ReadRules(msgspec.Struct, frozen=True):
-    """Access rules as that server read them, an ACL that grants the same here, and in what that
-    differs from the file."""
+    """Access rules as that server read them, an ACL that grants the same here, and its differences
+    from the file."""
 
     rules: Sequence[Authorization]
     content: bytes
@@ -60,8 +60,8 @@ class ReadRules(msgspec.Struct, frozen=True):
 
 
 class OneDocument(msgspec.Struct, frozen=True):
-    """JSON-LD that says to everybody what it said to that server, and names in it without a
-    meaning. ``content`` is the same object as before if nothing had to be changed."""
+    """JSON-LD with the meaning that it had for that server, and the names in it without a meaning.
+    ``content`` is the same object as before if nothing had to be changed."""
 
     content: bytes
     lost: Sequence[str] = ()
@@ -98,7 +98,7 @@ def rules_there(content: bytes, *, acl_url: str) -> ReadRules:
 
 
 def as_one_document(content: bytes) -> OneDocument:
-    """The JSON-LD in a file. Raises Unreadable for what is not JSON."""
+    """The JSON-LD in a file. Raises Unreadable if it is not JSON."""
     found = json_of(content)
     nodes = found if isinstance(found, list) else [found]
     if not all(isinstance(each, dict) for each in nodes):
@@ -143,8 +143,8 @@ def _authorizations(content: bytes, acl_url: str) -> Sequence[Mapping[str, Any]]
 
 
 def _nodes_of_turtle(document: Document) -> list[dict[str, list[str]]]:
-    """Turtle with the names that the server gives to properties: with the first prefix that fits,
-    so that rules have no effect if that is not ``acl:``."""
+    """Turtle with the names that the server gives to properties: with the first matching prefix, so
+    that rules have no effect if that is not ``acl:``."""
     fitting = (name for name, iri in document.prefixes.items() if vocab.ACL.startswith(iri or " "))
     if next(fitting, "acl") != "acl":
         return []
@@ -160,7 +160,7 @@ def _nodes_of_turtle(document: Document) -> list[dict[str, list[str]]]:
 
 
 def _rule(node: Mapping[str, Any], subject: str) -> tuple[Authorization, str]:
-    """What a node grants on the subject and below it, and a place below the subject that it is
+    """The grant of a node on the subject and below it, and a place below the subject that it is
     about."""
     base, place = urljoin(subject, "."), _without_slash(subject)
     about, below = (
@@ -185,7 +185,7 @@ def _rule(node: Mapping[str, Any], subject: str) -> tuple[Authorization, str]:
 
 def _property(node: Mapping[str, Any], name: str) -> frozenset[str]:
     value = node.get(_PREFIX + name)
-    # An empty array or object is as good as any other value in JavaScript.
+    # In JavaScript, an empty array or object is true.
     return _texts(value if value or isinstance(value, list | dict) else node.get(name))
 
 

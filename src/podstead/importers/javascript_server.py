@@ -1,9 +1,9 @@
-"""What does a folder of javascript-solid-server contain?
+"""Reads the data of javascript-solid-server.
 
 Every folder at its top is a pod, except those whose names begin with a dot. RDF is JSON-LD whatever
 the extension, and so are ACLs. A profile is an HTML page with JSON-LD in it, and becomes that
-JSON-LD. Each account is a JSON file in ``.idp/accounts``. The data does not say its base URL, but
-WebIDs do.
+JSON-LD. Each account is a JSON file in ``.idp/accounts``. The data does not contain its base URL,
+but WebIDs do.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ class JavaScriptServerData:
         yield from self._as_document(as_data, said.encode())
 
     def _as_rules(self, found: FoundResource) -> Found:
-        """An ACL that grants what the server granted, and what it says beside that."""
+        """An ACL that grants what the server granted, and a report of the differences."""
         try:
             read = rules_there(self._folder.read(found.parts or ()), acl_url=found.url)
         except RequestRefused:
-            yield found  # to be refused by the importer, which says why
+            yield found  # for the importer to refuse, with the reason
             return
         yield from (LeftOut(readable_path(found.parts or ()), each) for each in read.differences)
         yield msgspec.structs.replace(found, content_type=read.content_type, content=read.content)

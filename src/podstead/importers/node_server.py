@@ -1,10 +1,10 @@
-"""What does a folder of Node Solid Server contain? Versions 5 and 6.
+"""Reads the data of Node Solid Server, versions 5 and 6.
 
 The folder of the server has ``data``, with a folder for each host name (``alice.example.org``) or,
 with one person only, that person's pod itself, and ``.db``, whose ``oidc/users/users`` has a JSON
 file for each login. A document whose extension does not say its media type has another one after a
 dollar sign. ACLs and descriptions are ``.acl`` and ``.meta`` files, which may begin their names
-with a slash: those are names below the host, not below the folder.
+with a slash: those are relative to the host, not to the folder.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class NodeServerData:
 
     def _as_rules(self, found: FoundResource) -> Found:
         """An ACL that grants what the server granted: it needs no ``acl:Authorization``, knows the
-        former name of ``acl:default``, and serves what is public to every application."""
+        former name of ``acl:default``, and serves public resources to every application."""
         try:
             there = parse(self._folder.read(found.parts or ()), TURTLE, base_iri=found.url)
         except RequestRefused:
-            yield found  # to be refused by the importer, which says why
+            yield found  # for the importer to refuse, with the reason
             return
         graph = Graph((s, _ABOUT[1] if p == _FORMER_DEFAULT else p, o) for s, p, o in there.graph)
         rules = {subject for about in _ABOUT for subject in graph.subjects(about)}
@@ -141,7 +141,7 @@ class NodeServerData:
 
     def passed_over(self, entry: FolderEntry) -> str | None:
         if entry.name == _INACTIVE_RULES:
-            # They are in every pod, mostly without what they are about.
+            # They are in every pod, mostly without their subject.
             subject = entry.name.removesuffix(ACL_SUFFIX)
             return None if self._folder.has_file((*entry.parts[:-1], subject)) else ""
         if entry.name.endswith(_ACL_OF_ACL):

@@ -1,4 +1,5 @@
-"""Whose pod is it, what kind of RDF is in a file, and which rules grant less here than there?"""
+"""Determines the owner of a pod, the type of RDF in a file, and rules that grant less here than
+there."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ def owner_by(rules: Iterable[Authorization]) -> str | None:
 
 
 def ignored_origins(graph: Graph, *, subject_url: str, only_public: bool = False) -> Iterator[str]:
-    """What an ACL restricts to some applications here, and granted through all of them on a server
-    that ignores ``acl:origin`` or, with ``only_public``, ignores it in rules for everyone."""
+    """The restrictions of an ACL to some applications that another server did not apply, because it
+    ignores ``acl:origin`` or, with ``only_public``, ignores it in rules for everyone."""
     for rule in read_acl(graph, subject_url=subject_url).authorizations:
         if rule.origins and rule.names_agents and (rule.public or not only_public):
             named = ", ".join(sorted(rule.origins)) or "none that can be read"

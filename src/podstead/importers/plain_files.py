@@ -1,7 +1,7 @@
-"""What does a folder of files contain, such as that of a WebDAV server?
+"""Reads a folder of plain files, such as that of a WebDAV server.
 
-A file is a document of its name, with the media type of its extension or, without one that is
-known, of its first bytes. Properties that a WebDAV server keeps beside its files are not read.
+A file is a document of its name, with the media type of its extension or, if that is unknown, of
+its first bytes. Properties that a WebDAV server keeps beside its files are not read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PlainFiles:
         self._folder.entries()
 
     async def resources(self) -> AsyncIterator[FoundResource | LeftOut]:
-        """Every file and folder, folders before what is in them."""
+        """Every file and folder, folders before their contents."""
         for found in resources_of(self._folder, _WITHOUT_POD, self, but=frozenset()):
             yield found
 

@@ -1,6 +1,6 @@
-"""What another server has stored: pods, the resources in them, and accounts.
+"""The data of other servers as values: pods, the resources in them, and accounts.
 
-Readers describe; they write nothing and decide nothing about what is done with it.
+Readers only describe the data; they write nothing and do not decide what is imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class NotThisServer(RequestRefused):
 
 
 class LeftOut(Value):
-    """Something that cannot be taken, or not as it was; ``path`` is where it is on the other
+    """Something that cannot be imported, or not unchanged; ``path`` is where it is on the other
     server's disk, relative to its folder."""
 
     path: str
@@ -44,8 +44,8 @@ class FoundResource(msgspec.Struct, frozen=True):
 
 
 class FoundPod(msgspec.Struct, frozen=True):
-    """A pod: the name that it has there, the URL of its root container, and the WebID of its owner,
-    as far as they are known."""
+    """A pod: its name there, the URL of its root container, and the WebID of its owner, as far as
+    they are known."""
 
     name: str
     url: str
@@ -64,7 +64,7 @@ class FoundSecret(msgspec.Struct, frozen=True):
 
 
 class FoundAccount(msgspec.Struct, frozen=True):
-    """What a person signs in with, to one pod or several."""
+    """The sign-in data of a person, for one pod or several."""
 
     pods: tuple[str, ...]
     """The URLs of its pods."""
@@ -79,7 +79,7 @@ class OtherServer(Protocol):
 
     @property
     def base_url(self) -> str:
-        """The URL at which it answered, with a slash at its end."""
+        """The URL at which it was served, with a trailing slash."""
 
     @property
     def pods(self) -> Sequence[FoundPod]: ...
@@ -89,7 +89,7 @@ class OtherServer(Protocol):
 
     @property
     def left_out(self) -> Sequence[LeftOut]:
-        """What cannot be taken and is in no pod."""
+        """The items outside of pods that cannot be imported."""
 
     def resources(self, pod: FoundPod) -> Iterator[FoundResource | LeftOut]:
         """Everything in a pod, containers before their members."""

@@ -1,4 +1,4 @@
-"""How do the files of a server become resources? Folder by folder, as that server names them."""
+"""Walks the files of a server and turns them into resources, by that server's naming."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Naming(Protocol):
     """How a server names its files. Methods raise BadRequest for a name that no URL has."""
 
     suffixes: Sequence[str]
-    """What the names of auxiliary resources end in."""
+    """The suffixes of the names of auxiliary resources."""
 
     def segment(self, name: str) -> str:
         """The path segment of a container or document by the name of its file, encoded."""
@@ -42,20 +42,20 @@ class Naming(Protocol):
         """The media type of an ACL or a description."""
 
     def without_extension(self, name: str) -> str:
-        """The name of a file without what the server has added to it for the media type."""
+        """The name of a file without the server's addition for the media type."""
 
     def passed_over(self, entry: FolderEntry, /) -> str | None:
         """Why an entry is not a resource: empty if nothing is lost, ``None`` if it is one."""
 
 
 def resources_of(folder: Folder, pod: FoundPod, naming: Naming, *, but: frozenset[Parts]) -> Found:
-    """Everything in a pod, without the folders ``but``, in which other pods are."""
+    """Everything in a pod, except the folders ``but`` of other pods."""
     return _Walk(folder, pod, naming, but).container(pod.folder, "")
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A way through the folders of one pod."""
+    """A walk through the folders of one pod."""
 
     folder: Folder
     pod: FoundPod
@@ -127,7 +127,7 @@ def _why_not(entry: FolderEntry, naming: Naming) -> str | None:
 def segment_of(name: str, *, kept: re.Pattern[str] | None = None) -> str:
     """The canonical path segment for a name. Raises BadRequest for one that no URL has.
 
-    ``kept`` matches what is percent-encoded in the name already.
+    ``kept`` matches the parts of the name that are already percent-encoded.
     """
     decoded, position = b"", 0
     for match in kept.finditer(name) if kept is not None else ():

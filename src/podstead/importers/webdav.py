@@ -1,4 +1,4 @@
-"""What does a folder on a WebDAV server contain? As its clients see it.
+"""Reads a folder on a WebDAV server as its clients see it.
 
 Folders are listed one by one (``PROPFIND`` with ``Depth: 1``; RFC 4918 section 9.1), and files are
 read as streams. Only members of the first URL are followed, with requests to its origin and without
@@ -42,7 +42,7 @@ _ASKED: Final = (
 
 
 class WebDavRefused(RequestRefused):
-    """The server does not list the folder, and why."""
+    """The server does not list the folder; the message gives the reason."""
 
 
 class WebDavFolder:
@@ -66,7 +66,7 @@ class WebDavFolder:
             self._headers["Authorization"] = f"Basic {credentials}"
 
     async def resources(self) -> AsyncIterator[FoundResource | LeftOut]:
-        """Every file and folder, folders before what is in them. Raises WebDavRefused if the folder
+        """Every file and folder, folders before their contents. Raises WebDavRefused if the folder
         itself cannot be listed."""
         waiting = [self._url]
         seen = {self._url}
@@ -190,7 +190,7 @@ def _responses(content: bytes) -> list[ET.Element]:
 
 
 def _type(properties: ET.Element | None, path: str) -> str:
-    """What the server says, unless that says nothing."""
+    """The media type that the server states, unless it is meaningless."""
     stated = "" if properties is None else properties.findtext(f"{_DAV}getcontenttype") or ""
     try:
         media_type = str(parse_media_type(stated))

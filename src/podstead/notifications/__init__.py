@@ -1,1 +1,1 @@
-"""Who hears of which change, and when? Delivery of the change log; channels are made on top."""
+"""Notifications: delivers the change log to the subscribers of channels."""

@@ -1,4 +1,4 @@
-"""What channel does a client request? A graph in, a checked request out (N-5, N-7, N-8, N-10).
+"""Parses and checks the request for a channel (N-5, N-7, N-8, N-10).
 
 A request describes one channel: a resource with a type, a topic and features, each at most once,
 and nothing else. Pure: callers pass the time and the rules of this server, and check whether the

@@ -1,4 +1,4 @@
-"""How can a client receive notifications, and what does each way offer? (N-3, N-20 to N-23)
+"""The channel types by which clients receive notifications, and their features (N-3, N-20 to N-23).
 
 A channel type is a protocol that carries messages. The features that a client can request for a
 channel are the same for all types.
@@ -76,8 +76,8 @@ def stream_of_resource(url: str) -> ResourcePath:
 
 @memoize_short_keys
 def _stream_prefix(container_url: str) -> str:
-    """What the streams of a container and of its members begin with.
+    """The prefix of the streams of a container and of its members.
 
-    Each byte is quoted by itself, so the quoted parts of a URL are the quoted URL.
+    Each byte is quoted separately, so quoting the parts of a URL quotes the URL.
     """
     return ChannelType.STREAMING_HTTP.service + quote(container_url, safe="")

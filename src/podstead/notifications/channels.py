@@ -1,4 +1,4 @@
-"""Which channels exist, and who created them? They are stored and survive a restart (N-10, N-31).
+"""Stores channels and their subscribers, so that they survive a restart (N-10, N-31).
 
 The URL of a channel contains a key that nobody can guess: only those who have the URL may receive
 notifications, read the description and unsubscribe. The key is stored as its hash, so that a copy
@@ -87,7 +87,7 @@ class TooManyChannels(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class ChannelLimits:
-    """How many channels there may be; 0 means no limit (N-31)."""
+    """The maximum numbers of channels; 0 means no limit (N-31)."""
 
     per_agent: int
     in_all: int
@@ -117,8 +117,8 @@ class Channels:
         the limits by their number. A channel of the public lasts at most a day, and at the limit a
         new one replaces an old one, preferably one that no receiver has connected to.
 
-        Raises Unprocessable for a channel that ends before it begins, TooManyChannels, Overloaded
-        and StorageError.
+        Raises Unprocessable for a channel that ends before it begins, TooManyChannels and
+        Overloaded.
         """
         now_ms = self._records.now_ms()
         is_public = subscriber.agent is None
@@ -138,8 +138,7 @@ class Channels:
         return OpenedChannel(key, channel)
 
     async def find(self, key: str) -> Channel | None:
-        """The channel with this key, ``None`` if there is none or it has ended. Raises
-        StorageError."""
+        """The channel with this key, ``None`` if there is none or it has ended."""
         found_record = await self._records.read(CHANNELS, secret_key(key))
         return None if found_record is None else found_record.value
 
@@ -160,7 +159,7 @@ class Channels:
             )
 
     async def close(self, key: str) -> bool:
-        """Remove the channel; False if there is none. Raises StorageError, Overloaded."""
+        """Remove the channel; False if there is none."""
         if await self.find(key) is None:
             return False
         records = [CHANNELS.drop(secret_key(key)), WEBHOOKS.drop(secret_key(key))]
@@ -168,13 +167,12 @@ class Channels:
         return True
 
     async def given_up(self, key: str) -> str | None:
-        """The reason why the server no longer sends on a channel, ``None`` if it does. Raises
-        StorageError."""
+        """The reason why the server no longer sends on a channel, ``None`` if it does."""
         found_record = await self._records.read(WEBHOOKS, secret_key(key))
         return None if found_record is None else found_record.value.given_up
 
     async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
-        """The keys of the channels that a new one replaces. Raises TooManyChannels, Overloaded."""
+        """The keys of the channels that a new one replaces. Raises TooManyChannels."""
         per_agent, in_all = self._limits.per_agent, self._limits.in_all
         surplus: set[str] = set()
         if per_agent:
@@ -254,7 +252,7 @@ def subscriber_of(channel: Channel) -> Subscriber:
 
 
 def terms_of(channel: Channel) -> Terms:
-    """What the receivers of a channel get."""
+    """The terms by which the receivers of a channel get notifications."""
     return Terms(
         topic=ResourcePath(channel.topic),
         subscriber=subscriber_of(channel),

@@ -1,10 +1,10 @@
-"""Which access rules applied when a resource was deleted, although they are deleted now? (N-18)
+"""Restores the access rules that applied to a resource when both were deleted (N-18).
 
 When a resource is deleted, its own rules are deleted with it, and those of its container do not say
 who could read it before. The engine keeps deleted rules for a day, with the write that deleted
 them, so that they can be applied again: those deleted by the change that a notification is about,
 and those deleted later together with their resource, as when a container is deleted right after its
-members. Rules that were deleted alone are a right that was revoked, and stay deleted (N-30).
+members. Deleting rules alone revokes a right, so those stay deleted (N-30).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _DELETIONS: Final = frozenset({Activity.DELETE, Activity.REMOVE})
 
 @dataclass(frozen=True, slots=True)
 class DeletedRules:
-    """The rules that applied to a notification and have been deleted.
+    """The deleted rules that applied to a notification.
 
     ``something_went`` is true if a resource was deleted with the change or after it, with or
-    without rules. ``is_certain`` is false if it is not known when: then a right that no rule grants
+    without rules. ``is_certain`` is false if the time is unknown: then a right that no rule grants
     may still have existed.
     """
 
@@ -46,8 +46,8 @@ class DeletedRules:
 async def rules_deleted_since(
     store: ResourceStore, notification: Notification, snapshot: Snapshot
 ) -> DeletedRules:
-    """The rules deleted, as of ``snapshot``, which contains the topic and all containers above it.
-    Raises StorageError."""
+    """The rules deleted, as of ``snapshot``, which contains the topic and all containers above
+    it."""
     subject = governed(notification.topic).subject
     rules: dict[ResourcePath, DeletedAcl] = {}
     gone = {place for place in (subject, *ancestors(subject)) if snapshot[place] is None} - {ROOT}

@@ -1,4 +1,4 @@
-"""Which subscribers get the notifications of one topic? Access is checked again for each of them.
+"""Delivers the notifications of one topic, checking the access of each subscriber again.
 
 Each topic has its own deliveries, so a topic whose rules take long to evaluate, because they name
 documents of other servers, delays no other. Access is decided once for all watches of one identity,
@@ -32,7 +32,8 @@ RETRY_S = 1.0
 
 _DECISIONS_AT_ONCE = 50
 _SENDS_AT_ONCE = 100
-"""After how many messages other requests come first: each may go to its socket at once."""
+"""The number of messages after which other requests come first: each may go to its socket at
+once."""
 _PUBLIC = Subscriber()
 _ENDINGS = {ReadCheck.NO: EndReason.REVOKED, ReadCheck.EXPIRED: EndReason.EXPIRED}
 
@@ -64,8 +65,8 @@ class DeliveryTally:
 
 @dataclass(frozen=True, slots=True)
 class Delivering:
-    """What all deliveries of a worker share; ``state_of`` returns the entity tag of a resource,
-    without quotes."""
+    """The state that all deliveries of a worker share; ``state_of`` returns the entity tag of a
+    resource, without quotes."""
 
     readers: Readers
     clock: Clock
@@ -117,7 +118,7 @@ class Deliveries:
     async def _run(self) -> None:
         try:
             while self._pending and self._watchers:
-                # Taken at once, since those that wait may all be given up meanwhile.
+                # Taken immediately, since all waiting ones may be discarded meanwhile.
                 await self._deliver_surely(self._pending.popleft())
         except Exception:
             logger.exception("Notifications could not be delivered")

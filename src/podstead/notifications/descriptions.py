@@ -1,4 +1,4 @@
-"""How are subscription services and channels described? As RDF, and as JSON-LD that reads as JSON.
+"""Describes subscription services and channels in RDF, and in JSON-LD that reads as plain JSON.
 
 The JSON-LD is compacted with the context of the protocol, so that clients that do not process RDF
 find its members by name. Channel types and features are full IRIs, which mean the same to clients
@@ -63,7 +63,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class DescribedChannel:
-    """What those who have the URL of a channel can read about it; times are Unix milliseconds."""
+    """The description of a channel for those who have its URL; times are Unix milliseconds."""
 
     url: str
     channel_type: ChannelType

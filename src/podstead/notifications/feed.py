@@ -1,4 +1,4 @@
-"""How does a worker get the rows of the change log? In order, each once, without polling.
+"""Feeds a worker with the rows of the change log, in order, each once, without polling.
 
 The log is authoritative: a row is committed with its write, so it exists if and only if the change
 does (N-19). The feed remembers the last sequence number that it delivered. When the engine signals
@@ -59,7 +59,7 @@ class Feed:
     async def boundary(self) -> int:
         """The sequence number of the newest row. No later one has been delivered yet.
 
-        The feed must have been started. Raises StorageError.
+        The feed must have been started.
         """
         if self._begun is None:
             raise StorageError("The change log is not being read")

@@ -1,8 +1,8 @@
-"""Which notifications has a receiver missed? They are read again from the change log (N-23).
+"""Reads the notifications that a receiver has missed from the change log (N-23).
 
 A receiver states the sequence number of the last change that it knows. If the log still reaches
-back to that change, the receiver gets everything since then in order. If not, it is told so, and
-has to fetch the resource.
+back to that change, the receiver gets everything since then in order. If not, it is notified of the
+gap and has to fetch the resource.
 """
 
 from __future__ import annotations
@@ -70,13 +70,14 @@ class History:
             await asyncio.sleep(0)  # requests come first
 
     async def _check(self, after: int, up_to: int) -> None:
-        """Raise HistoryLost if rows after ``after`` have left the log; its own leaves first."""
+        """Raise HistoryLost if rows after ``after`` have left the log; the row itself leaves
+        first."""
         if after > up_to:
-            raise HistoryLost  # of a log that was there before the data came back from a backup
+            raise HistoryLost  # the number is of the log from before a backup was restored
         if after == up_to:
             return
         rows = await self.log.changes_after(after - 1, limit=1)
-        first = max(after, 1)  # with nothing before it where the log was empty
+        first = max(after, 1)  # there is nothing before it if the log was empty
         if not rows or rows[0].sequence != first or up_to - after > MAX_ROWS:
             raise HistoryLost
 
@@ -102,7 +103,7 @@ class History:
         is its current state.
 
         ``state`` is an entity tag of any representation of the topic, or a state from a message; an
-        empty one is never current. Raises StorageError.
+        empty one is never current.
         """
         notification = Notification(
             sequence=sequence,

@@ -1,4 +1,4 @@
-"""Which topics are watched, and how do changes reach the subscribers? The hub of one worker.
+"""The hub of one worker, which passes changes to the subscribers of the watched topics.
 
 The feed passes every row of the change log to the hub in order (see ``feed.py``). The hub finds the
 topics that are watched, each of which has its own deliveries (see ``deliveries.py``). The feed runs
@@ -22,7 +22,7 @@ MAX_WATCHES = 100_000
 """The maximum number of subscriptions of all kinds at each worker. Each uses about a kilobyte of
 memory."""
 _MOST_RECENT = 256
-"""How many of the newest changes are searched for those of a moment."""
+"""How many of the newest changes are searched for those of a given moment."""
 
 
 @dataclass(eq=False, slots=True)
@@ -73,12 +73,12 @@ class Hub:
         return self._delivering.tally.delivered
 
     async def newest_sequence(self) -> int:
-        """The sequence number of the newest change, delivered or not. Raises StorageError."""
+        """The sequence number of the newest change, delivered or not."""
         return await self._log.newest_sequence()
 
     async def newest_sequence_at(self, at_ms: int) -> int:
         """The newest sequence number at a moment that has just passed, or a later one if many
-        changes have been committed since. Raises StorageError."""
+        changes have been committed since."""
         newest = await self._log.newest_sequence()
         latest = await self._log.changes_after(newest - 1, limit=1)
         if not latest or latest[0].at_ms < at_ms:  # the usual case
@@ -93,8 +93,7 @@ class Hub:
 
         Access is checked again for each notification. A subscriber that has lost it, or whose
         credential has expired, gets a WatchEnded instead, and the watch ends. Raises
-        NotAuthenticated, AccessDenied, TargetTooLong, StorageError, and Overloaded if there are
-        too many watches.
+        NotAuthenticated, AccessDenied, TargetTooLong, and Overloaded if there are too many watches.
         """
         if self._closed or self._count >= self._max_watches:
             raise Overloaded("This server has too many subscriptions")

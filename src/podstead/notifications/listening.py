@@ -1,4 +1,4 @@
-"""What does one connected receiver get, and when? By the history and the terms of its channel.
+"""Sends one connected receiver its notifications, by the history and the terms of its channel.
 
 A receiver first gets what it missed, if it requested that, and then each change as it is committed,
 at the rate and within the times of its channel (N-12 to N-14). After a while without a message it
@@ -28,7 +28,7 @@ from podstead.notifications.throttling import Throttle
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a receiver subscribes to; times and durations are in milliseconds (N-12 to N-14)."""
+    """The terms of a subscription; times and durations are in milliseconds (N-12 to N-14)."""
 
     topic: ResourcePath
     subscriber: Subscriber
@@ -195,10 +195,9 @@ class Listeners:
     async def listen(
         self, terms: Terms, *, queue: SubscriberQueue | None = None, after: int | None = None
     ) -> Listening:
-        """Begin to listen, after the change ``after`` if it is given, else from now on.
+        """Begin to listen, after the change ``after`` if it is given, otherwise from now on.
 
-        Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic;
-        Overloaded and StorageError.
+        Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic.
         """
         queue = queue or SubscriberQueue()
         watch = await self._hub.watch(terms.topic, terms.subscriber, queue)

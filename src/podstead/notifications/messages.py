@@ -1,7 +1,7 @@
 """The messages that receivers get: ActivityStreams, as JSON-LD or Turtle (N-16).
 
 Every receiver of a topic gets the same message, from any worker and over any channel: its id is
-derived from the change and the topic. So each message is serialized once in each media type.
+derived from the change and the topic. Each message is therefore serialized once in each media type.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Messages:
 
     def text(self, notification: Notification, media_type: str) -> str:
         """The same as text. All receivers of a topic get the same notification object one after the
-        other, so the latest text is the one that is asked for, nearly always."""
+        other, so nearly every call is for the latest text."""
         latest, latest_type, text = self._latest
         if latest is not notification or latest_type != media_type:
             text = self.message(notification, media_type).decode()

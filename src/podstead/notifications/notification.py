@@ -1,4 +1,4 @@
-"""Which notifications follow from one row of the change log? Pure.
+"""Derives the notifications of each row of the change log. Pure.
 
 A change concerns the watches of the resource and, if it changes the listing, those of its
 container, but not those of containers further up (N-17). Auxiliary resources are no members, so

@@ -1,4 +1,4 @@
-"""May a subscriber read the topic? Checked for each subscription and each notification (N-30).
+"""Checks whether subscribers may read a topic, at each subscription and notification (N-30).
 
 The gate of access control decides, by the rules in force at that moment and by those that were
 deleted together with their resource (see ``deleted_rules.py``).
@@ -91,7 +91,7 @@ class View:
         return found
 
     async def may_read(self, subscriber: Subscriber) -> ReadCheck:
-        """Whether the subscriber may receive the notification. Raises StorageError, Overloaded."""
+        """Whether the subscriber may receive the notification."""
         if subscriber.is_unchecked:
             return ReadCheck.YES
         if not await self._stands(subscriber.agent):
@@ -122,7 +122,7 @@ class Readers:
     async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
         """Check that the subscriber may read the topic (N-30, L-10), whether or not it exists.
 
-        Raises NotAuthenticated, AccessDenied, TargetTooLong; StorageError, Overloaded.
+        Raises NotAuthenticated, AccessDenied and TargetTooLong.
         """
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
@@ -137,7 +137,7 @@ class Readers:
         )
 
     async def view(self, notification: Notification) -> View:
-        """The rules that decide who receives a notification. Raises StorageError."""
+        """The rules that decide who receives a notification."""
         topic, gate = notification.topic, self._gate
         paths = paths_to_read(topic)
         snapshot = await self._store.read_metadata(paths)

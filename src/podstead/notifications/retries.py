@@ -1,8 +1,7 @@
-"""When is a message that a receiver did not accept sent again, and when is it given up? (N-21)
+"""Schedules the retries of a message that a receiver did not accept, until giving up (N-21).
 
-Pure: the failures and the time come in, the next attempt comes out. The waits grow, so that a
-receiver that is down gets few requests, and one that restarts gets the message soon. After a day
-the server gives up on the channel.
+Pure. The waits grow, so that a receiver that is down gets few requests, and one that restarts gets
+the message soon. After a day the server gives up on the channel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How does the server authenticate to the receivers of webhooks? With a token and a proof (N-21).
+"""Authenticates the server to the receivers of webhooks with a token and a proof (N-21).
 
 In WebhookChannel2023 the sender authenticates with a WebID. The server has one of its own, whose
 document names the server as its issuer, so a receiver that can verify Solid-OIDC tokens can verify
@@ -44,7 +44,7 @@ class Sender:
         self._own: SigningKeyPair | None = None
 
     async def credentials(self, send_to: str) -> Mapping[str, str]:
-        """The header fields that authenticate one POST to ``send_to``. Raises StorageError."""
+        """The header fields that authenticate one POST to ``send_to``."""
         now_s = self._clock.now_ms() // 1000
         signer = await self._keys.signer()
         if self._own is None:

@@ -1,16 +1,16 @@
-"""What is said on a solid-0.1 socket? Pure: lines in, what to do and what to say out.
+"""The server's side of the solid-0.1 protocol: parses lines and composes the answers. Pure.
 
 The protocol was never specified; this follows what its servers and clients do (requirements L-2 to
 L-12). One line is one message. The client says ``sub URL`` and gets ``ack URL`` or ``err URL
 forbidden``; from then on each write to the resource is one ``pub URL``. Clients count these lines
 against the requests that they made themselves, so there is exactly one for each request and URL,
-however many changes the request made of it.
+however many changes the request caused.
 
-URLs are given back letter by letter as the client wrote them, since it compares them.
+URLs are repeated exactly as the client wrote them, since it compares them.
 
-A browser cannot set header fields on a WebSocket. So the values of the Authorization and DPoP
-fields that a GET of the resource would have may come as lines, ``auth VALUE`` and ``dpop PROOF``.
-They belong to the ``sub`` that follows, and to no other: a proof names one URL and is used once.
+A browser cannot set header fields on a WebSocket. The values of the Authorization and DPoP fields
+for a GET of the resource may therefore come as lines, ``auth VALUE`` and ``dpop PROOF``. They
+belong to the ``sub`` that follows, and to no other: a proof names one URL and is used once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EXCERPT_CHARACTERS = 100
 
 
 class SubprotocolOffer(Enum):
-    """What a client offered to speak (L-2)."""
+    """The sub-protocols that a client offered (L-2)."""
 
     THIS = "this protocol, perhaps among others: its name is echoed"
     NOTHING = "nothing, as older clients do, which mean this protocol: nothing is echoed"
@@ -49,7 +49,7 @@ class SubprotocolOffer(Enum):
 
 
 def offer_of(protocols: Sequence[str]) -> SubprotocolOffer:
-    """What the sub-protocols of a handshake amount to."""
+    """The offer in the sub-protocols of a handshake."""
     if not protocols:
         return SubprotocolOffer.NOTHING
     return SubprotocolOffer.THIS if PROTOCOL in protocols else SubprotocolOffer.OTHERS
@@ -65,8 +65,8 @@ class LineCredential:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """The client wants to hear of a topic, by the URL that it wrote; with ``credential`` as
-    whoever that proves, else as whoever opened the socket."""
+    """The client subscribes to a topic by the URL that it wrote, as the agent that ``credential``
+    proves, or without one as the agent that opened the socket."""
 
     url: str
     topic: ResourcePath
@@ -75,21 +75,21 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """The client wants to hear no more of a topic, by any URL."""
+    """The client unsubscribes from a topic, by any URL."""
 
     topic: ResourcePath
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """There is something to answer and nothing else to do."""
+    """An answer, with nothing else to do."""
 
     line: str
 
 
 @dataclass(slots=True)
 class _Subscription:
-    """The URLs by which a client knows one topic, and the last request that it was told of."""
+    """The URLs by which a client knows one topic, and the last request that it was notified of."""
 
     urls: dict[str, None] = field(default_factory=dict)
     told: Version | None = None
@@ -113,11 +113,11 @@ class Conversation:
 
     @property
     def has_credential(self) -> bool:
-        """Whether something of a credential has come for the next subscription."""
+        """Whether a credential, or part of one, has come for the next subscription."""
         return self._authorization is not None or self._proof is not None
 
     def read(self, line: str) -> Subscribe | Forget | Say | None:
-        """What a line of the client asks for; ``None`` for nothing. No line ends the socket."""
+        """The request in a line of the client; ``None`` for none. No line ends the socket."""
         word, _, rest = line.strip().partition(" ")
         value = rest.strip()
         if word == "pong":
@@ -136,14 +136,14 @@ class Conversation:
         return self._begin(value, credential) if word == "sub" else self._forget(value)
 
     def accept(self, asked: Subscribe) -> str:
-        """Note a subscription that was granted; what to say."""
+        """Record a granted subscription; returns the answer."""
         if self._is_new(asked.url, asked.topic):
             self._url_count += 1
         self._subscriptions.setdefault(asked.topic, _Subscription()).urls[asked.url] = None
         return f"ack {asked.url}"
 
     def refuse(self, asked: Subscribe) -> str:
-        """What to say to a subscription that was not granted (L-10)."""
+        """The answer to a subscription that was not granted (L-10)."""
         return _refusal(asked.url)
 
     def publish(self, notification: Notification) -> list[str]:
@@ -156,7 +156,7 @@ class Conversation:
         return [f"pub {url}" for url in subscription.urls]
 
     def end(self, topic: ResourcePath) -> list[str]:
-        """What to say when a topic may no longer be read; its subscription ends."""
+        """The lines for a topic that may no longer be read; ends its subscription."""
         subscription = self._subscriptions.pop(topic, None)
         if subscription is None:
             return []

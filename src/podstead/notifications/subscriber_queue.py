@@ -1,4 +1,4 @@
-"""The queue of one subscriber: bounded, between the deliveries and the code that sends.
+"""A bounded queue of one subscriber, between the deliveries and the code that sends.
 
 Deliveries never wait. A queue that is full closes itself, because a subscriber that cannot keep up
 would otherwise miss notifications without knowing it (N-31).
@@ -52,7 +52,7 @@ class QueueClosed(Exception):
 
 
 class Producer(Protocol):
-    """What puts items into a queue, and is closed with it."""
+    """Puts items into a queue, and is closed with it."""
 
     def close(self) -> None: ...
 

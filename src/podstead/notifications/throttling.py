@@ -1,4 +1,4 @@
-"""When may the next message go out on a channel with a rate? (N-13)
+"""Delays messages on channels with a rate (N-13).
 
 At most one message is sent in each interval. Of the notifications in between, the last is sent when
 the interval is over, so a receiver is never left with an old state. Pure: callers pass the time, in
@@ -20,8 +20,8 @@ class Throttle:
         self._held: Notification | None = None
 
     def offer(self, notification: Notification, *, now_ms: int) -> Notification | None:
-        """The notification if it may be sent now; else ``None``, and it replaces the one that is
-        held back."""
+        """The notification if it may be sent now; otherwise ``None``, and it replaces the one that
+        is held back."""
         if self._free_from_ms is not None and now_ms < self._free_from_ms:
             self._held = notification
             return None

@@ -1,4 +1,4 @@
-"""How are times and durations written? The XML Schema types used in descriptions of channels.
+"""Reads and writes times and durations as XML Schema types, for the descriptions of channels.
 
 Durations are parsed in either case, since the drafts of channel types use lower-case ones (N-8).
 Times without a time zone are in UTC. Both are represented in milliseconds.

@@ -1,7 +1,7 @@
-"""How are messages sent to one receiver? In order, each until the receiver accepts it (N-21).
+"""Sends messages to one webhook in order, each until the receiver accepts it (N-21).
 
-There is no queue besides the change log: the record of a channel only says up to which change it
-has been served. So nothing is lost when a worker dies. A message whose response was lost is sent
+There is no queue besides the change log: the record of a channel states only the last change that
+it has been sent. So nothing is lost when a worker dies. A message whose response was lost is sent
 twice, with the same id.
 """
 
@@ -34,7 +34,7 @@ from podstead.storage.registry import Versioned
 logger = logging.getLogger("podstead.notifications")
 
 SENDING_MS: Final = 12_000
-"""How long sending one message may take. A worker that holds the lease for less does not begin."""
+"""How long sending one message may take. A worker whose lease ends earlier does not begin."""
 _LEASE_S: Final = 1.0
 _QUIET_LONG_S: Final = 900.0
 """After this time without a message, the position in the change log is recorded."""
@@ -49,7 +49,7 @@ class Outgoing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What sending on all channels shares."""
+    """The state that sending on all channels shares."""
 
     records: RecordStore
     listeners: Listeners
@@ -70,7 +70,7 @@ class Line:
         self._taken = self._over = False
 
     async def run(self) -> bool:
-        """Send messages until listening ends; True if the caller should go on with a new line.
+        """Send messages until listening ends; True if the caller should continue with a new line.
         Raises ServerTrouble."""
         if not await self._find():
             return False
@@ -116,7 +116,7 @@ class Line:
         """Whether a new line continues where this one ended."""
         if ending is EndReason.REVOKED:
             return await self._give_up("the topic may not be read any more")
-        return ending is EndReason.SLOW  # what it missed is read from the log
+        return ending is EndReason.SLOW  # missed notifications are read from the log
 
     async def _told(self, notification: Notification) -> bool:
         """Send a message until it is accepted; False if nothing is to be sent any more."""

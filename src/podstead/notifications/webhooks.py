@@ -1,4 +1,4 @@
-"""Which worker sends the messages of webhooks? The one that holds the lease (N-21).
+"""Sends the messages of webhooks from the worker that holds the lease (N-21).
 
 It finds channels that other workers have created by checking the store's state mark, which costs
 nothing while nothing changes. When the worker with the lease stops, another one continues at once;

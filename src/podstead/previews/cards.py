@@ -1,4 +1,4 @@
-"""Linked data as cards that people can read: one for each thing that a document describes.
+"""Renders linked data as readable cards, one for each thing that a document describes.
 
 Pure: a graph in, values out. Blank nodes that one statement refers to are shown inside the card
 that refers to them, lists as their items. Everything is bounded; what is left out is counted.
@@ -30,9 +30,10 @@ MAX_PROPERTIES: Final = 60
 MAX_VALUES: Final = 50
 _MAX_DEPTH: Final = 3
 _MAX_STEPS: Final = 5_000
-"""The values of all cards together, so that a document which is all of blank nodes stays small."""
+"""The limit for the values of all cards together, so that a document full of blank nodes stays
+small."""
 _MAX_WALKED: Final = 30_000
-"""The cells of lists that are walked for all cards together. No document that is small enough for
+"""The limit for list cells visited for all cards together. No document that is small enough for
 cards has so many, but one list can be the value of thousands of statements."""
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
@@ -131,13 +132,13 @@ class Cards:
 
 
 def read_cards(graph: Graph, links: Links, language: str = "en") -> Cards:
-    """The cards of a document, the thing that it is about first."""
+    """The cards of a document, beginning with the thing that it is about."""
     return _Reader(graph, links, language).cards()
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What a card says about its subject, wherever it stands."""
+    """The heading of a card, wherever it is shown."""
 
     title: str
     types: tuple[str, ...]
@@ -165,7 +166,7 @@ class _Reader:
         return Cards(cards, len(subjects) - len(shown))
 
     def _nested(self) -> frozenset[Subject]:
-        """The blank nodes that are shown where they are referred to: in one place, in no cycle."""
+        """The blank nodes that are shown where they are referenced: once, and not in a cycle."""
         references = Counter(o for _, _, o in self.graph if isinstance(o, BlankNode))
         referrer = {o: s for s, _, o in self.graph if isinstance(o, BlankNode)}
         # Whether the chain of references to a node begins at something with a card of its own.
@@ -230,7 +231,7 @@ class _Reader:
         return head
 
     def _name(self, subject: Subject) -> str | None:
-        """What the document itself calls a subject."""
+        """The name that the document itself gives to a subject."""
         if subject not in self.names:
             self.names[subject] = name_in(self.graph, subject, self.language)
         return self.names[subject]

@@ -1,9 +1,9 @@
-"""The process that renders one thing and ends: ``python -I -m podstead.previews.child <task>``.
+"""Runs one rendering task in a process of its own: ``python -I -m podstead.previews.child <task>``.
 
 It reads a line of JSON with the arguments and then the content from standard input, and writes the
 result to standard output. It may use a few seconds of processor time and a bounded amount of
-memory, may write no file, and is killed by whoever started it when it takes too long. Exit status 0
-means a result; everything else means that there is none.
+memory, may write no file, and is killed by its parent process when it takes too long. Exit status 0
+means a result; every other status means that there is none.
 """
 
 from __future__ import annotations

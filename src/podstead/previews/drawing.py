@@ -1,7 +1,7 @@
-"""Linked data as a small drawing: what a document is about, and around it what that refers to.
+"""Lays out linked data as a drawing: what a document is about, and around it what that refers to.
 
-The layout is radial and deterministic: each node gets a share of the circle that depends on how
-many leaves are beyond it, and a ring that depends on its distance from the middle.
+The layout is radial and deterministic: each node gets a sector of the circle by the number of
+leaves below it, and a ring by its distance from the center.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DrawnNode:
 
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
-    """A line between two nodes, with the place of its name."""
+    """A line between two nodes, with the position of its name."""
 
     x1: float
     y1: float
@@ -92,7 +92,7 @@ def draw(graph: Graph, links: Links, language: str = "en") -> Drawing:
 
 
 def _roots(graph: Graph, links: Links) -> list[Subject]:
-    """The subjects in the order of their importance: as the cards have them."""
+    """The subjects by importance, in the order of the cards."""
     named = [Iri(card.iri) for card in read_cards(graph, links).cards if card.iri is not None]
     return list(dict.fromkeys([*named, *graph.subjects()]))
 
@@ -127,7 +127,7 @@ class _Tree:
 
     def places(self) -> dict[Node, tuple[float, float]]:
         """Each node's place relative to the middle."""
-        # Children come after their parents, so the leaves are counted from behind.
+        # Children come after their parents, so the leaves are counted in reverse order.
         leaves: dict[Node, int] = {}
         for node in reversed(self.depth):
             leaves[node] = sum(leaves[child] for child in self._children[node]) or 1
@@ -155,7 +155,7 @@ class _Tree:
 def _fitted(
     places: Mapping[Node, tuple[float, float]],
 ) -> tuple[dict[Node, tuple[float, float]], int, int]:
-    """The places in a drawing that is just as large as they need, and its width and height.
+    """The positions in a drawing that is as small as possible, and its width and height.
 
     The rings are wider than high, as the nodes with their names are.
     """

@@ -1,6 +1,6 @@
-"""What kind of content is it, for an icon and for a preview?
+"""Determines the kind of content, for its icon and its preview.
 
-The media type decides; the name only where the type says nothing (``text/plain`` and
+The media type decides; the name decides only if the type is generic (``text/plain`` and
 ``application/octet-stream``), because that is how many clients upload source code.
 """
 
@@ -163,7 +163,7 @@ _KINDS_OF_ENDINGS: Final = MappingProxyType(
 def kind_of(essence: str, name: str) -> Kind:
     """The kind of a document with this media type (without parameters) and name.
 
-    An octet stream whose name promises text is shown as text: what it is can be seen then.
+    An octet stream whose name suggests text is shown as text, so that people can see what it is.
     """
     known = _KINDS.get(essence)
     if essence in _NAMELESS:

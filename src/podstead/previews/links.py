@@ -1,12 +1,12 @@
-"""Where does an IRI in content lead a person?
+"""Resolves the IRIs in content to links for people.
 
-To the page about the resource if it is on this server, to the other site if it is an HTTP URL, to a
-program for mail and telephone, and nowhere for every other scheme: ``javascript:`` and ``data:``
-are text. Whether a page or picture may be read is decided when it is asked for, as always.
+A resource on this server becomes a link to the page about it, any other HTTP URL to its site, and
+mail and telephone IRIs to their programs. Every other scheme, such as ``javascript:`` and
+``data:``, is shown as text. Access to a page or picture is decided when it is requested, as always.
 
 An IRI is read as browsers do (WHATWG URL): they drop line breaks, take a backslash for a slash and
-``%2e`` for a dot, and resolve ``..``. The link has the result. Only this module knows the library
-for that.
+``%2e`` for a dot, and resolve ``..``. The link has the normalized form. Only this module uses the
+library for that.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Links:
     def picture(self, iri: str) -> str | None:
         """The address of a picture's bytes for this server's pages; ``None`` if it is elsewhere.
 
-        A picture on another server would tell that server who looks at this document.
+        Loading a picture from another server would reveal to it who looks at this document.
         """
         path = self.path_of(iri)
         return None if path is None or path.endswith("/") else f"{RAW}{path}"
@@ -88,8 +88,8 @@ class Links:
         return own is not None and url.origin == own.origin
 
     def _resource(self, url: URL) -> ResourcePath | None:
-        """The path of the resource at a URL of this server; ``None`` for what is none, as the
-        server's own pages, with which content has no business."""
+        """The path of the resource at a URL of this server; ``None`` if it is none, such as the
+        server's own pages, which content must not link to."""
         try:
             path = parse_path(url.pathname.encode("ascii"))
         except BadRequest:

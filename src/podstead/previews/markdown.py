@@ -1,8 +1,9 @@
-"""Markdown as safe HTML. Only this module knows the libraries that render and sanitise it.
+"""Renders Markdown as safe HTML.
 
-It runs in a process of its own (``child.py``), because rendering can take long on hostile input.
-Markdown is read without its raw HTML, and what comes out is sanitised against an allowlist as well,
-so that neither a flaw of the one nor of the other puts a script on a page.
+Only this module uses the libraries that render and sanitise it. It runs in a process of its own
+(``child.py``), because rendering can take long on hostile input. Markdown is read without its raw
+HTML, and the result is also sanitised against an allowlist, so that a flaw in one of them alone
+puts no script on a page.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def markdown(text: str, *, base_url: str, document: str) -> str:
     """Markdown (CommonMark with tables and strikethrough) as safe HTML.
 
     Links and pictures are resolved against the document. Pictures of other servers become links,
-    since loading them would tell those servers who reads the document. Headings are moved one level
-    down, because the page has its own first heading.
+    since loading them would reveal to those servers who reads the document. Headings are moved one
+    level down, because the page has its own first heading.
     """
     links = Links(base_url, ResourcePath(document))
     parser = MarkdownIt(

@@ -1,7 +1,7 @@
-"""Thumbnails. Only this module knows the library that decodes pictures.
+"""Makes thumbnails. Only this module uses the library that decodes pictures.
 
-It runs in a process of its own (``child.py``), because decoders of picture formats are where
-memory is corrupted most often.
+It runs in a process of its own (``child.py``), because picture decoders are the most frequent
+source of memory corruption.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What renders content outside this process, and what the answers are if it cannot."""
+"""The port for rendering content outside this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 Content = bytes | Callable[[], Awaitable[bytes]]
-"""What is rendered, or how it is read once there is room for it."""
+"""The content to render, or a function that reads it once a process is free."""
 
 
 class ContentRenderer(Protocol):
@@ -17,7 +17,7 @@ class ContentRenderer(Protocol):
     ) -> bytes | None:
         """The result; ``None`` if there is none, for whatever reason.
 
-        ``requester`` is whose share of the processes it takes. Large content is passed as a
-        function, so that what waits for a process takes no memory. Raises Overloaded if too many
-        renderings are waiting, and what reading the content raises.
+        The rendering counts against the share of ``requester``. Large content is passed as a
+        function, so that it takes no memory while it waits for a process. Raises Overloaded if too
+        many renderings are waiting, and what reading the content raises.
         """

@@ -1,7 +1,7 @@
-"""Source code as safe HTML. Only this module knows the library that highlights it.
+"""Highlights source code as safe HTML. Only this module uses the library for that.
 
 It runs in a process of its own (``child.py``): lexers are made of regular expressions, some of
-which take exponential time on input that was made for it.
+which take exponential time on malicious input.
 """
 
 from __future__ import annotations

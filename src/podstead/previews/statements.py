@@ -1,4 +1,4 @@
-"""Linked data as a table of statements: subject, property, value."""
+"""Lists linked data as a table of statements: subject, property, value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comma-separated values as a table (RFC 4180), whatever separates them.
+"""Parses delimiter-separated values into a table (RFC 4180).
 
 Cells are text and stay text: nothing here evaluates a formula, and the page escapes every cell.
 """
@@ -32,8 +32,8 @@ class Table:
 
 
 def read_table(text: str, *, delimiter: str | None = None) -> Table:
-    """Read a table; the delimiter is guessed if it is not given. Reads whatever it is given:
-    a malformed row is shown as well as it can be."""
+    """Read a table; the delimiter is guessed if it is not given. Never fails: a malformed row is
+    shown as well as possible."""
     lines = text.splitlines(keepends=True)
     delimiter = delimiter or _delimiter(lines)
     rows: list[list[str]] = []
@@ -71,7 +71,7 @@ def _separator_line_skipped(lines: list[str]) -> Iterator[str]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """The delimiter that occurs in most of the first lines, and most alike in them.
+    """The delimiter that occurs in most of the first lines, and most evenly.
 
     ``csv.Sniffer`` is not used: its patterns take quadratic time on hostile input.
     """

@@ -1,4 +1,4 @@
-"""Bytes as text: which encoding, and how much of it is shown."""
+"""Decodes bytes as text for display, within a limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_TEXT_BYTES: Final = 512 * 1024
-"""How much of a text is shown. More of it than anyone reads in a browser."""
+"""How much of a text is shown: more than anyone reads in a browser."""
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -42,7 +42,7 @@ _ENCODINGS: Final = frozenset(
 """What a ``charset`` may name. Python knows codecs that are no encodings of text, and slow ones."""
 
 _LAST_RESORT: Final = "cp1252"
-"""What browsers assume where nothing is stated (WHATWG Encoding)."""
+"""The encoding that browsers assume where none is stated (WHATWG Encoding)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def decode_text(
 ) -> DecodedText | None:
     """Decode text for display; ``None`` if it is not text.
 
-    A byte order mark is believed first, then ``charset``, then UTF-8 if it fits, then what browsers
-    assume. Bytes that are not of the encoding become U+FFFD.
+    A byte order mark takes precedence, then ``charset``, then UTF-8 if it fits, then the encoding
+    that browsers assume. Bytes that are invalid in the encoding become U+FFFD.
     """
     truncated = len(content) > max_bytes
     content = content[:max_bytes]

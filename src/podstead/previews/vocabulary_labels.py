@@ -1,4 +1,4 @@
-"""What people call the terms of well-known vocabularies, in the languages of the pages.
+"""The names of the terms of well-known vocabularies, in the languages of the pages.
 
 One line for each term: its name, then English, German, Spanish and Dutch.
 """

@@ -1,4 +1,4 @@
-"""How terms of RDF are written for people."""
+"""Writes terms of RDF as words for people."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _NAMING: Final = tuple(
 """The properties that name their subject, the first that is present wins."""
 
 _ANONYMOUS: Final = frozenset({"me", "this", "it", "i", "id", "card"})
-"""Fragments that name whatever the document is about; its own name says more."""
+"""Fragments for the thing that a document is about; the document's own name says more."""
 
 
 def name_in(graph: Graph, subject: Subject, language: str) -> str | None:
-    """What the document itself calls a subject, in the reader's language if it can."""
+    """The name that the document itself gives to a subject, in the reader's language if
+    possible."""
     description = graph.about(subject)
     for predicate in _NAMING:
         names = [name for name in description.get(predicate, ()) if isinstance(name, Literal)]
@@ -58,7 +59,7 @@ def name_of_iri(iri: str, language: str) -> str:
 
 
 def telling_part(iri: str) -> str:
-    """The fragment or last segment of an IRI, for which people recognise it."""
+    """The fragment or last segment of an IRI, by which people recognise it."""
     fragment = iri.rpartition("#")[2] if "#" in iri else ""
     if fragment and fragment not in _ANONYMOUS:
         return shortened(_readable(fragment), MAX_NAME_CHARACTERS)

@@ -3,7 +3,7 @@
 The server manages containment, types, times and sizes; clients manage everything else in the
 description of a container. A client that reads a container, changes a triple of its own and sends
 everything back repeats the server's statements, of which some may no longer be true. They are
-ignored, except that containment of what was never there is refused (C-13).
+ignored, except that containment of a resource that never existed there is refused (C-13).
 """
 
 from __future__ import annotations

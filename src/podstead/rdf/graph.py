@@ -74,7 +74,7 @@ class Graph:
 
         A copy of a dict, and the comparison of two, use the hashes that it contains.
         """
-        # In this order: another thread may set the triples here, and drop what they are made of.
+        # In this order: another thread may set the triples here, and drop their source.
         tuples, quads, texts = self._tuples, self._quads, self._texts
         distinct = self._set
         if distinct is None:

@@ -188,8 +188,8 @@ class _ContextCosts:
 
 
 def check_expanded_size(contexts: Iterable[Json], *, names: int, max_bytes: int) -> None:
-    """Bound the size of a document whose ``names`` are all as long as the longest one that its
-    contexts can make: the parser keeps all of them in memory. Raises RdfTooLarge."""
+    """Bound the size of a document if all its ``names`` were as long as the longest that its
+    contexts can produce: the parser keeps all of them in memory. Raises RdfTooLarge."""
     if longest_name(contexts) * names > max_bytes:
         raise RdfTooLarge(
             "The contexts of this document make its names too long: written in full, they can have "

@@ -67,7 +67,7 @@ _MARKS: Final = ("?", "=", ")", "]", "@for")
 
 def _read_unchanged(text: str, base_iri: str, limits: RdfLimits) -> Patch | None:
     """The patch in a text that need not be rewritten; ``None`` if it is refused, or if a formula
-    may be empty, which the parser does not tell from a blank node.
+    may be empty, which the parser does not distinguish from a blank node.
 
     Each formula that the parser returns has a brace of its own. So if there are as many of them as
     braces, none is empty.

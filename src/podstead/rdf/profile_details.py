@@ -34,7 +34,7 @@ class ProfileDetails:
     links: tuple[str, ...] = ()
 
     def or_else(self, other: ProfileDetails) -> ProfileDetails:
-        """These details, with those of another document for what is not stated here."""
+        """These details, completed with those of another document."""
         return ProfileDetails(
             self.name or other.name,
             self.picture or other.picture,
@@ -95,8 +95,8 @@ def difference(
 ) -> ProfileChange:
     """How a document has to change to state these details and no others.
 
-    ``further`` are documents that the profile has to name, or must not name. What is stated already
-    in one of the accepted ways is not stated differently.
+    ``further`` are documents that the profile has to name, or must not name. Statements that are
+    already there in one of the accepted forms are not changed.
     """
     about = Iri(web_id)
     before = read_details(graph, web_id)
@@ -104,7 +104,8 @@ def difference(
     inserts: list[Triple] = []
 
     def replace(predicates: Sequence[Iri], stated: str, written: Object) -> None:
-        """State ``written`` under each predicate, instead of all that was there of its kind."""
+        """State ``written`` under each predicate, in place of the earlier statements of that
+        kind."""
         for predicate in predicates:
             there = [
                 each

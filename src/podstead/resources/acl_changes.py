@@ -1,4 +1,4 @@
-"""Which access rules has a write changed? For the audit log."""
+"""Tells the audit log which access rules a write has changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podstead.storage.records import ResourceKind, Write
 
 
 class AclListener(Protocol):
-    """Is told of changes of access rules."""
+    """Receives changes of access rules."""
 
     def __call__(
         self,
@@ -24,7 +24,7 @@ class AclListener(Protocol):
 
 
 def tell_acl_changes(listener: AclListener, agent: Identity | None, write: Write) -> None:
-    """Tell the listener of the ACLs in a write that was committed, if there are any."""
+    """Notify the listener of the ACLs in a committed write, if there are any."""
     stored: list[ResourcePath] = []
     deleted: list[ResourcePath] = []
     for put in write.puts:

@@ -1,4 +1,4 @@
-"""What has happened in a pod? Its part of the change log, the newest first, for its owner.
+"""Lists what has happened in a pod: its part of the change log, the newest first, for its owner.
 
 The log has no order by path. A request reads it backwards in steps, between which other requests
 run, and examines a bounded number of rows: the caller continues from where it stopped.
@@ -39,7 +39,7 @@ class ChangeKind(Enum):
     CHANGED = "changed"
     DELETED = "deleted"
     MOVED = "moved"
-    """It has another name or is in another folder now, with everything in it."""
+    """A resource was renamed or moved to another folder, with everything in it."""
     ACCESS = "access"
     """The access rules were created, changed or deleted."""
 
@@ -53,10 +53,10 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes are wanted; ``None`` for all. Times are Unix milliseconds."""
+    """The changes that are wanted; ``None`` for all. Times are Unix milliseconds."""
 
     below: ResourcePath
-    """The container that they are about, with everything below it."""
+    """The container where they took place, with everything below it."""
     kind: ChangeKind | None = None
     agent: str | None = None
     """The IRI of the agent; empty for changes of the public and of the server."""
@@ -82,9 +82,9 @@ class PastChange:
     agent: str | None
     at_ms: int
     exists: bool = False
-    """Whether there is a resource at the path now."""
+    """Whether a resource exists at the path now."""
     origin: ResourcePath | None = None
-    """Where it was before it was moved."""
+    """The path before the move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ class PodActivity:
         """Up to ``limit`` changes with sequence numbers less than ``before``, for an agent with
         Control of the storage.
 
-        Of these, the agent sees changes of what it may read or control now. Raises
-        NotAuthenticated, AccessDenied, StorageError, Overloaded.
+        Of these, the agent sees changes of what it may read or control now. Raises NotAuthenticated
+        and AccessDenied.
         """
         await self._authorize(agent, wanted.below)
         newest = await self._store.newest_sequence()
@@ -142,7 +142,7 @@ class PodActivity:
             read = await self._store.changes_before(
                 position, first=first, below=wanted.below, limit=STEP_ROWS
             )
-            # The rows of one write say together what it did, and may go on in the next step.
+            # Only all rows of a write say what it did, and they may continue in the next step.
             rows, begun = _whole_writes([*begun, *read], goes_on=first > last)
             for change in changes_of(rows):
                 if wanted.since_ms is not None and change.at_ms < wanted.since_ms:
@@ -176,8 +176,8 @@ class PodActivity:
     ) -> PastChange | None:
         """The change, if the agent may know of it.
 
-        The rules of a deleted resource are gone with it, so only Control of its place shows that it
-        was there.
+        The rules of a deleted resource are gone with it, so only agents with Control of its place
+        learn that it existed.
         """
         exists, may_read, may_control = await self._known(agent, change.path, seen)
         if not may_control and not (may_read and exists and change.kind is not ChangeKind.ACCESS):
@@ -194,7 +194,7 @@ class PodActivity:
         path: ResourcePath,
         seen: dict[ResourcePath, tuple[bool, bool, bool]],
     ) -> tuple[bool, bool, bool]:
-        """Whether there is a resource at a path, and the agent may read and control it."""
+        """Whether a resource exists at a path, and the agent may read and control it."""
         known = seen.get(path)
         if known is None:
             snapshot = await self._store.read_metadata(paths_to_read(path))
@@ -210,8 +210,8 @@ class PodActivity:
 def _whole_writes(
     rows: list[LoggedChange], *, goes_on: bool
 ) -> tuple[list[LoggedChange], list[LoggedChange]]:
-    """Rows of the log, the newest first, without those of the last write if it ``goes_on`` in the
-    next rows; and these."""
+    """The rows, newest first, in two parts: those of whole writes, and those of the last write if
+    it ``goes_on`` in the next rows."""
     if not goes_on or not rows:
         return rows, []
     version = rows[-1].version
@@ -223,8 +223,8 @@ def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
     """What rows of the log mean to people, in the same order.
 
     Rules that are created or deleted together with their resource are no change of their own, and
-    neither is a description beside its document. What is moved is one change, with everything in
-    it, at the place of its oldest row.
+    neither is a description with its document. A move is one change with everything moved, at the
+    place of its oldest row.
     """
     moves = _moves(rows)
     ends = {row.version: row.sequence for row in rows if row.version in moves}
@@ -256,8 +256,8 @@ def changes_of(rows: Sequence[LoggedChange]) -> list[PastChange]:
 
 
 def _moves(rows: Sequence[LoggedChange]) -> Mapping[Version, tuple[ResourcePath, ResourcePath]]:
-    """From where to where each write has moved something: only that deletes at one place and
-    writes at another."""
+    """The origin and destination of each write that moved something, that is, deleted at one place
+    and stored at another."""
     deleted: dict[Version, ResourcePath] = {}
     written: dict[Version, ResourcePath] = {}
     for row in rows:

@@ -1,8 +1,8 @@
-"""One costly operation at a time for each agent: of a tree, for example.
+"""Limits each agent to one costly operation at a time, such as one on a tree.
 
-An operation on ten thousand resources takes tens of megabytes and seconds of work. Whoever sends
-many of them at once waits for their own, and nobody else's requests wait for theirs. Few may wait
-at once: more of them than a person has in mind are refused.
+An operation on ten thousand resources takes tens of megabytes and seconds of work. An agent that
+sends many at once waits for its own operations and delays nobody else's. Only some may wait; the
+rest are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podstead.core.limit_keys import limit_key
 from podstead.storage.keyed_semaphores import KeyedSemaphores
 
 MAX_WAITING: Final = 32
-"""How many operations of one agent run or wait."""
+"""The operations of one agent that may run or wait."""
 _RETRY_AFTER_S: Final = 5
 
 
@@ -26,7 +26,7 @@ class AgentSemaphores:
 
     def __init__(self, *, base_url: str = "", at_once: int = 1) -> None:
         """``at_once`` operations of one agent run at once. With a ``base_url``, agents of other
-        servers take the turns of their networks."""
+        servers share the limit of their network."""
         self._base_url = base_url
         self._turns = KeyedSemaphores(at_once)
 
@@ -38,8 +38,7 @@ class AgentSemaphores:
 
     @asynccontextmanager
     async def by(self, key: str) -> AsyncIterator[None]:
-        """Wait for the turn of whoever has the key. Raises RateLimited if too many of theirs are
-        waiting."""
+        """Wait for a turn under the key. Raises RateLimited if too many are waiting under it."""
         if self._turns.count(key) >= MAX_WAITING:
             raise RateLimited(retry_after_s=_RETRY_AFTER_S)
         async with self._turns.take(key):

@@ -1,8 +1,8 @@
-"""How are resources named in an archive that any system can unpack?
+"""Names the files of an archive so that any system can unpack it.
 
-A name is one path segment: never absolute, never ``..``, without a drive letter, a separator
-or a character that some system does not allow, and different from its siblings also where case does
-not matter. Documents whose name says nothing about their media type get an extension.
+A name is one path segment: never absolute, never ``..``, without a drive letter, a separator or a
+character that some system does not allow, and different from its siblings even if case is ignored.
+Documents whose name says nothing about their media type get an extension.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXTENSIONS: Final = {
     "image/avif": ".avif",
 }
 _TYPES: Final = mimetypes.MimeTypes()
-"""The types that Python knows, whatever the system knows."""
+"""Python's own types, without those of the system."""
 _OF_NO_TYPE: Final = frozenset({"application/octet-stream"})
 
 

@@ -1,6 +1,6 @@
-"""A container with everything in it, as a stream of a ZIP archive.
+"""Archives a container with everything in it, as a stream of ZIP.
 
-The archive contains what the agent may read, document by document as it is stored when its turn
+The archive contains the documents that the agent may read, each as it is stored when its turn
 comes; access rules and descriptions are not files and are left out. Nothing is collected: the
 members are listed in pages, and bodies are compressed piece by piece. The only thing that grows is
 the directory at the end of the archive, a few hundred bytes for each file.
@@ -41,7 +41,7 @@ from podstead.wac.modes import Mode
 MAX_FILES: Final = 100_000
 """How many files and folders one archive may contain."""
 MAX_OF_REQUESTER: Final = 2
-"""How many archives are made for one person or network at once: compressing takes a processor."""
+"""How many archives of one person or network are made at a time: compressing takes a processor."""
 
 _MEMBERS_AT_ONCE: Final = 500
 _PIECE_BYTES: Final = 64 * 1024
@@ -221,7 +221,7 @@ class _OpenFolder(msgspec.Struct):
 
 
 class _Sink:
-    """Collects what the archive writer writes, until it is taken. It cannot seek."""
+    """Collects the output of the archive writer until it is taken. It cannot seek."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []

@@ -1,11 +1,11 @@
-"""What must be rewritten when the base URL changes?
+"""Rewrites the documents that name the base URL when it changes.
 
-Always what decides who may do what: access rules, and the profiles of pods, which name the identity
-provider of their owners. Other documents only on request; their relative names mean the new URLs
-anyway.
+Access rules and the profiles of pods, which name the identity provider of their owners, are always
+rewritten, because they decide about access. Other documents are rewritten only on request; their
+relative IRIs refer to the new URLs anyway.
 
-Each write is whole and may be repeated: what has been rewritten already stays as it is, so an
-interrupted run is simply started again.
+Each write is complete in itself, and a rewritten document stays as it is, so an interrupted run can
+be started again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RESOURCES_AT_ONCE: Final = 200
 
 
 class MovedDocuments(msgspec.Struct):
-    """What was rewritten, or would be. The ``unreadable`` documents kept their names."""
+    """The result of a run, or of a dry run. The ``unreadable`` documents kept their names."""
 
     read: int = 0
     access_rules: int = 0
@@ -70,7 +70,7 @@ class BaseMove:
     async def rewrite(
         self, *, every_document: bool, dry_run: bool, progress: Callable[[int], None]
     ) -> MovedDocuments:
-        """Rewrite everything. Nobody else may write meanwhile. Raises Overloaded, StorageError."""
+        """Rewrite everything. Nobody else may write meanwhile."""
         moved = MovedDocuments()
         after: ResourcePath | None = None
         while True:

@@ -1,13 +1,13 @@
-"""How is a planned write committed while other writers are active?
+"""Commits planned writes while other writers are active.
 
 A plan is made on one state of the target and committed with its preconditions. If one of them no
 longer holds at the commit, the state is read and the write planned again; nothing of the old plan
 is reused.
 
-The state may be one that is not stored yet: the one that pending writes will produce. The
-preconditions of such a plan include those writes, so it fails if they fail. A refusal has no
-preconditions, so it must not be based on a state that may never exist: the writer waits for the
-pending writes and decides again.
+The state may be one that pending writes will produce and that is not stored yet. The preconditions
+of such a plan include those writes, so it fails if they fail. A refusal has no preconditions, so it
+must not be based on a state that may never exist: the writer waits for the pending writes and
+decides again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ changed while it was read."""
 
 
 class Committer:
-    """Committer planned writes."""
+    """Commits planned writes."""
 
     def __init__(
         self, *, store: ResourceStore, default_quota_bytes: int, acl_listener: AclListener

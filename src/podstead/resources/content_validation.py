@@ -1,4 +1,4 @@
-"""Is this content valid at the target, and in what form is it stored?
+"""Validates the content of a write for its target, and chooses the form in which it is stored.
 
 RDF must be parsed where the server interprets it: an ACL that cannot be read would lock everybody
 out, and the triples of a container are merged into its listing. Any other document with an unknown
@@ -55,9 +55,9 @@ from podstead.wac.acl import check_storable
 _MAX_MEMBERS_IN_MEMORY = 20_000
 _TRIPLES_OF_A_MEMBER = 6
 _RECENT_ROWS = 10_000
-"""In the last rows of the change log, a member that is gone is looked for."""
+"""The last rows of the change log in which to look for a deleted member."""
 _STEP_ROWS = 2_000
-"""How many of them are examined in one step; other requests wait for it."""
+"""How many of them one step examines; other requests wait for it."""
 
 
 class ContentValidator:
@@ -218,7 +218,7 @@ class ContentValidator:
         """Keep only the container's own triples, and drop those of the server (C-12, C-13).
 
         Clients send back all that they have read, and meanwhile times, sizes and members may have
-        changed. Only a member that neither is nor recently was there is refused.
+        changed. Only a member that neither exists nor existed recently is refused.
 
         Content sent to the description is stored at the container's path, so it is serialized
         again with relative IRIs for that path (R-7).
@@ -236,8 +236,8 @@ class ContentValidator:
         return Content(media_type, InlineBody(written)), document.dataset
 
     async def _check_members(self, container: ResourcePath, names: Collection[str]) -> None:
-        """Raises NotContained unless all these members of a container are there or were recently,
-        StorageError."""
+        """Raises NotContained unless all these members of a container are there or were
+        recently."""
         paths = {ResourcePath(container + name) for name in names}
         snapshot = await self._store.read_metadata(paths)
         missing = {path for path in paths if not _is_there(snapshot.get(path))}

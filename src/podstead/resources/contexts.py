@@ -1,5 +1,5 @@
-"""Which JSON-LD contexts can be used to parse a document? The bundled ones, and those of origins
-that the operator has listed; no others are ever fetched (R-11, A-187)."""
+"""The JSON-LD contexts for parsing documents: the bundled ones, and those of origins that the
+operator has listed; no others are ever fetched (R-11, A-187)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where is costly work on RDF done, so that nobody else waits for it?
+"""Runs costly work on RDF so that other requests do not wait for it.
 
-Most documents are small and are worked on at once. Large ones, and whatever turns out to take long,
-take turns: a few at a time, by requester and by pod, within a budget of processor time.
+Small documents are processed directly. Large ones, and work that turns out to take long, are queued
+by requester and by pod, and a few run at a time within a budget of processor time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WRITE_WAIT_S: Final = 2.0
 
 
 class WorkTooCostly(Unprocessable):
-    """The work took more processor time or memory than it may; nothing was changed."""
+    """The work exceeded its limit of processor time or memory; nothing was changed."""
 
     def __init__(self) -> None:
         super().__init__("This takes more processor time or memory than the server gives to it")
@@ -44,11 +44,11 @@ class CostlyWork(Protocol):
         :meth:`in_process` does, but never WorkTooCostly."""
 
     async def close(self) -> None:
-        """End what is kept for further work."""
+        """Stop the processes and threads that wait for work."""
 
 
 class InThreads:
-    """Does everything in threads at once: for commands, which work for the operator alone."""
+    """Runs everything in threads without queueing, for commands, which serve only the operator."""
 
     def __init__(self, bundled: Mapping[str, Context]) -> None:
         self._bundled = bundled

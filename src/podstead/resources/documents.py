@@ -1,8 +1,7 @@
-"""How are RDF documents read and written, stored ones and received ones?
+"""Reads and writes RDF documents, both stored and received ones.
 
 The pure ``rdf`` layer parses and serializes. This module gives it the bytes, the base IRI and the
-JSON-LD contexts, and leaves documents that would block other requests to those who do costly work
-(``costly_work``). Documents
+JSON-LD contexts, and passes documents that would block other requests to ``costly_work``. Documents
 that were patched are cached, the newest version of each; since a version identifies one state, a
 cached document is never out of date.
 """
@@ -45,9 +44,9 @@ COSTLY_FROM_BYTES = 64 * 1024
 """A document of this size takes about twenty milliseconds to read or write."""
 
 _WORK_AT_ONCE = 250_000
-"""Contexts that are more work (``RdfLimits.max_context_work``) are costly, whatever the size."""
+"""Contexts with more work (``RdfLimits.max_context_work``) are costly, whatever the size."""
 _STORED_WORK = 20_000_000
-"""What the contexts of a stored document may cost: more than that of one that is sent, because it
+"""What the contexts of a stored document may cost: more than those of a received one, because it
 was accepted under other limits. A process bounds the time of a conversion."""
 _MAX_FETCHED_CONTEXTS = 16
 BYTES_OF_A_TRIPLE = 40
@@ -98,8 +97,8 @@ class Documents:
     async def run(
         self, work: Callable[[], _Result], *, size_bytes: int, path: ResourcePath
     ) -> _Result:
-        """Run ``work`` on RDF of this size at a path: directly if it is small, else in its turn in
-        a thread. Raises RateLimited and Overloaded."""
+        """Run ``work`` on RDF of this size at a path: directly if it is small, otherwise in its
+        turn in a thread. Raises RateLimited and Overloaded."""
         if size_bytes < COSTLY_FROM_BYTES:
             return work()
         return await self.costly.in_thread(work, pod=storage_root(path) or "")
@@ -130,7 +129,7 @@ class Documents:
                     try:
                         document = work(limits=self._limits_at_once)
                     except RdfTooComplex:
-                        pass  # it may only be too much to be done at once
+                        pass  # it may only be too costly to do directly
                     else:
                         return _limited(document, limits) if document.original else document
                 pod = "" if path is None else storage_root(path) or ""
@@ -205,15 +204,15 @@ class Documents:
         return await whole_body(await self.open(metadata))
 
     async def open(self, metadata: Metadata) -> OpenBody:
-        """Open a body. Raises Superseded and StorageError."""
+        """Open a body. Raises Superseded."""
         return await open_version(self._store, metadata)
 
     async def convert(self, metadata: Metadata, media_type: str, *, at: ResourcePath) -> bytes:
         """Convert a stored RDF resource to another media type, with relative IRIs for the path
         ``at``.
 
-        Raises NotAcceptable, which names an unknown context (R-11), or if the conversion takes too
-        long, Superseded and StorageError.
+        Raises Superseded, and NotAcceptable for an unknown context, which it names (R-11), or if
+        the conversion takes too long.
         """
         content = await self.read_bytes(metadata)
         stored = essence(metadata.content_type)

@@ -1,4 +1,4 @@
-"""What is the entity tag of a representation? ``"<version>-<form>"`` (P-24).
+"""Makes the entity tags of representations, ``"<version>-<form>"`` (P-24).
 
 The form contains no hyphen, so the version part ends at the last one. The version part of a
 container consists of its own version and that of its members (P-25): the tag changes with the

@@ -1,7 +1,7 @@
-"""What do people want to know about the members of a container besides what listings state?
+"""Adds facts about the members of a container that listings lack: who can read them, who changed
+them.
 
-How far the right to read each one reaches, and who changed it last. Everything here is about
-members that the caller has obtained from the resource service, so the gate has decided about them.
+The caller has obtained the members from the resource service, so the gate has decided about them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from podstead.wac.gate import Gate
 
 _PAGE_CHANGES: Final = 1_000
 _MAX_CHANGES: Final = 20_000
-"""How many of the newest changes are remembered. Who made an older one is not shown."""
+"""How many of the newest changes are remembered. The authors of older ones are not shown."""
 
 
 class MemberReach:
@@ -36,7 +36,7 @@ class MemberReach:
         """How far reading reaches, as far as the agent may know, for members of one container.
 
         One read of the store finds which members have rules of their own; all others share the
-        rules of the container. Raises StorageError and Overloaded.
+        rules of the container.
         """
         if not members:
             return {}
@@ -68,8 +68,8 @@ class WrittenChanges(Protocol):
 class ChangeAuthors:
     """Says who made a change, by the version that it created.
 
-    The change log has no index by path, and needs none for this: each worker follows the log when
-    it is asked, and remembers the newest changes.
+    The change log has no index by path and needs none here: each worker reads on in the log when
+    asked, and remembers the newest changes.
     """
 
     def __init__(self, log: WrittenChanges, *, max_changes: int = _MAX_CHANGES) -> None:
@@ -79,10 +79,7 @@ class ChangeAuthors:
         self._followed_to: int | None = None
 
     async def of(self, resources: Sequence[Metadata]) -> Mapping[ResourcePath, str]:
-        """The IRIs of the agents that changed the resources last, of those that are known.
-
-        Raises StorageError.
-        """
+        """The IRIs of the agents that changed the resources last, of those that are known."""
         await self._follow()
         found = ((each.path, self._agents.get((each.path, each.version))) for each in resources)
         return {path: agent for path, agent in found if agent is not None}

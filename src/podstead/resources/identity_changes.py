@@ -1,4 +1,4 @@
-"""May this write change who can act as a WebID?
+"""Allows or refuses writes that change who can act as a WebID.
 
 Authentication trusts what the document of a WebID states: its providers, keys, other names and
 storages (:mod:`podstead.rdf.identity_statements`). An agent who can change these statements can act
@@ -16,8 +16,8 @@ or
    bypassed: an application that may change access rules could give Control to an accomplice, who
    has a token of their own.
 
-Deleting a document, or replacing it with content that is not RDF, removes all its statements. What
-git stores is in repositories, which are never read as documents of WebIDs.
+Deleting a document, or replacing it with content that is not RDF, removes all its statements. Git
+stores content in repositories, which are never read as documents of WebIDs.
 
 Statements are compared only if these rules do not allow the write anyway, so the check costs
 nothing for an owner with their own token. For applications, the statements after a write are cached
@@ -90,8 +90,7 @@ class _Change(msgspec.Struct, frozen=True):
 
     @property
     def has_no_statements(self) -> bool:
-        """Whether there is no RDF on either side, as with images, so that nobody need be asked for
-        the owner."""
+        """Whether neither side is RDF, as with images, so that the owner need not be looked up."""
         if self.after is not EMPTY_DATASET or self.before is not None:
             return False
         existing = self.state.existing
@@ -150,7 +149,7 @@ class IdentityChanges:
         """Check a deletion. Raises as :meth:`check` does.
 
         The description of a document is deleted with it (C-20), and can be the document of a WebID
-        as well. One that is not there must not be created meanwhile: the deletion requires that.
+        as well. The deletion requires that a missing description is not created meanwhile.
         """
         preconditions = await self._preconditions(request, _Change(state, EMPTY_DATASET))
         existing = state.existing
@@ -204,7 +203,7 @@ class IdentityChanges:
 
     async def _is_owners_profile(self, path: ResourcePath) -> bool:
         """Whether the document is that of its storage's owner: WebIDs here are
-        ``{base}/<pod>/#me``, and those of imported pods are as they were."""
+        ``{base}/<pod>/#me``, and imported pods keep theirs."""
         if storage_root(path) == path:
             return True
         owner = await self._gate.owner_of(path)
@@ -248,7 +247,7 @@ class IdentityChanges:
             self._cache.put((path, version), stated, weight=1 + len(stated))
 
     def _statements(self, path: ResourcePath, content: Dataset) -> IdentityStatements:
-        """What the document states about the WebIDs that it is the document of."""
+        """What the document states about its own WebIDs."""
         return frozenset[IdentityStatement]().union(
             *(
                 identity_statements(content, document_iri=self._documents.url_of(document))
@@ -258,6 +257,6 @@ class IdentityChanges:
 
 
 def _documents_at(path: ResourcePath) -> tuple[ResourcePath, ...]:
-    """The URLs of which a path is the document: the triples of a container are available at two, so
-    they are the document of the WebIDs below both."""
+    """The URLs at which the document is available: a container's triples have two, so they are the
+    document of the WebIDs at both."""
     return (path, description_of(path)) if is_container(path) else (path,)

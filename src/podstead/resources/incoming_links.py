@@ -1,10 +1,10 @@
-"""Which documents of a storage link to a resource, or to anything below it?
+"""Searches a storage for documents that link to a resource or to anything below it.
 
 There is no index of links: the documents are read one after another, as many at a time as the
-caller allows. A search therefore costs nothing to those who do not ask, and finds what is stored
-now. It finds what the agent may read, and nothing else.
+caller allows. A search therefore costs nothing unless it is made, and finds the current state. It
+finds only documents that the agent may read.
 
-Documents in the tree itself are left out: their relative links move along with it.
+Documents in the tree itself are left out: their relative links move with it.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class IncomingLinks:
     ) -> FoundLinks:
         """One step of a search: reads at most ``max_documents`` RDF documents after ``after``.
 
-        ``target`` is a resource with everything below it. The searches of one agent follow one
-        another. Raises StorageError, Overloaded.
+        ``target`` is a resource with everything below it. The searches of one agent run one after
+        another.
         """
         async with self._turns.of(agent):
             return await self._find(agent, origin, target, after, max_documents)
@@ -129,7 +129,7 @@ class IncomingLinks:
         try:
             document = await self._documents.read(current)
         except (Superseded, UnknownContext, BadRequest, StorageError):
-            # What cannot be read has no links that anybody could follow.
+            # Nobody could follow the links of an unreadable document.
             return 0
         work = partial(_count, document.dataset, tree, self._documents.url_of(tree.root))
         return await self._documents.run(work, size_bytes=current.size_bytes, path=path)

@@ -1,9 +1,8 @@
-"""How is a container represented, whether it is empty or has a hundred thousand members?
+"""Represents containers, from empty ones to those with a hundred thousand members (C-23 to C-30).
 
-See C-23 to C-30. A listing of common size is rendered completely before it is sent. A longer one is
-sent page by page while its members are read, so each reader takes the memory of one page, and the
-first byte does not wait for the last member. Listings are cached by version, including those that
-are sent in pages.
+A listing of common size is rendered completely before it is sent. A longer one is sent page by page
+while its members are read, so each reader takes the memory of one page, and the first byte does not
+wait for the last member. Listings are cached by version, including those that are sent in pages.
 
 Consistency while others write: members are read in the order of their names, and each page is read
 in one snapshot. A member that exists during the whole read is therefore listed exactly once, no
@@ -68,8 +67,7 @@ class Listings:
     async def whole(self, container: Metadata, media_type: str) -> Representation:
         """A container with its members, in the given media type.
 
-        Raises Superseded, NotExpressible and StorageError; iterating over the pieces can raise
-        StorageError, too.
+        Raises Superseded and NotExpressible; iterating over the pieces can raise StorageError.
         """
         key = _key(container, media_type)
         cached = self._renderings.get(key)
@@ -150,7 +148,7 @@ async def pages_of_members(
 ) -> AsyncIterator[Sequence[Metadata]]:
     """All members of a container in the order of their paths, in pages.
 
-    Each page is read in one snapshot. Other tasks can run between two pages. Raises StorageError.
+    Each page is read in one snapshot. Other tasks can run between two pages.
     """
     after = None
     while True:

@@ -1,4 +1,4 @@
-"""How is a new member named? After its Slug if that name is free, else randomly (C-3 to C-5)."""
+"""Names new members after their Slug if that name is free, otherwise randomly (C-3 to C-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the outcome of an operation? ``web/response.py`` turns it into a status and headers."""
+"""The outcome of an operation, which ``web/response.py`` turns into a status and headers."""
 
 from __future__ import annotations
 

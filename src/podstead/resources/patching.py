@@ -1,4 +1,4 @@
-"""How is a patch applied to a stored document? (X-1 to X-17, X-30 to X-37)
+"""Applies patches to stored documents (X-1 to X-17, X-30 to X-37).
 
 The patch is parsed once, before authorization, because its content decides which modes it needs. It
 is applied again for each state that the write is planned on. A container and its description are

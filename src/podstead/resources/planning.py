@@ -1,4 +1,4 @@
-"""What will a write change? Planning turns the state of a target and new content into one Write.
+"""Plans writes: turns the state of a target and new content into one Write.
 
 Pure. Each planner raises an error (Conflict, NotFound, …) if the state does not allow the
 operation, and otherwise returns the write with its preconditions. If the commit finds that a
@@ -58,11 +58,11 @@ class DerivedRecords(Value):
     preconditions: tuple[Precondition, ...] = ()
 
     def with_more(self, more: DerivedRecords) -> DerivedRecords:
-        """These and others."""
+        """These and others together."""
         return DerivedRecords(self.records + more.records, self.preconditions + more.preconditions)
 
     def added_to(self, write: Write) -> Write:
-        """The write, with these."""
+        """The write with these added."""
         if not self.records and not self.preconditions:
             return write
         return replace(
@@ -260,7 +260,7 @@ def _creation(
 
 
 def _creation_ms(state: TargetState, put: Put, new_version: NewVersion) -> int:
-    """When it was modified, as the commit decides unless the container has changed by then."""
+    """The modification time that the commit will set, unless the container changes before."""
     container = parent_container(put.path) if put.kind.is_member else None
     if container is None:
         return time_of_deletion(new_version.at_ms)

@@ -1,12 +1,12 @@
-"""How does a pod get another name? In one write.
+"""Renames a pod in one write.
 
 All resources move to the new root container with their versions of content, dates, access rules and
 descriptions; names of the pod in RDF become the new ones, and so does the WebID. The old name stays
-taken, and says which name is the new one (:mod:`podstead.storage.pod_tombstones`), so that requests
-for the old URLs are redirected. The preconditions of the write are the state that it was planned
-on, so nobody sees a part of it, and no write that happens meanwhile is lost.
+taken and refers to the new one (:mod:`podstead.storage.pod_tombstones`), so that requests for the
+old URLs are redirected. The preconditions of the write are the state that it was planned on, so
+nobody sees a partial state, and no concurrent write is lost.
 
-For the operator: no gate decides.
+For the operator: no authorization takes place.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Progress = Callable[[int, int], None]
 
 
 class Renaming(msgspec.Struct, frozen=True):
-    """A pod that got another name. ``rewritten`` is the number of documents in which names were
+    """A pod that has been renamed. ``rewritten`` is the number of documents in which names were
     rewritten, and the ``unreadable`` ones kept theirs."""
 
     before: PodRecord
@@ -88,7 +88,7 @@ class Renaming(msgspec.Struct, frozen=True):
 
 
 class _New(msgspec.Struct, frozen=True):
-    """What a resource says under its new name; ``body`` is ``None`` for the same bytes."""
+    """The content of a resource under its new name; ``body`` is ``None`` for the same bytes."""
 
     body: Body | None
     dataset: Dataset
@@ -122,8 +122,8 @@ class PodRenamer:
         """Rename a pod. ``name`` is a valid one; ``joined`` adds records for the new pod to the
         write.
 
-        Raises Conflict if the name is taken, or the pod is one that cannot be renamed or changes
-        all the time; QuotaExceeded, StorageError.
+        Raises Conflict if the name is taken, or the pod cannot be renamed or keeps changing;
+        QuotaExceeded.
         """
         if folded(name) == folded(pod.name):
             raise Conflict(ResourceCodes.SAME_NAME)
@@ -282,7 +282,7 @@ class PodRenamer:
         names: NameMapping,
         known: dict[tuple[ResourcePath, Version], _New],
     ) -> None:
-        """Read what must be rewritten. Raises Superseded, StorageError."""
+        """Read what must be rewritten. Raises Superseded."""
         key = each.path, each.version
         if key in known or not each.size_bytes or not is_rdf(each.content_type):
             return
@@ -317,7 +317,7 @@ class PodRenamer:
         resources: Sequence[Metadata],
         known: Mapping[tuple[ResourcePath, Version], _New],
     ) -> tuple[list[Record], list[Precondition]]:
-        """The records that follow from what is deleted at the old paths and put at the new."""
+        """The records that follow from deletions at the old paths and puts at the new ones."""
         records: list[Record] = []
         preconditions: list[Precondition] = []
         for each in resources:
@@ -357,7 +357,7 @@ def _put(each: Metadata, path: ResourcePath, new: _New | None) -> Put:
 
 
 def _preconditions(resources: Sequence[Metadata]) -> list[Precondition]:
-    """That everything is as it was read, and nothing has been added."""
+    """The preconditions that everything is as it was read, and nothing has been added."""
     found: list[Precondition] = []
     there = {each.path for each in resources}
     for each in resources:

@@ -1,4 +1,4 @@
-"""How does GET or HEAD represent a resource? Content negotiation, conditional requests, ranges."""
+"""Answers GET and HEAD: content negotiation, conditional requests, ranges."""
 
 from __future__ import annotations
 

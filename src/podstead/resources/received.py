@@ -1,4 +1,4 @@
-"""How is the body of a write received?
+"""Receives the body of a write.
 
 The body is checked against its limits and staged in the store, which changes no resource yet. RDF
 is received as a whole, because it will be parsed; other content is streamed into the store.
@@ -23,7 +23,7 @@ _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
 
 
 class UploadedOperation(Operation, frozen=True):
-    """A PUT whose body is in the store already: ``draft`` is that of a finished upload."""
+    """A PUT whose body is already in the store: ``draft`` is that of a finished upload."""
 
     draft: str = ""
 

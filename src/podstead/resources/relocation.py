@@ -1,8 +1,8 @@
-"""What must the documents about a resource say when the resource gets another URL?
+"""Rewrites the documents about a resource when the resource gets another URL.
 
-The ACL and the description of a resource name it, by absolute or relative URLs. A copied or moved
-resource has them again, and they must then be about its new URL. Bytes that already are, because
-they name it relatively, are kept.
+The ACL and the description of a resource name it, by absolute or relative URLs. They are copied or
+moved with the resource, and must then be about its new URL. Bytes that already are, because they
+name it relatively, are kept.
 
 Rules must apply to the same agents as before, so all other IRIs of an ACL stay the same, even if
 they were written relatively. A description is like any other document: its relative links stay as
@@ -42,7 +42,7 @@ _NewObject = Callable[[str, str], str]
 
 
 class Relocation(Value):
-    """A resource that is copied or moved, and where to.
+    """A resource that is copied or moved, and its destination.
 
     ``moved_tree`` has the roots of the moved tree before and after; ``None`` for a copy, whose
     original remains.
@@ -98,7 +98,7 @@ async def relocated_description(
     """
     source, destination = relocation.source, relocation.destination
     at = destination if is_container(destination) else description_of(destination)
-    # A relative name of the resource now seems to name a sibling of it.
+    # A relative name of the resource now seems to name its sibling.
     sibling = ResourcePath((parent_container(destination) or destination) + segment_name(source))
     renamed = {}
     for old in (source, sibling):

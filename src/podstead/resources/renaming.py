@@ -1,9 +1,9 @@
-"""What must a document say when the pod that it belongs to gets another URL?
+"""Rewrites a document when the pod that it belongs to gets another URL.
 
 Names that begin with one of the old URLs begin with the new one instead, wherever they stand:
-subjects, predicates, objects, types of literals, names of graphs. Everything else keeps naming what
-it named. The bytes of a document stay as they are if they already say that at the new URL, because
-all its names of the pod are relative.
+subjects, predicates, objects, types of literals, names of graphs. All other names stay as they are.
+The bytes of a document are kept if they already mean that at the new URL, because all its names of
+the pod are relative.
 
 Relative names are resolved against the old URL first: ``<../bob/#me>`` in an imported pod named
 somebody on the server that it came from, and must not name a stranger on this one.
@@ -26,9 +26,9 @@ from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents
 
 
 class NameMapping(Value):
-    """Which URLs are renamed: pairs of an old and a new beginning.
+    """The URLs that are renamed: pairs of an old and a new prefix.
 
-    A beginning ends in a slash, so that ``https://a.example`` does not match
+    A prefix ends in a slash, so that ``https://a.example`` does not match
     ``https://a.example.org``. The longest one that matches decides. ``exactly`` has names that are
     replaced only as a whole.
     """
@@ -54,7 +54,7 @@ class NameMapping(Value):
 
 
 class Renamed(msgspec.Struct, frozen=True):
-    """A document at its new URL: its bytes, and what they say. ``content`` is the same object as
+    """A document at its new URL: its bytes and its triples. ``content`` is the same object as
     before if nothing had to be changed."""
 
     content: bytes

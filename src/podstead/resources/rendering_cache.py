@@ -1,9 +1,8 @@
-"""The rendering cache: a bounded LRU cache of serialized representations.
+"""A bounded LRU cache of serialized representations.
 
 An entry holds the version that it was made from, so it is never wrong, and nothing is invalidated
-when a resource changes: the rendering of the new state takes the place of the old one. Otherwise
-the listings of a container in which much is written would fill the cache, although each of them
-soon belongs to a state that is gone.
+when a resource changes: the rendering of the new state replaces the old one. Otherwise obsolete
+listings of a container with many writes would fill the cache.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ class RenderingCache:
         return None if cached is None or cached[0] != version else cached[1]
 
     def put(self, key: RenderingKey, content: bytes) -> None:
-        """Cache a rendering in place of that of another version. Of those that are larger than
-        :attr:`largest_bytes`, the last is kept, so that whoever asks again does not have it made
+        """Cache a rendering in place of that of another version. Of those larger than
+        :attr:`largest_bytes`, the last is kept, so that a repeated request need not render it
         again."""
         path, version, form = key
         if len(content) <= self.largest_bytes:

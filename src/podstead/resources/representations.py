@@ -1,4 +1,4 @@
-"""In which media type is a resource represented, and what are the bytes? (R-1 to R-5, R-8)
+"""Negotiates the media type of a representation, and produces its bytes (R-1 to R-5, R-8).
 
 A document is sent byte for byte as stored if its own media type was negotiated, and converted
 otherwise. Conversions are cached by version. For containers, see ``listings.py``.
@@ -24,7 +24,7 @@ from podstead.resources.rendering_cache import RenderingCache, RenderingKey
 from podstead.storage.records import Metadata
 
 _Turn = tuple[RenderingKey, str, str | None]
-"""A conversion, and who wants it."""
+"""A conversion and its requester."""
 
 
 class Representations:
@@ -95,8 +95,8 @@ class Representations:
     async def _together(
         self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath
     ) -> bytes:
-        """Convert a document once for all requests of one requester that want it at the time. One
-        that is gone does not end it for the others."""
+        """Convert a document once for all concurrent requests of one requester. The end of one
+        request does not end it for the others."""
         turn = key, requester(), requester_agent()
         converting = self._converting.get(turn)
         if converting is None:
@@ -108,7 +108,7 @@ class Representations:
     def _converted_once(self, turn: _Turn, converting: asyncio.Task[bytes]) -> None:
         del self._converting[turn]
         if not converting.cancelled():
-            converting.exception()  # nobody may be left who wants to know
+            converting.exception()  # perhaps no request is left to receive it
 
     async def _convert(
         self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath

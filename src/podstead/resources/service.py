@@ -1,4 +1,4 @@
-"""What does each HTTP method do to a resource?
+"""Carries out the HTTP methods on resources.
 
 Every operation reads one snapshot and passes the gate before it reveals or changes anything. A
 write is authorized and checked twice: before its body is received, so that the body of a refused
@@ -133,8 +133,8 @@ class ResourceService:
         raise Overloaded(ResourceCodes.CHANGES_TOO_FAST)
 
     async def _may_read_description(self, request: ResourceRequest, state: TargetState) -> bool:
-        """Whether the agent may read the target, a container or its description, without knowing
-        its members. The public profile of a pod is what its root container says of itself."""
+        """Whether the agent may read the target, a container or its description, without its
+        members. The public profile of a pod consists of its root container's own statements."""
         existing, held = state.existing, request.grant
         if existing is None or held is None or not existing.kind.is_container:
             return False
@@ -194,7 +194,7 @@ class ResourceService:
     # --- writing --------------------------------------------------------------------------
 
     async def check_put(self, request: ResourceRequest, *, extra_bytes: int = 0) -> None:
-        """Raise what :meth:`handle` would raise for a PUT before it receives the body.
+        """Raise the errors that :meth:`handle` would raise for a PUT before it receives the body.
 
         The body is only announced. ``extra_bytes`` are to fit into the quota besides it.
         """

@@ -1,4 +1,5 @@
-"""What takes the space of a pod? Its folders, kinds of content and largest files, for its owner.
+"""Breaks down the space that a pod takes by folder, kind of content and largest file, for its
+owner.
 
 Counting reads every resource of the pod, up to a bound, in steps between which other requests run.
 The result of a large pod is cached for a minute even while it changes.
@@ -73,7 +74,7 @@ def family_of(media_type: str) -> Family:
 
 @dataclass(slots=True)
 class UsedSpace:
-    """How much some of the resources take."""
+    """The space that some of the resources take."""
 
     size_bytes: int = 0
     resources: int = 0
@@ -81,11 +82,11 @@ class UsedSpace:
 
 @dataclass(slots=True)
 class Breakdown:
-    """What takes the space below a container, as of a time."""
+    """The breakdown of the space below a container at a given time."""
 
     at_ms: int
     folders: dict[ResourcePath, UsedSpace] = field(default_factory=lambda: defaultdict(UsedSpace))
-    """By the container directly below; what is in none is below the path of the container."""
+    """By direct child container; documents in none are counted under the container's own path."""
     families: dict[Family, UsedSpace] = field(default_factory=lambda: defaultdict(UsedSpace))
     largest: Sequence[Metadata] = ()
     counted: int = 0
@@ -99,7 +100,7 @@ class StorageUsage:
     used_bytes: int
     quota_bytes: int
     charges: Mapping[str, int]
-    """What is charged besides resources, such as the repositories of git."""
+    """The charges besides resources, such as git repositories."""
     breakdown: Breakdown
 
 
@@ -139,14 +140,14 @@ class PodUsage:
 
     async def total(self, agent: Identity | None, root: ResourcePath) -> tuple[int, int]:
         """The used bytes and the quota of a storage, for an agent with Control of it. Raises
-        NotAuthenticated, AccessDenied, StorageError, Overloaded."""
+        NotAuthenticated and AccessDenied."""
         snapshot = await self._store.read_metadata(paths_to_read(root))
         await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
         return await self._store.used_bytes(root.strip("/")), await self._quotas.of(root)
 
     async def of(self, agent: Identity | None, root: ResourcePath) -> StorageUsage:
-        """What takes the space of a storage, for an agent with Control of it. Raises
-        NotAuthenticated, AccessDenied, StorageError, Overloaded."""
+        """The breakdown of a storage's space, for an agent with Control of it. Raises
+        NotAuthenticated and AccessDenied."""
         used_bytes, quota_bytes = await self.total(agent, root)
         charges = await self._store.list_charges(root)
         return StorageUsage(used_bytes, quota_bytes, charges, await self._breakdown(root))
@@ -160,7 +161,7 @@ class PodUsage:
                 return cached
         running = self._counting.get(root)
         if running is None:
-            # Whoever asks meanwhile waits for the same count.
+            # Concurrent requests wait for the same count.
             running = asyncio.create_task(self._count(root, now_ms))
             self._counting[root] = running
             running.add_done_callback(lambda _: self._counting.pop(root, None))

@@ -1,4 +1,4 @@
-"""What is stored at a target and around it?
+"""The state of a target and its surroundings.
 
 Pure: values in, values out. The snapshot contains the paths of
 :func:`podstead.wac.effective.paths_to_read`: the target, its subject, every container above, and

@@ -1,14 +1,15 @@
-"""Copying, moving and deleting whole trees, as one write each.
+"""Copies, moves and deletes whole trees, as one write each.
 
 Each operation reads the whole tree and the surroundings of both ends in one snapshot. The gate
-decides about every resource on that snapshot, and the write has as preconditions that nothing of it
+decides about every resource on that snapshot, and the write has preconditions that nothing in it
 has changed: the versions of all resources, the listings of all containers, the ACLs and group
-documents behind the decisions, and what must not exist. If one of them no longer holds, all of it
-starts again, so that a tree is never torn: nobody sees, and no crash leaves, a part of it.
+documents behind the decisions, and what must not exist. If one of them no longer holds, the
+operation starts again, so that a tree is never torn: nobody sees a part of it, and no crash leaves
+one.
 
 A copy has the rules of a resource where the agent has Control over both the resource and the
 destination; elsewhere the copy inherits the rules of its new container. A move always takes the
-rules along and is refused to an agent without Control, since what they protect could become
+rules along and is refused to an agent without Control, because the resources could become
 accessible otherwise (:func:`podstead.wac.modes.for_move`). ACLs and descriptions are rewritten to
 be about the new URLs (:mod:`podstead.resources.relocation`).
 
@@ -85,7 +86,7 @@ MAX_ATTEMPTS: Final = 8
 """How often an operation starts again because something in the tree has changed."""
 
 _REQUIREMENTS_AT_ONCE: Final = 256
-"""How many requirements the gate checks before other requests have their turn."""
+"""How many requirements the gate checks before other requests run."""
 
 
 class _IsContainer(Exception):
@@ -118,7 +119,7 @@ class TreeContents(msgspec.Struct):
 
 
 class TreeStore(ResourceStore, EntryRegistry, Protocol):
-    """What these operations need of a store."""
+    """The parts of a store that these operations need."""
 
 
 class Trees:
@@ -398,7 +399,7 @@ def _check_conditions(request: ResourceRequest, source: TargetState) -> None:
     conditions, existing = request.operation.conditions, source.existing
     if not conditions.any_given or existing is None:
         return
-    request.existing = existing  # whose entity tag a refusal contains
+    request.existing = existing  # a refusal contains its entity tag
     check_write(conditions, version=state_version(existing), modified_ms=last_modified_ms(existing))
     request.existing = None
 

@@ -1,4 +1,4 @@
-"""Which write copies, moves or deletes a tree?
+"""Plans the write that copies, moves or deletes a tree.
 
 The plan is made on one state of the tree, and its preconditions are that state. Bodies are not
 read, except those of ACLs and descriptions, which are about a URL, and those of RDF documents where
@@ -55,7 +55,7 @@ from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
 _RESOURCES_AT_ONCE: Final = 64
-"""How many resources are planned before other requests have their turn."""
+"""How many resources are planned before other requests run."""
 
 
 class PlannedTree(msgspec.Struct, frozen=True):
@@ -116,8 +116,7 @@ class TreePlanner:
         """The write of the transfer, and what was staged for it, which the caller must discard.
 
         Raises Superseded if something has changed since the state was read, AccessDenied or
-        NotAuthenticated for a change of statements of identity that the agent may not make, and
-        StorageError.
+        NotAuthenticated for a change of statements of identity that the agent may not make.
         """
         draft = _Draft(preconditions=_tree_preconditions(transfer.tree, state))
         draft.preconditions += _destination_preconditions(transfer, state)
@@ -140,7 +139,7 @@ class TreePlanner:
         return _planned(draft, new_version, request.agent)
 
     async def discard(self, staged: Sequence[StagedBlob]) -> None:
-        """Remove those of the staged bodies that were not committed. Raises StorageError."""
+        """Remove the staged bodies that were not committed."""
         if staged:
             await self._store.discard_all(staged)
 
@@ -261,7 +260,7 @@ class TreePlanner:
         return await self._store.stage_body(_single(content))
 
     async def _dataset(self, each: Metadata, put: Put, content: _NewContent) -> Dataset:
-        """The triples of a resource at its new path. Raises Superseded, StorageError."""
+        """The triples of a resource at its new path. Raises Superseded."""
         if not is_rdf(put.content_type):
             return EMPTY_DATASET
         read = content.read
@@ -284,7 +283,7 @@ class TreePlanner:
         after: Callable[[], Awaitable[Dataset]],
         version: Version | None,
     ) -> None:
-        """Check what a change means for identities, and add the records that depend on it.
+        """Check the effect of a change on identities, and add the records that depend on it.
 
         Raises AccessDenied, NotAuthenticated.
         """
@@ -320,8 +319,8 @@ def _planned(draft: _Draft, new_version: NewVersion, by: Identity | None) -> Pla
 
 
 def _tree_preconditions(tree: Tree, state: TreeState) -> list[Precondition]:
-    """That the tree is as it was read. The ACLs that do not exist are preconditions of the
-    decisions."""
+    """The preconditions that the tree is as it was read. The ACLs that do not exist are
+    preconditions of the decisions."""
     found: list[Precondition] = []
     for each in state.resources:
         found.append(AtVersion(each.path, each.version))
@@ -333,7 +332,7 @@ def _tree_preconditions(tree: Tree, state: TreeState) -> list[Precondition]:
 
 
 def _destination_preconditions(transfer: TreeTransfer, state: TreeState) -> list[Precondition]:
-    """That the destination is as it was read."""
+    """The preconditions that the destination is as it was read."""
     destination = TargetState(transfer.destination, state)
     if destination.existing is None:
         return list(destination.creation_preconditions())

@@ -1,4 +1,4 @@
-"""The state of a tree that is copied or moved, and of the place where it goes.
+"""The state of a tree that is copied or moved, and of its destination.
 
 Pure: values in, values out.
 """
@@ -48,7 +48,7 @@ class TreeTransfer(Value):
         return self.tree.root
 
     def new_path(self, path: ResourcePath) -> ResourcePath:
-        """Where a resource of the tree goes; auxiliary resources go with their subjects."""
+        """The new path of a resource of the tree; auxiliary resources move with their subjects."""
         return ResourcePath(self.destination + path[len(self.source) :])
 
 
@@ -60,7 +60,7 @@ def auxiliaries_and(path: ResourcePath) -> tuple[ResourcePath, ...]:
 class TreeState(Mapping[ResourcePath, Metadata | None]):
     """The snapshot of a tree and of its surroundings.
 
-    Every path in the tree is part of the snapshot, also if nothing is stored there. So is every
+    Every path in the tree is part of the snapshot, even if nothing is stored there. So is every
     path below ``destination``, where nothing exists: no existing container is replaced.
     """
 

@@ -1,4 +1,4 @@
-"""How does one request append to the draft of an upload?"""
+"""Appends the body of one request to the draft of an upload."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from podstead.storage.registry import Versioned
 from podstead.storage.uploads import UPLOADS, UploadRecord
 
 LIFETIME_MS: Final = 24 * 60 * 60 * 1000
-"""How long an upload is kept after something last arrived."""
+"""How long an upload is kept after the last bytes arrived."""
 
 CHECKPOINT_BYTES: Final = 8 * 1024 * 1024
 """How much may arrive before it is flushed to disk and its offset recorded."""
 
 
 QUIET_S: Final = 1.0
-"""How long nothing must arrive before another request may take over."""
+"""How long a request must receive nothing before another may take over."""
 
 
 class Checksum(Value):
@@ -136,7 +136,7 @@ def _now_s() -> float:
 
 
 class AnnouncedBody:
-    """A body of which only the length is known (:class:`podstead.core.operation.RequestBody`)."""
+    """A body with only its length known (:class:`podstead.core.operation.RequestBody`)."""
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -151,7 +151,7 @@ class AnnouncedBody:
 
 
 class DraftBody(AnnouncedBody):
-    """The body of an upload of which all has arrived."""
+    """The body of an upload that has arrived completely."""
 
     def __init__(self, content: OpenBody) -> None:
         super().__init__(content.size_bytes)

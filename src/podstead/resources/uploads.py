@@ -1,12 +1,12 @@
-"""How is a large body received over several requests, across broken connections and restarts?
+"""Receives a large body over several requests, across broken connections and restarts.
 
 An upload in progress is a record (``storage/uploads.py``) and a draft, a file that grows. It is
-decided like the PUT that it will become when it is created, so that nobody sends in vain, and again
-when all of it has arrived: then it becomes that PUT, by way of :class:`ResourceService`.
+authorized like the resulting PUT when it is created, so that nobody sends in vain, and again when
+all of it has arrived: then :class:`ResourceService` carries out that PUT.
 
-A client may rely on the offset that it is told: so much is on disk. The last byte is acknowledged
-only together with the resource. If the PUT is refused at the end, or the server stops, the client
-finds one byte missing, sends it, and so tries the PUT again.
+A client may rely on the offset that it receives: that much is on disk. The last byte is
+acknowledged only together with the resource. If the PUT is refused at the end, or the server stops,
+the client finds one byte missing, and by sending it tries the PUT again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ MAX_OF_AGENT: Final = 200
 
 MAX_IN_ALL: Final = 10_000
 RESERVED: Final = 5_000
-"""The last of them, of which an agent gets :data:`MAX_OF_RESERVED` at most."""
+"""The last of all places for uploads, of which an agent gets at most :data:`MAX_OF_RESERVED`."""
 MAX_OF_RESERVED: Final = 10
 
 _AGENT_CHARS: Final = 16
@@ -70,7 +70,7 @@ _NAME: Final = re.compile(r"[0-9a-f]{48}")
 
 
 class UploadState(msgspec.Struct, frozen=True):
-    """How far an upload is. ``outcome`` is that of the PUT, if this request finished it."""
+    """The progress of an upload. ``outcome`` is that of the PUT, if this request finished it."""
 
     upload: str
     record: UploadRecord
@@ -158,7 +158,8 @@ class UploadService:
         return _agent_key(agent) + self._records.randomness.token_hex(_RANDOM_BYTES)
 
     async def inspect(self, upload: str, agent: Identity | None) -> UploadState:
-        """How far an upload is. Ends a request that is still sending to it. Raises NotFound."""
+        """The progress of an upload. Ends a request that is still sending to it. Raises
+        NotFound."""
         async with self._held(upload, agent) as (stored, _):
             return UploadState(upload, stored.value, stored.expires_ms)
 
@@ -197,8 +198,8 @@ class UploadService:
     async def hold(
         self, record: UploadRecord, body: RequestBody, agent: Identity | None
     ) -> UploadState:
-        """Receive a body of any length at once, and leave open what becomes of it until
-        :meth:`place`. Raises what :meth:`create` and the body raise."""
+        """Receive a body of any length at once, and leave its target open until :meth:`place`.
+        Raises what :meth:`create` and the body raise."""
         begun = await self.create(replace(record, size_bytes=1), agent, None)
         try:
             async with self._held(begun.upload, agent) as (stored, draft):
@@ -229,7 +230,7 @@ class UploadService:
     async def place(
         self, upload: str, agent: Identity | None, target: ResourcePath, conditions: Conditions
     ) -> None:
-        """Carry out the PUT of an upload of which everything has arrived, at another target.
+        """Carry out the PUT of a complete upload at another target.
 
         Raises NotFound, and the errors of a PUT.
         """
@@ -370,7 +371,7 @@ def _is_in_progress(stored: Versioned[UploadRecord]) -> bool:
 
 
 def _agent_key(agent: Identity | None) -> str:
-    """What the names of an agent's uploads begin with."""
+    """The prefix of the names of an agent's uploads."""
     name = f"public {requester()}" if agent is None else agent.iri
     return secret_key(name)[:_AGENT_CHARS]
 

@@ -1,8 +1,7 @@
-"""Write hooks let other parts of the server index documents by their content.
+"""Write hooks derive records from documents, by which other parts of the server index content.
 
-Such a part keeps records that are derived from documents. The records are committed in the same
-write as the document, so the two are always consistent, and they are derived from the graph that
-was parsed for that write anyway.
+The records are committed in the same write as the document, so the two are always consistent, and
+they are derived from the graph that was parsed for that write anyway.
 """
 
 from __future__ import annotations

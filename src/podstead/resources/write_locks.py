@@ -1,4 +1,5 @@
-"""Write locks serialize the writers of one resource within a process, and if need be among several.
+"""Write locks serialize the writers of one resource within a process and, if necessary, among
+several.
 
 Correctness does not depend on these locks: the commit checks the preconditions of each write in its
 transaction. The locks only keep writers from planning repeatedly on states that have changed since.
@@ -7,8 +8,8 @@ the state that its write will produce, and the next writer plans on that state. 
 of which has the one before it as a precondition, therefore share one commit.
 
 Locks of a process cost next to nothing, and suffice while writers of a resource rarely meet. Where
-they do, those of other processes are likely to be there, too, and all that one process plans while
-another writes is planned in vain. Therefore processes take turns at such a resource: the second
+they do, those of other processes are likely to be there, too, and every plan that one process makes
+while another writes is in vain. Therefore processes take turns at such a resource: the second
 writer there takes the turn, and those that follow within :data:`MAX_TURN_S` go on from its result.
 So does the first, where a write has just failed because another process was faster.
 """
@@ -29,10 +30,10 @@ MAX_TURN_S: Final = 0.05
 """How long writers of this process join a turn at a resource that other processes write to."""
 
 SHARED_S: Final = 1.0
-"""How long after the last encounter the writers of this process and of others still take turns."""
+"""How long writers of this process and others keep taking turns after the last encounter."""
 
 MAX_SHARED: Final = 1024
-"""Of how many resources it is remembered that other processes write to them."""
+"""The number of resources remembered as written by other processes, too."""
 
 
 class _Chain(msgspec.Struct, eq=False):
@@ -177,7 +178,7 @@ class WriteLock:
         queue.turn = turn
         if await turn.take():
             locks.share(self._path)
-        self.was_contended = True  # whoever had the turn before has probably written
+        self.was_contended = True  # the previous holder of the turn has probably written
         queue.turn_until_s = clock() + MAX_TURN_S
 
     def _end(self) -> None:
@@ -211,7 +212,7 @@ class WriteLocks:
     """The write locks of a process, one queue for each resource that is being written."""
 
     def __init__(self, turn_at: Callable[[ResourcePath], InterprocessLock | None]) -> None:
-        """``turn_at`` makes turns among the writers of all processes, if there are such."""
+        """``turn_at`` makes a lock among the writers of all processes, if there are several."""
         self.turn_at = turn_at
         self.queues: dict[ResourcePath, _Queue] = {}
         self.shared: dict[ResourcePath, float] = {}

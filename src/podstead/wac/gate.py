@@ -4,7 +4,7 @@ The requirements come from :mod:`podstead.wac.modes`, the identity from authenti
 stored state from one snapshot. The gate finds the rules and grants the operation, with the
 preconditions of the decision, or refuses it. A refusal depends on the identity alone: it is
 NotAuthenticated without one and AccessDenied otherwise, with the same text whether or not the
-target exists (W-60, W-64). Nothing bypasses the rules, and what no rule grants is refused.
+target exists (W-60, W-64). Nothing bypasses the rules, and access that no rule grants is refused.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ class Gate:
     ) -> Reach | None:
         """How far the right to read the target reaches; ``None`` if the agent may not know.
 
-        An agent with Control knows the rules. One that may read knows whether everyone may, as the
-        ``WAC-Allow`` header says.
+        An agent with Control knows the rules. An agent with Read knows whether everyone has it,
+        from the ``WAC-Allow`` header.
         """
         subject = governed(target).subject
         held = await self._held(agent, origin, subject, snapshot)

@@ -253,7 +253,7 @@ class GroupMemberships:
             lifetime_ms = REMOTE_FRESH_MS
         except _TRANSIENT:
             members, lifetime_ms = _NO_MEMBERS, REMOTE_RETRY_MS
-        # From the end of the fetch, which may have taken as long as the document is used.
+        # Counted from the end of the fetch, which may take as long as the document stays in use.
         self._fetched.put(
             url,
             members,

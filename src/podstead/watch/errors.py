@@ -1,10 +1,10 @@
 """Errors in watching a resource.
 
     PodsteadError
-    └── WatchError           the sentence says what the person who asked can do about it
-        ├── AccessLost        it could be watched and may not be read any more
-        ├── Interrupted       the server is away or in trouble; it may be tried again
-        └── NotServed         the address where changes are received answers something else
+    └── WatchError           the message says what the person can do about it
+        ├── AccessLost        the resource may no longer be read
+        ├── Interrupted       the server is temporarily unreachable or failing
+        └── NotServed         the address for receiving changes responds with something else
 
 Each message is a sentence for the person at the terminal.
 """

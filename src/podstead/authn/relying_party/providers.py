@@ -1,7 +1,8 @@
 """Finds the provider that a person means, and reads its description.
 
-A provider describes itself (OpenID Connect Discovery 1.0). What it says is checked before anybody
-is sent there: it must name itself, and offer the authorization code flow with PKCE (RFC 7636).
+A provider describes itself (OpenID Connect Discovery 1.0). Its description is checked before
+anybody is sent there: it must name itself, and offer the authorization code flow with PKCE (RFC
+7636).
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ def _unavailable(error: RemoteUnavailable) -> _Failure:
 
 
 def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> ForeignProvider:
-    """What a description says. Raises ExternalSignInFailed if it is that of another provider, or of
-    one that cannot be used."""
+    """The provider that a description states. Raises ExternalSignInFailed if it is that of another
+    provider, or of one that cannot be used."""
     named = _text(description, "issuer")
     if named is None or not same_issuer(named, issuer):
         raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)

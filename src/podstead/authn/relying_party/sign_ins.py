@@ -2,8 +2,8 @@
 
 A sign-in belongs to the browser in which it began and can be finished once. It is finished only by
 the provider that it was begun with (RFC 9700 section 4.4, mix-up attacks): each provider has a
-redirect URI of its own, an answer that comes back at another one or names another provider is
-refused before its code is sent anywhere, and the token must be that provider's own.
+redirect URI of its own, a response that arrives at another one or names another provider is refused
+before its code is sent anywhere, and the token must be that provider's own.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The settings for simple tokens: whether they are issued, how they are signed, how long they
-last."""
+"""The settings for simple tokens: issuing, signing keys and lifetime."""
 
 from __future__ import annotations
 

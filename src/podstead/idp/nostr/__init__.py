@@ -1,1 +1,1 @@
-"""Nostr keys of accounts: linking them, and signing in with them."""
+"""Links Nostr keys to accounts, and signs in with them."""

@@ -1,5 +1,4 @@
-"""Which Nostr keys of a profile can sign in although nobody linked them? Those that its owner
-allowed.
+"""Lets the owner of an account allow keys in its profile to sign in without being linked.
 
 A key that a profile names authenticates requests, but it does not sign in, because anyone who can
 write the profile could name a key of their own. The owner can allow individual keys on the account
@@ -46,12 +45,11 @@ class AllowedKeys:
         self._audit = audit
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
-        """The keys that the owner of an account has allowed. Raises StorageError."""
+        """The keys that the owner of an account has allowed."""
         return await self._records.of_owner(ALLOWED_KEYS, account_id)
 
     async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
-        """The permission of a key to sign in to an account, while the profile names the key.
-        Raises StorageError, Overloaded."""
+        """The permission of a key to sign in to an account, while the profile names the key."""
         key = allowed_key(account.account_id, public_key)
         stored = await self._records.read(ALLOWED_KEYS, key)
         if stored is None or not await self._stated.states(account, public_key):
@@ -62,7 +60,7 @@ class AllowedKeys:
         self, account: Versioned[Account], public_key: str, source: RequestSource
     ) -> None:
         """Allow a key that the profile names to sign in. Raises NotFound for any other key,
-        Conflict if there are too many, Overloaded, StorageError."""
+        Conflict if there are too many."""
         if not await self._stated.states(account.value, public_key):
             raise NotFound(IdpCodes.OWN_KEY_NOT_IN_PROFILE)
         owner = account.value.account_id
@@ -85,7 +83,7 @@ class AllowedKeys:
 
     async def end(self, account: Account, public_key: str, source: RequestSource) -> None:
         """Withdraw the permission of a key, and end the sessions and grants that began with it.
-        Raises NotFound, Overloaded, StorageError."""
+        Raises NotFound."""
         owner = account.account_id
         key = allowed_key(owner, public_key)
         stored = await self._records.read(ALLOWED_KEYS, key)
@@ -107,7 +105,7 @@ def allowed_key(account_id: str, public_key: str) -> str:
 async def ending_allowed_key(
     records: RecordStore, stored: Versioned[AllowedKey], source: RequestSource
 ) -> Sequence[Record]:
-    """The records that withdraw a permission and end what began with it. Raises StorageError."""
+    """The records that withdraw a permission and end what began with it."""
     owner, subject = stored.value.account_id, npub(stored.value.public_key)
     event = AuditEvent.PROFILE_KEY_ENDED
     return [

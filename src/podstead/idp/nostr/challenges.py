@@ -1,4 +1,4 @@
-"""What does an event sign if its URL alone is not unique? Challenges of Nostr (A-126).
+"""The challenges that Nostr events sign where their URL alone is not unique (A-126).
 
 The URL of an event for an interaction contains the interaction's uid, which serves as a challenge.
 Everywhere else the event needs a ``challenge`` tag with one of these.

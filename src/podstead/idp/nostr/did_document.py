@@ -1,4 +1,4 @@
-"""What does the DID document of a published key say? (A-129; the did:nostr draft, CID 1.0)"""
+"""Makes the DID document of a published key (A-129; the did:nostr draft, CID 1.0)."""
 
 from __future__ import annotations
 

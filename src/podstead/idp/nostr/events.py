@@ -1,4 +1,4 @@
-"""Who holds this Nostr key? Signed events instead of passwords (A-125, A-126).
+"""Verifies signed events, by which people prove that they hold a Nostr key (A-125, A-126).
 
 They have the strict form of NIP-98, like those of signed requests, and each can be used once: an
 event used for one purpose is invalid for the other.
@@ -57,7 +57,7 @@ class SignedEvents:
         for one use. The URL is compared byte by byte.
 
         Raises EventInvalid, BadRequest and HeadersTooLarge for fields that do not hold exactly one
-        event, Overloaded, StorageError.
+        event.
         """
         try:
             event, proven = self._read(authorization, url=url, has_content=has_content)

@@ -1,4 +1,4 @@
-"""Which account does a request act as that is signed with a Nostr key? (A-127)
+"""Finds the account that a request signed with a Nostr key acts as (A-127).
 
 The links decide. If a key has no link, it belongs to the one account whose profile states it.
 Anybody can state a key in their profile, even somebody else's; if several do, the key belongs to
@@ -34,8 +34,7 @@ class KeyOwners:
         self._accounts = accounts
 
     async def find(self, public_key: str) -> KeyOwner | None:
-        """The one account that the key belongs to, even if it is disabled. Raises StorageError,
-        Overloaded."""
+        """The one account that the key belongs to, even if it is disabled."""
         link = await self._links.find(public_key)
         if link is not None:
             account = await self._accounts.read(link.value.account_id)

@@ -1,6 +1,6 @@
-"""Which WebID does a request act as that is signed with a Nostr key? (A-149)
+"""Finds the WebID that a request signed with a Nostr key acts as (A-149).
 
-For requests to resources, a key that only a profile names is as good as a linked one; it allows
+For requests to resources, a key that only a profile names counts like a linked one; it allows
 nothing else.
 """
 
@@ -18,7 +18,7 @@ class LinkedWebIds:
 
     async def web_id_of(self, public_key: str) -> str | None:
         """The WebID of the one account that has the key. Raises InvalidEvent if the account is
-        disabled, StorageError, Overloaded."""
+        disabled."""
         owner = await self._owners.find(public_key)
         if owner is None:
             return None
@@ -28,6 +28,6 @@ class LinkedWebIds:
         return account.web_id
 
     async def is_linked(self, public_key: str) -> bool:
-        """Whether the key is linked to an account. Raises StorageError, Overloaded."""
+        """Whether the key is linked to an account."""
         owner = await self._owners.find(public_key)
         return owner is not None and owner.link is not None

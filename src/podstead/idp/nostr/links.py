@@ -1,8 +1,8 @@
-"""Which Nostr keys are linked to which accounts? (A-127, A-128)
+"""Links Nostr keys to accounts (A-127, A-128).
 
-A key is linked to one account at most. A person links it who is signed in and has proven to hold
-it, and only the owner of the account can unlink it. On request the profile also names the key
-publicly, which does not affect the links.
+A key is linked to one account at most. Linking requires that the person is signed in and has proven
+to hold the key, and only the owner of the account can unlink it. On request the profile also names
+the key publicly, which does not affect the links.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class NostrLinks:
         self._audit = audit
 
     async def find(self, public_key: str) -> Versioned[NostrLink] | None:
-        """The link of a key (64 hexadecimal digits in lower case). Raises StorageError."""
+        """The link of a key (64 hexadecimal digits in lower case)."""
         return await self._records.read(NOSTR_LINKS, public_key)
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[NostrLink]]:
-        """The links of an account, oldest first. Raises StorageError."""
+        """The links of an account, oldest first."""
         stored = await self._records.of_owner(NOSTR_LINKS, account_id)
         return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
@@ -98,7 +98,7 @@ class NostrLinks:
 
         A key that is already linked to the account stays linked, and is published now if it was
         not. Raises LinkedToOtherAccount, Conflict if there are too many, and ProfileRefused, after
-        which the key is not linked; Overloaded, StorageError.
+        which the key is not linked.
         """
         before = await self.find(public_key)
         if before is None:
@@ -125,8 +125,8 @@ class NostrLinks:
         the sign-in method that was removed (:mod:`podstead.idp.sign_in_methods`).
 
         The profile is changed first, because a request signed with a key that the profile names is
-        attributed to the account. If the profile cannot be changed, it still names the key.
-        Raises NotFound, LastFactor, Overloaded, StorageError.
+        attributed to the account. If the profile cannot be changed, it still names the key. Raises
+        NotFound and LastFactor.
         """
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:

@@ -1,6 +1,7 @@
-"""Which profile states which Nostr key? Records that change in the same write as the profile.
+"""Records which profile states which Nostr key, in the same write as the profile.
 
-They are looked up by key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to read.
+The records are looked up by key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to
+read.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class ProfileKeyRecords:
         return storage_root(path) == path
 
     async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
-        """The records to write together with a profile of this content. Raises StorageError."""
+        """The records to write together with a profile of this content."""
         pod = await self._records.store.read_pod(path.strip("/"))
         before = await self._records.of_owner(PROFILE_KEYS, path)
         keys = stated_keys(content.default, pod.owner) if pod is not None else frozenset[str]()

@@ -1,4 +1,4 @@
-"""Whose profile currently states this Nostr key? Profiles of this server (A-127).
+"""Finds the profiles of this server that currently state a Nostr key (A-127).
 
 To find them, the store has records of which profile states which key. They change in the write that
 changes the profile (:mod:`podstead.resources.write_hooks`) and are deleted with the pod. They only
@@ -56,7 +56,7 @@ class ProfileKeys:
 
     async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
         """The accounts whose profile states the key (64 hexadecimal digits in lower case),
-        including disabled ones. Raises StorageError, Overloaded."""
+        including disabled ones."""
         listed = await PROFILE_KEYS.page(
             self._records.store, after=public_key, now_ms=self._records.now_ms(), limit=MAX_CLAIMS
         )
@@ -70,11 +70,11 @@ class ProfileKeys:
         return found
 
     async def states(self, account: Account, public_key: str) -> bool:
-        """Whether the account's profile states the key now. Raises StorageError, Overloaded."""
+        """Whether the account's profile states the key now."""
         return public_key in await self.keys_of(account)
 
     async def keys_of(self, account: Account) -> frozenset[str]:
-        """The keys that the account's profile states now. Raises StorageError, Overloaded."""
+        """The keys that the account's profile states now."""
         web_id = account.web_id
         url = web_id.partition("#")[0]
         if not url.startswith(f"{self._base_url}/"):

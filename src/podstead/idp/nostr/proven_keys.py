@@ -1,4 +1,5 @@
-"""Which key has this browser proven to hold, so that an account can be created with it? (A-131)
+"""Remembers which key a browser has proven to hold, so that an account can be created with it
+(A-131).
 
 Signing in with a key that no account has does not create an account; the person is offered to
 create one. Meanwhile the server remembers for their browser that they hold the key, and the account
@@ -43,7 +44,7 @@ class ProvenKeys:
         self._audit = audit
 
     async def keep(self, proof: KeyProof, *, browser: str) -> None:
-        """Record that the browser has proven to hold a key. Raises Overloaded, StorageError."""
+        """Record that the browser has proven to hold a key."""
         now_ms = self._records.now_ms()
         record = PROVEN_KEYS.put(
             secret_key(browser),
@@ -53,7 +54,7 @@ class ProvenKeys:
         await self._records.commit([record])
 
     async def of(self, browser: str) -> Versioned[ProvenKey] | None:
-        """The key that a browser has most recently proven to hold. Raises StorageError."""
+        """The key that a browser has most recently proven to hold."""
         key = secret_key(browser)
         return await self._records.read(PROVEN_KEYS, key)
 

@@ -1,7 +1,7 @@
-"""Is this the owner of the account? Signing in with a Nostr key (A-125, A-130).
+"""Signs in with a Nostr key (A-125, A-130).
 
-A linked key is as good as any other factor of the account, since its holder has proven to hold it.
-A key that only a profile names signs in if the owner of the account allowed it
+A linked key counts like any other factor of the account, since its holder has proven to hold it. A
+key that only a profile names signs in if the owner of the account allowed it
 (:mod:`podstead.idp.nostr.allowed_keys`), and is a weaker factor.
 """
 
@@ -85,7 +85,7 @@ class NostrSignIn:
 
         ``name`` is the e-mail address or pod name that they typed, if any; a key that only a
         profile names is looked up in that account alone. Raises KeyUnknown, AccountDisabled,
-        KeyNotEnough for a key that is not linked if ``only_linked``, Overloaded, StorageError.
+        KeyNotEnough for a key that is not linked if ``only_linked``.
         """
         if await self._links.find(proof.public_key) is not None:
             return await self._by_link(proof.public_key)

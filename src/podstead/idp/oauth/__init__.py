@@ -1,6 +1,6 @@
-"""OAuth 2.0 by the library: values in, values out. Only these files know it.
+"""OAuth 2.0 by the library, as functions from values to values. Only these modules use the library.
 
-The library asks for what it needs by synchronous calls. So everything that a request can need is
-read before and handed over (:class:`~podstead.idp.oauth.token.Facts`), and what it changes is
-collected and committed after, in one write that fails if any of it has changed meanwhile.
+The library asks for what it needs by synchronous calls. Everything that a request can need is
+therefore read before and passed in (:class:`~podstead.idp.oauth.token.Facts`), and its changes are
+collected and committed afterwards, in one write that fails if any of it has changed meanwhile.
 """

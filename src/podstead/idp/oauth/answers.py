@@ -1,4 +1,4 @@
-"""What does an error response say? The library's responses in our words (RFC 6749 section 5.2)."""
+"""Converts the library's error responses to our own (RFC 6749 section 5.2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Is this authorization request valid? (RFC 6749 section 4.1.1, A-53)
+"""Validates authorization requests (RFC 6749 section 4.1.1, A-53).
 
-Pure. If the client or its redirect URI is wrong, the person is told, and nothing is redirected; all
-other errors are sent to the client.
+Pure. If the client or its redirect URI is wrong, the person sees an error, and nothing is
+redirected; all other errors are sent to the client.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _reply_address(parameters: Parameters, client: OAuthClient) -> ReplyAddress:
 
 
 def _complaint(parameters: Parameters, given: Mapping[str, str]) -> tuple[str, str] | None:
-    """The error and description for what the library does not check."""
+    """The error and description of a fault that the library does not check."""
     name = repeated(parameters)
     if name is not None:
         return "invalid_request", f"The parameter {_printable(name)} is given twice"

@@ -1,4 +1,4 @@
-"""How does the library see a client? It asks this class about the registration."""
+"""Presents a client to the library, which asks this class about the registration."""
 
 from __future__ import annotations
 

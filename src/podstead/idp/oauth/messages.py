@@ -1,4 +1,4 @@
-"""How does the library see requests and responses?"""
+"""Requests and responses in the form that the library expects."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which tokens does a token request get? The grants of RFC 6749 with Solid-OIDC's rules (A-62 ff.).
+"""Decides which tokens a token request gets: the grants of RFC 6749 and Solid-OIDC (A-62 ff.).
 
 Pure, except for the tokens' randomness and signatures, which :class:`TokenIssuing` provides. The
-caller reads the :class:`Facts`, commits the changes of the :class:`Exchange` with everything that
-they relied on, and sends the answer only then. If something of it has changed, the caller begins
+caller reads the :class:`Facts`, commits the changes of the :class:`TokenExchange` with everything
+that they relied on, and sends the answer only then. If any of it has changed, the caller begins
 again with new facts.
 """
 
@@ -66,7 +66,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is stored about what a token request names; ``None`` for what does not exist."""
+    """The stored records that a token request names; ``None`` for those that do not exist."""
 
     client: Client | None = None
     credential: ClientCredential | None = None
@@ -78,7 +78,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """For whom tokens are issued, and what they contain."""
+    """The subject of tokens, and their content."""
 
     account: Account
     web_id: str
@@ -110,7 +110,7 @@ class TokenIssuing(Protocol):
 
 @dataclass(slots=True)
 class TokenExchange:
-    """One token request in progress: what it changes, and what its answer relied on."""
+    """One token request in progress: its changes, and the facts that its answer relied on."""
 
     request: TokenRequest
     facts: Facts
@@ -118,7 +118,7 @@ class TokenExchange:
     records: list[Record] = field(default_factory=list)
     preconditions: list[Precondition] = field(default_factory=list)
     events: list[tuple[AuditEvent, Grant]] = field(default_factory=list)
-    """What to note in the audit log once the changes are committed."""
+    """The events for the audit log once the changes are committed."""
 
     def respond(self) -> OAuthAnswer:
         """The answer. A refusal may come with changes, too, as when a code is used again."""
@@ -182,7 +182,7 @@ class TokenExchange:
         return Subject(account, value.web_id, value.client_id, value.scopes, jkt, value)
 
     def revoke_grant(self, event: AuditEvent) -> None:
-        """End everything that came of the grant, because of what the event says."""
+        """End everything that resulted from the grant, for the reason in the event."""
         stored = self.facts.grant
         if stored is not None and not stored.value.revoked:
             self.preconditions.append(stored.unchanged)
@@ -223,7 +223,8 @@ class TokenExchange:
 
 
 def _is_key(presented: str | None, *, expected: str | None) -> bool:
-    # What was bound to no key may be used with any, or with none (RFC 9449 sections 5 and 10).
+    # A code or token bound to no key may be used with any, or with none (RFC 9449 sections 5 and
+    # 10).
     return expected is None or (
         presented is not None and hmac.compare_digest(presented.encode(), expected.encode())
     )
@@ -306,7 +307,7 @@ class _CodeOfLibrary:
         return self._redirect_uri
 
     def get_scope(self) -> str:
-        return ""  # the scopes are those of the grant: see Exchange.subject
+        return ""  # the scopes are those of the grant: see TokenExchange.subject
 
 
 class _CodeGrant(AuthorizationCodeGrant):

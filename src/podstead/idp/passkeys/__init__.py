@@ -1,1 +1,2 @@
-"""Passkeys: how they are added to an account, kept, and signed in with (WebAuthn Level 3)."""
+"""Passkeys: adding them to an account, keeping them, and signing in with them (WebAuthn Level
+3)."""

@@ -1,5 +1,4 @@
-"""Who takes part in a WebAuthn ceremony, and what does it prove? Values, and the port that
-verifies.
+"""The parties and results of WebAuthn ceremonies, and the port that verifies them.
 
 The browser holds a ceremony for a relying party: this server, identified by the host of its base
 URL or by a parent domain, which several servers can share. A passkey of one relying party is

@@ -1,5 +1,4 @@
-"""What is a browser asked, to create a passkey or to use one? The JSON of WebAuthn L3 (A-116,
-A-120).
+"""Makes the options for creating and using passkeys in the JSON of WebAuthn L3 (A-116, A-120).
 
 A passkey is the only factor here, so the authenticator must verify the person, and the passkey must
 be discoverable without a name. The options for signing in are the same for everybody: they do not

@@ -1,5 +1,4 @@
-"""Which passkeys does an account have, and how are they added, renamed and removed? (A-117, A-121,
-A-124)
+"""Adds, lists, renames and removes the passkeys of an account (A-117, A-121, A-124).
 
 The person is signed in; the pages check that they signed in recently. An account always keeps at
 least one factor.
@@ -69,14 +68,14 @@ class Passkeys:
         self._audit = audit
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[Passkey]]:
-        """The passkeys of an account, oldest first. Raises StorageError."""
+        """The passkeys of an account, oldest first."""
         stored = await self._records.of_owner(PASSKEYS, account_id)
         return sorted(stored, key=lambda each: (each.value.created_s, each.key))
 
     # --- adding -------------------------------------------------------------------------------
 
     async def offer(self, signed_in: OpenSession) -> CreationOffer:
-        """Begin to add a passkey. Raises Conflict for too many, Overloaded, StorageError."""
+        """Begin to add a passkey. Raises Conflict for too many."""
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
         if len(present) >= MAX_PER_ACCOUNT:
@@ -99,7 +98,7 @@ class Passkeys:
         """Store the passkey that a browser has created for an offer to this session.
 
         Raises ChallengeInvalid, VerificationFailed, BadRequest for a name that is too long,
-        Conflict for a passkey that is already registered, Overloaded, StorageError.
+        Conflict for a passkey that is already registered.
         """
         account = signed_in.owner
         taken = await self._challenges.take(
@@ -122,7 +121,7 @@ class Passkeys:
     # --- looking after them -------------------------------------------------------------------
 
     async def rename(self, account_id: str, key: str, name: str) -> None:
-        """Rename a passkey. Raises NotFound, BadRequest, Overloaded, StorageError."""
+        """Rename a passkey. Raises NotFound and BadRequest."""
         label = usable_name(name)
         if not label:
             raise BadRequest(IdpCodes.PASSKEY_WITHOUT_NAME)
@@ -142,7 +141,7 @@ class Passkeys:
         with it. Returns the sign-in method that was removed
         (:mod:`podstead.idp.sign_in_methods`).
 
-        Raises NotFound, LastFactor, Overloaded, StorageError.
+        Raises NotFound and LastFactor.
         """
         account_id = account.value.account_id
         stored = await self._existing(account_id, key)

@@ -1,7 +1,7 @@
-"""Is this the owner of the account? Signing in with a passkey (A-118, A-120, A-122).
+"""Signs in with a passkey (A-118, A-120, A-122).
 
-People do not type who they are: the credential id and the user handle of the passkey say it. The
-server therefore reveals nothing about an account to anyone who has no passkey of it.
+People do not type a name: the credential id and the user handle identify the account. The server
+therefore reveals nothing about an account to anyone without one of its passkeys.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SignedInByPasskey:
     sign_in_method: str
     """The entry of the passkey (:mod:`podstead.idp.sign_in_methods`)."""
     amr: tuple[str, ...]
-    """What tokens say about it (:mod:`podstead.idp.authentication_methods`)."""
+    """The ``amr`` value for tokens (:mod:`podstead.idp.authentication_methods`)."""
 
 
 class PasskeySignIn:
@@ -64,8 +64,7 @@ class PasskeySignIn:
         self._audit = audit
 
     async def ask(self, *, browser: str, uid: str = "") -> Issued:
-        """A challenge for a browser, in the interaction with this uid, if any. Raises Overloaded,
-        StorageError."""
+        """A challenge for a browser, in the interaction with this uid, if any."""
         return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
 
     async def verify(
@@ -73,8 +72,7 @@ class PasskeySignIn:
     ) -> SignedInByPasskey:
         """The account whose passkey has signed the challenge.
 
-        Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled, Overloaded,
-        StorageError.
+        Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled.
         """
         await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
         stored = await self._find(credential)

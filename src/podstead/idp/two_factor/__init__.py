@@ -1,1 +1,1 @@
-"""What people need besides their passwords: codes of authenticator apps, and recovery codes."""
+"""Second factors besides passwords: codes of authenticator apps, and recovery codes."""

@@ -1,4 +1,4 @@
-"""Which codes are right? Those of authenticator apps (RFC 6238), and recovery codes.
+"""Makes and checks the codes of authenticator apps (RFC 6238) and recovery codes.
 
 Pure. The codes of apps consist of six digits, each valid for thirty seconds; the one before and the
 one after are accepted as well, for clocks that differ. A recovery code has 80 random bits, so that
@@ -25,12 +25,12 @@ _RECOVERY_BYTES: Final = 10
 _GROUP: Final = 4
 _SECRET_CHARACTERS: Final = 32
 _BASE32: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
-# What people read wrongly has one meaning: 0 and O, 1 and I, 8 and B.
+# Characters that people confuse are equivalent: 0 and O, 1 and I, 8 and B.
 _MISREAD: Final = str.maketrans("018", "OIB")
 
 
 class OneTimePasswords(Protocol):
-    """What a library knows about the codes of authenticator apps."""
+    """Computes the codes of authenticator apps; a library implements it."""
 
     def code(self, secret: str, step: int) -> str:
         """The code of a time step (RFC 6238 section 4.2)."""
@@ -72,7 +72,7 @@ def new_recovery_codes(randomness: Randomness) -> Sequence[str]:
 
 
 def recovery_hash(account_id: str, typed: str) -> str:
-    """What is stored of a code, however its letters and groups were typed."""
+    """The stored form of a code, regardless of how its letters and groups were typed."""
     letters = "".join(each for each in typed.upper() if each.isascii() and each.isalnum())
     return secret_key(f"recovery {account_id} {letters.translate(_MISREAD)}")
 

@@ -2,8 +2,8 @@
 
 The first step leaves a record that belongs to one browser, and is valid for ten minutes and for a
 few wrong codes. Guesses are limited for each account and address as those of passwords are
-(:mod:`podstead.idp.attempts`), counted apart from them: whoever knows the password delays browsers
-that the account does not know, and never those of the owner.
+(:mod:`podstead.idp.attempts`), but counted separately: somebody who knows the password delays only
+browsers unknown to the account, never those of the owner.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from podstead.storage.registry import Versioned, secret_key
 
 HALF_SIGN_IN_S: Final = 600
 MAX_FAILURES: Final = 5
-"""After how many wrong codes the password must be typed again."""
+"""The number of wrong codes after which the password must be typed again."""
 
 
 class NoHalfSignIn(AccessDenied):
-    """This browser has not given a right password within the last minutes."""
+    """This browser has not sent a correct password within the last minutes."""
 
     code = IdpCodes.PASSWORD_FIRST
 
@@ -68,8 +68,7 @@ class SecondStep:
         common_password: bool = False,
         by_recovery: bool = False,
     ) -> None:
-        """Record that the person at a browser has given the right password. Raises StorageError,
-        Overloaded."""
+        """Record that the person at a browser has sent the correct password."""
         now_s = self._records.now_s()
         half = HalfSignIn(
             account_id=account.account_id,
@@ -88,8 +87,7 @@ class SecondStep:
         await self._records.commit([put])
 
     async def find(self, browser: str) -> tuple[Versioned[HalfSignIn], Versioned[Account]]:
-        """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn,
-        StorageError."""
+        """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn."""
         stored = await self._records.read(HALF_SIGN_INS, secret_key(browser))
         account = None if stored is None else await self._accounts.read(stored.value.account_id)
         if (
@@ -107,7 +105,7 @@ class SecondStep:
     ) -> tuple[HalfSignIn, Versioned[Account]]:
         """Finish the sign-in with a code of the app or a recovery code.
 
-        Raises NoHalfSignIn, WrongCode, RateLimited, Overloaded, StorageError.
+        Raises NoHalfSignIn, WrongCode and RateLimited.
         """
         stored, account = await self.find(browser)
         account_id = account.value.account_id
@@ -135,7 +133,7 @@ class SecondStep:
         return stored.value, account
 
     async def end(self, stored: Versioned[HalfSignIn]) -> None:
-        """The step is done. Raises Overloaded if another request was first, StorageError."""
+        """End the step, once it is done. Raises Overloaded if another request was first."""
         await self._records.commit([HALF_SIGN_INS.drop(stored.key)], [stored.unchanged])
 
     async def _failed(self, stored: Versioned[HalfSignIn], source: RequestSource) -> None:

@@ -1,8 +1,8 @@
-"""Which second factors does an account have, and how are they added, used and removed?
+"""Adds, uses and removes the second factors of an account.
 
-A second factor is asked for after a password, and after nothing else: a passkey verifies the person
-by itself, and a Nostr key or a certificate is no password. Everything about one account is one
-record, and each use of a code replaces it, so no code is used twice.
+A second factor is required only after a password: a passkey verifies the person by itself, and a
+Nostr key or a certificate is no password. Everything about one account is one record, and each use
+of a code replaces it, so no code is used twice.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SecondFactorDemanded(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class SecondFactors:
-    """What an account has: its record, and whether it has passkeys."""
+    """The second factors of an account: its record, and whether it has passkeys."""
 
     record: TwoFactor
     has_passkeys: bool
@@ -90,14 +90,14 @@ class TwoFactors:
         self._demanded = demanded
 
     async def of(self, account_id: str) -> SecondFactors:
-        """What an account has."""
+        """The second factors of an account."""
         stored = await self._records.read(TWO_FACTORS, account_id)
         record = TwoFactor(account_id) if stored is None else stored.value
         passkeys = await self._records.of_owner(PASSKEYS, account_id, limit=1)
         return SecondFactors(record, bool(passkeys), self._demanded)
 
     def new_secret(self) -> str:
-        """A secret for an app, which is stored once a code of it was typed."""
+        """A secret for an app, which is stored once the person has typed one of its codes."""
         return new_secret(self._records.randomness)
 
     def picture(self, secret: str, account: Account, *, server_name: str) -> str:
@@ -172,8 +172,8 @@ class TwoFactors:
     async def require_passkey(
         self, account: Versioned[Account], source: RequestSource, *, required: bool
     ) -> Sequence[str]:
-        """Ask for a passkey besides the password, or no longer; new recovery codes if the account
-        has none. Raises BadRequest without a passkey."""
+        """Require a passkey besides the password, or stop requiring it; new recovery codes if the
+        account has none. Raises BadRequest without a passkey."""
         found = await self.of(account.value.account_id)
 
         async def check() -> Sequence[Precondition]:
@@ -267,8 +267,8 @@ class TwoFactors:
         await self._records.transact(compute)
 
     async def passkey_removal(self, account: Account, key: str) -> Sequence[Precondition]:
-        """What must hold when the passkey with this key is removed, so that a second factor remains
-        if one is needed, whatever is changed at the same time. Raises SecondFactorDemanded."""
+        """The preconditions for removing the passkey with this key, so that a second factor remains
+        if one is needed, despite concurrent changes. Raises SecondFactorDemanded."""
         record, unchanged = await self._read(account.account_id)
         needed = record.with_passkey or (self._demanded and account.password_hash is not None)
         if not needed or record.totp_secret is not None:
@@ -332,15 +332,14 @@ def mark_of_password(account: Account) -> str:
 
 
 def takes_recovery_codes(record: TwoFactor, account: Account) -> bool:
-    """Whether recovery codes are a second factor: not beside a password that one of them has set,
-    since whoever finds a sheet of them has all."""
+    """Whether recovery codes are a second factor: not with a password that was set by one of them,
+    since somebody who finds the sheet has all of them."""
     if not record.recovery_hashes:
         return False
     return record.recovered not in (_ANY_PASSWORD, mark_of_password(account))
 
 
 async def resetting(records: RecordStore, account_id: str) -> Sequence[Record]:
-    """The records by which an operator resets the second factor of an account. Raises
-    StorageError."""
+    """The records by which an operator resets the second factor of an account."""
     event = AuditEvent.SECOND_FACTOR_RESET
     return [TWO_FACTORS.drop(account_id), *await noting(records, account_id, event, OPERATOR)]

@@ -1,1 +1,1 @@
-"""A whole pod as one archive: an RO-Crate in a ZIP file."""
+"""Exports a whole pod as one archive: an RO-Crate in a ZIP file."""

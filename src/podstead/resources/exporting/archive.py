@@ -1,11 +1,11 @@
-"""A pod as a ZIP file whose every byte follows from its contents.
+"""Writes a pod as a ZIP file whose every byte follows from its contents.
 
 The files are stored, not compressed, so the place of each of them is known from the metadata, and
 any part of the archive can be produced: a download that broke off continues where it was. Only the
-checksums need the content. Those of the files before the wanted part are computed by reading them,
-because the directory at the end has them.
+checksums need the content. Files before the requested part are read for their checksums, because
+the directory at the end contains them.
 
-While an archive is read, what grows is a few hundred bytes for each file; content passes through in
+Reading an archive takes a few hundred bytes of memory for each file; content passes through in
 pieces.
 """
 
@@ -43,14 +43,14 @@ _PIECES_AT_ONCE: Final = 100
 
 
 class ContentsChanged(StorageError):
-    """A document is no longer as it was when the archive began."""
+    """A document has changed since the archive began."""
 
     def __init__(self, path: ResourcePath) -> None:
         super().__init__(f"{path} was changed during the export; begin again")
 
 
 class _Written:
-    """What the directory needs of an entry that was written."""
+    """The data of a written entry that the directory needs."""
 
     __slots__ = ("crc", "entry", "offset")
 
@@ -75,7 +75,7 @@ class PodArchive(StreamedBody):
         self._lenient = lenient
         self._archived = list(named(contents))
         self.changed: list[ResourcePath] = []
-        """What was changed during a lenient export."""
+        """The documents that changed during a lenient export."""
         self._size_bytes = self._total_bytes()
 
     @property
@@ -88,7 +88,7 @@ class PodArchive(StreamedBody):
         return self._contents.tag
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
-        """The bytes from ``start`` up to ``end``. Raises ContentsChanged, StorageError."""
+        """The bytes from ``start`` up to ``end``. Raises ContentsChanged."""
         waiting: list[bytes] = []
         waiting_bytes = 0
         async with aclosing(self._pieces(_Window(start, end))) as pieces:
@@ -225,7 +225,7 @@ class PodArchive(StreamedBody):
 
 
 class _Window:
-    """The part of the archive that is wanted, and how far it has been produced."""
+    """The requested part of the archive, and the position reached."""
 
     def __init__(self, start: int, end: int | None) -> None:
         self._start = start
@@ -237,7 +237,7 @@ class _Window:
         return self._end is not None and self.position >= self._end
 
     def of_next(self, size_bytes: int) -> tuple[int, int]:
-        """Which bytes of the next ``size_bytes`` are wanted; the position moves behind them."""
+        """The requested range within the next ``size_bytes``; advances the position past them."""
         first = min(max(self._start - self.position, 0), size_bytes)
         last = size_bytes
         if self._end is not None:
@@ -246,7 +246,7 @@ class _Window:
         return first, max(first, last)
 
     def cut(self, piece: bytes) -> Iterator[bytes]:
-        """What is wanted of the next piece, if anything."""
+        """The requested part of the next piece, if any."""
         first, last = self.of_next(len(piece))
         if first < last:
             yield piece[first:last]
@@ -273,7 +273,7 @@ async def _made(
     written: list[_Written],
     hashes: dict[str, str],
 ) -> AsyncIterator[bytes]:
-    """A file that is made of pieces, which are made twice: first for the checksum."""
+    """A generated file, whose pieces are made twice: first for the checksum."""
     crc, size_bytes, hashes[name] = await asyncio.to_thread(_measured, make)
     newest_ms = max((each.entry.modified_ms for each in written), default=0)
     entry = ZipEntry(name, size_bytes, newest_ms)

@@ -1,4 +1,4 @@
-"""What is in a pod at one moment, and how is each resource called in the archive?"""
+"""Reads the contents of a pod at one moment, and names each resource in the archive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FORMAT: Final = "2"
 
 
 class ExportStore(ResourceStore, EntryRegistry, Protocol):
-    """What an export needs of a store."""
+    """The parts of a store that an export needs."""
 
 
 class RepositoryBundle(OpenBody, Protocol):
@@ -51,8 +51,7 @@ class RepositoryBundler(Protocol):
     """Makes files of git repositories."""
 
     async def bundle(self, container: ResourcePath) -> RepositoryBundle | None:
-        """The repository of a container; ``None`` if there is nothing in it. Raises
-        ServerTrouble."""
+        """The repository of a container; ``None`` if it is empty. Raises ServerTrouble."""
 
 
 class PodContents(msgspec.Struct, frozen=True):
@@ -146,8 +145,7 @@ async def _all_resources(
 async def changed_since(
     store: ResourceStore, root: ResourcePath, sequence: int
 ) -> Sequence[ResourcePath]:
-    """The resources of a pod that were changed after this row of the change log. Raises
-    StorageError."""
+    """The resources of a pod that were changed after this row of the change log."""
     changed: dict[ResourcePath, None] = {}
     while page := await store.changes_after(sequence, limit=_CHANGES_AT_ONCE):
         for each in page:
@@ -160,8 +158,8 @@ async def changed_since(
 class ArchivedResource(msgspec.Struct):
     """A resource with its name in the archive.
 
-    That of a container ends in a slash. A container with a description of its own has a file for
-    it, too: ``described_by``, else empty. The same applies to its ``repository``.
+    That of a container ends in a slash. A container with a description of its own also has a file
+    for that, ``described_by``, otherwise empty. The same applies to its ``repository``.
     """
 
     metadata: Metadata

@@ -1,7 +1,7 @@
-"""How is an exported pod described? As an RO-Crate 1.2, and as a page that people read.
+"""Describes an exported pod as an RO-Crate 1.2 and as a page for people.
 
 Pure, and produced piece by piece: the length of each piece depends only on the metadata of the
-resources, not on their content, whose SHA-256 takes the same room whatever it is.
+resources, not on their content, whose SHA-256 always has the same length.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SOLID_PROTOCOL: Final = "https://solidproject.org/TR/protocol"
 WAC: Final = "https://solidproject.org/TR/wac"
 
 _IRI_SAFE: Final = "/!$&'()*+,;=:@~-._"
-"""What is not escaped, besides letters and digits. RO-Crate asks for IRIs, and not URIs."""
+"""The characters that are not escaped, besides letters and digits. RO-Crate requires IRIs, not
+URIs."""
 _CONTEXT: Final = "https://w3id.org/ro/crate/1.2/context"
 _VERSION: Final = "https://w3id.org/ro/crate/1.2"
 _BUNDLE_TYPE: Final = "application/x-git-bundle"
@@ -215,7 +216,7 @@ def _bundle_facts(
 
 
 def _members(archived: Sequence[ArchivedResource]) -> Mapping[str, Sequence[str]]:
-    """What is in each folder of the archive."""
+    """The members of each folder of the archive."""
     found: dict[str, list[str]] = {}
     for each in archived[1:]:
         folder = each.name.rstrip("/").rpartition("/")[0]
@@ -224,7 +225,7 @@ def _members(archived: Sequence[ArchivedResource]) -> Mapping[str, Sequence[str]
 
 
 def description(contents: PodContents, changed: Sequence[ResourcePath]) -> str:
-    """What the archive contains and what not."""
+    """A text that says what the archive contains and what it lacks."""
     url, date = contents.url_of(contents.pod.root), _date(contents.modified_ms)
     said = [f"The Solid pod {url} as of {date}: {_CONTAINED}. {_NOT_CONTAINED}."]
     if contents.bundles:
@@ -243,7 +244,7 @@ def page(
     archived: Sequence[ArchivedResource],
     changed: Sequence[ResourcePath] = (),
 ) -> Iterator[bytes]:
-    """``index.html``: what is in the archive, folder by folder, with links to the files."""
+    """``index.html``: the contents of the archive, folder by folder, with links to the files."""
     title = escape(f"The pod {contents.pod.name}")
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -1,6 +1,5 @@
-"""How is a pod downloaded as an archive by its owner? As it was at the moment of the request, and a
-few at once for each person, because the files before the wanted part are read for their checksums.
-"""
+"""Serves a pod to its owner as an archive of its state at the request, a few at a time for each
+person."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ MAX_OF_PERSON: Final = 2
 
 
 class DownloadStore(ExportStore, PodRegistry, Protocol):
-    """What downloads need of a store."""
+    """The parts of a store that downloads need."""
 
 
 class PodDownload(StreamedBody):
-    """An archive that waits for the person's other ones (:class:`OpenBody` of the storage)."""
+    """An archive that waits for the person's other downloads (:class:`OpenBody` of the storage)."""
 
     def __init__(self, archive: PodArchive, turns: AgentSemaphores, requester: str) -> None:
         self._archive = archive
@@ -37,7 +36,7 @@ class PodDownload(StreamedBody):
         self.tag = archive.tag
 
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """Raises RateLimited, ContentsChanged, StorageError."""
+        """Raises RateLimited and ContentsChanged."""
         async with (
             self._turns.by(self._requester),
             aclosing(self._archive.chunks(start, end)) as chunks,
@@ -67,8 +66,8 @@ class PodDownloads:
         self._turns = AgentSemaphores(at_once=MAX_OF_PERSON)
 
     async def open(self, name: str) -> PodDownload:
-        """The archive of a pod as it is now. The caller has checked who asks. Raises NotFound,
-        RateLimited, Overloaded, StorageError."""
+        """The archive of a pod as it is now. The caller has authorized the request. Raises NotFound
+        and RateLimited."""
         pod = await self._store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'")
@@ -82,6 +81,6 @@ class PodDownloads:
                 bundles=self._bundles,
                 max_resources=MAX_RESOURCES,
             )
-            # To determine its size takes a second for a hundred thousand resources.
+            # Determining the size takes a second for a hundred thousand resources.
             archive = await asyncio.to_thread(PodArchive, self._store, contents)
         return PodDownload(archive, self._turns, pod.name)

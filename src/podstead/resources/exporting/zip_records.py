@@ -108,8 +108,8 @@ def central_header(entry: ZipEntry, crc: int, offset: int) -> bytes:
 
 
 def end_records(*, entries: int, offset: int, size_bytes: int) -> bytes:
-    """What follows the directory, which begins at ``offset`` and has that size. Always with the
-    ZIP64 records, so that their length depends on nothing."""
+    """What follows the directory, which begins at ``offset`` and has that size. Always includes the
+    ZIP64 records, so that the length is constant."""
     end_64 = _END_64.pack(
         b"PK\x06\x06",
         _END_64.size - 12,

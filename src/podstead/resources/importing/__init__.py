@@ -1,1 +1,1 @@
-"""Writing a tree of resources from elsewhere into a pod."""
+"""Imports a tree of resources from elsewhere into a pod."""

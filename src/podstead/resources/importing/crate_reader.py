@@ -1,4 +1,4 @@
-"""Reading the manifest of an archive, entity by entity, so that it may be larger than memory."""
+"""Reads the manifest of an archive entity by entity, so that it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Reader:
                 raise Malformed("it is truncated")
 
     def value(self) -> Any:  # noqa: ANN401 - whatever is there
-        """The next value, which is decoded again with more text until it is whole."""
+        """The next value, which is decoded again with more text until it is complete."""
         self.peek()
         while True:
             try:
@@ -80,7 +80,7 @@ class _Reader:
                 if isinstance(error, RecursionError) or not self._read_as_much_again():
                     raise Malformed("it is not valid JSON") from error
                 continue
-            # A number may go on behind the text that has been read.
+            # A number may continue after the text read so far.
             if self._text[end : end + 1] in _AFTER_VALUE or not self._read_as_much_again():
                 self._position = end
                 return value

@@ -1,17 +1,17 @@
-"""How is a tree of resources from elsewhere written into a pod?
+"""Imports a tree of resources from elsewhere into a pod.
 
-For the operator: no gate decides, and everything else is as for a write by a request. Content is
+For the operator: no authorization takes place; everything else is as for a request. Content is
 validated for its path, the records that follow from it are written with it, quota and disk space
-apply, and each resource keeps its media type and its dates. What cannot be taken is reported, never
-skipped in silence.
+apply, and each resource keeps its media type and its dates. Resources that cannot be imported are
+reported, never skipped silently.
 
-A new pod becomes visible at once, when everything is there: until then, its root has access rules
-that grant nothing, and no others exist. The last write stores all access rules, those of the root
-last if there are very many. Rules that cannot be read are replaced by rules that grant nothing,
-because without them what they protect would inherit others.
+A new pod becomes visible as a whole when everything is stored: until then, its root has access
+rules that grant nothing, and no others exist. The last write stores all access rules, those of the
+root last if there are very many. Rules that cannot be read are replaced by rules that grant
+nothing, because otherwise the resources would inherit others.
 
-An interrupted import continues when it is run again: each write is whole, a record names the source
-while the import is unfinished, and what is there already is passed over.
+An interrupted import continues when it is run again: each write is complete in itself, a record
+names the source while the import is unfinished, and stored resources are skipped.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class TreeImporter:
     async def run(
         self, target: ImportTarget, source: ImportSource, *, progress: Progress = lambda _: None
     ) -> ImportReport:
-        """Import everything that the source has.
+        """Import all resources of the source.
 
         Raises Conflict if the pod exists and is not the unfinished import of this source,
-        QuotaExceeded, Overloaded, StorageError, and what the source raises. What was imported until
-        then remains; a new pod stays closed until the import is run again and finishes.
+        QuotaExceeded, Overloaded, StorageError, and what the source raises. Resources imported
+        until then remain; a new pod stays closed until the import is run again and finishes.
         """
         report = ImportReport()
         preparation = Preparation(
@@ -142,8 +142,8 @@ class TreeImporter:
 
 
 def _part(path: ResourcePath) -> Auxiliary | None:
-    """When a resource is stored: documents and containers, also by their descriptions, come first,
-    then the descriptions of documents, and the ACLs at the end."""
+    """The stage at which a resource is stored: first documents and containers with their
+    descriptions, then the descriptions of documents, then ACLs."""
     kind = auxiliary_kind(path)
     if kind is Auxiliary.DESCRIPTION and is_container(subject_of(path)):
         return None

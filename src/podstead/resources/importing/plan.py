@@ -1,4 +1,4 @@
-"""Which of some resources can be stored, on one state of their surroundings?
+"""Plans the import of resources on one state of their surroundings.
 
 Pure: values in, values out.
 """
@@ -61,7 +61,7 @@ class ImportPlan:
         self.stored.append(prepared)
 
     def _fill(self, prepared: Prepared, existing: Metadata | None) -> None:
-        """A container that was created for something in it gets its own content."""
+        """Give a container that was created for a member its own content."""
         if existing is None or not prepared.kind.is_container:
             index = next(
                 (index for index, put in enumerate(self.puts) if put.path == prepared.path), None
@@ -76,7 +76,7 @@ class ImportPlan:
             self.stored.append(prepared)
             return
         self.unused.append(prepared)
-        # The root of a new pod is there before anything else.
+        # The root of a new pod exists before anything else.
         self.already_there += prepared.path != self._target.root
 
     def _create(self, prepared: Prepared) -> None:

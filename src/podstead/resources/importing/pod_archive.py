@@ -1,11 +1,12 @@
-"""What is in the archive of a pod (:mod:`podstead.resources.exporting.archive`)?
+"""Reads the archive of a pod (:mod:`podstead.resources.exporting.archive`).
 
 An archive may come from anywhere. Where a resource goes is decided by its URL in the manifest,
 which must be canonical and below that of the pod; names in the archive lead to nothing but entries
 of the archive, and nothing is unpacked to the file system. No entry yields more bytes than the
-manifest says, so what an archive takes is known before anything is stored. A file that is missing,
-or has another hash than the manifest says, is not taken. The manifest is read once for each
-question, entity by entity, so what grows with a pod is the directory of the ZIP file.
+manifest says, so the space that an archive takes is known before anything is stored. A file that is
+missing, or differs from its hash in the manifest, is not imported. The manifest is read entity by
+entity, once for each purpose, so only the directory of the ZIP file takes memory that grows with
+the pod.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _Reference(msgspec.Struct):
 
 
 class _Entity(msgspec.Struct):
-    """What is read of an entity of the manifest."""
+    """The fields of an entity of the manifest that are read."""
 
     id: str = msgspec.field(default="", name="@id")
     type: str | list[str] = msgspec.field(default="", name="@type")
@@ -114,7 +115,7 @@ class PodArchiveFile:
         self.source_id = f"archive:{self._manifest_hash()}"
         self.pod = self._pod()
         self.problems: list[NotTaken] = []
-        """What the manifest lists that cannot be a resource of the pod."""
+        """Entries of the manifest that cannot be resources of the pod."""
 
     @property
     def size_bytes(self) -> int:
@@ -136,7 +137,7 @@ class PodArchiveFile:
                 yield resource
 
     def repositories(self, root: ResourcePath) -> Iterator[ArchivedRepository]:
-        """The git repositories, of containers that the archive has."""
+        """The git repositories of containers in the archive."""
         found = self._survey.repositories
         if not found:
             return
@@ -154,7 +155,7 @@ class PodArchiveFile:
 
     @cached_property
     def _survey(self) -> _Survey:
-        """What must be known of all entities before the first of them is imported."""
+        """Collect what must be known of all entities before the first of them is imported."""
         survey = _Survey()
         for each in self._entities():
             is_file = each.is_a("File")
@@ -233,7 +234,7 @@ class PodArchiveFile:
             raise NotAPodArchive(f"{MANIFEST} is damaged") from error
 
     def _entities(self) -> Iterator[_Entity]:
-        """The entities that have the form that we write, read anew. Raises NotAPodArchive."""
+        """The entities in the form that we write, read anew. Raises NotAPodArchive."""
         with (
             self._opened_manifest() as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
@@ -279,7 +280,7 @@ def opened_archive(path: Path) -> Iterator[PodArchiveFile]:
 
 
 def _checked(file: zipfile.ZipFile) -> Mapping[str, zipfile.ZipInfo]:
-    """The entries by name. Raises NotAPodArchive for an archive that is made to deceive."""
+    """The entries by name. Raises NotAPodArchive for a deceptive archive."""
     infos: dict[str, zipfile.ZipInfo] = {}
     end = 0
     for info in sorted(file.infolist(), key=lambda each: each.header_offset):
@@ -290,7 +291,7 @@ def _checked(file: zipfile.ZipFile) -> Mapping[str, zipfile.ZipInfo]:
             raise NotAPodArchive(f"The archive contains a file with the name {name!r}")
         if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
             raise NotAPodArchive(f"{name!r} is encrypted, or compressed in an unusual way")
-        # Entries that share their bytes make a small archive as large as one likes.
+        # Entries that share bytes could make a small archive arbitrarily large.
         if info.header_offset < end:
             raise NotAPodArchive(f"{name!r} overlaps with another entry")
         end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size

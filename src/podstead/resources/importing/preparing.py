@@ -1,4 +1,4 @@
-"""In what form is a resource from elsewhere stored? Validated for its path, with its new names."""
+"""Prepares resources from elsewhere for storing: validated for their path, with their new names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NO_RULES = InlineBody(b"")
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A resource that is ready to be stored. ``dataset`` is what it says if it is RDF."""
+    """A resource that is ready to be stored. ``dataset`` has its triples if it is RDF."""
 
     path: ResourcePath
     kind: ResourceKind
@@ -55,7 +55,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 class Preparation:
-    """Prepares the resources of one import, and notes in its report what cannot be taken."""
+    """Prepares the resources of one import, and notes in its report what cannot be imported."""
 
     def __init__(
         self,
@@ -73,8 +73,8 @@ class Preparation:
         self._report = report
 
     async def prepare(self, resource: ImportedResource) -> Prepared | None:
-        """A document, container or description; ``None`` if it cannot be taken. Raises
-        StorageError, and what the source raises."""
+        """A document, container or description; ``None`` if it cannot be imported. Raises what the
+        source raises."""
         path = resource.path
         try:
             self._check_path(path)
@@ -105,7 +105,7 @@ class Preparation:
         )  # fmt: skip
 
     async def discard(self, prepared: Prepared) -> None:
-        """Remove what was staged for a resource that is not stored. Raises StorageError."""
+        """Remove the staged body of a resource that is not stored."""
         if not isinstance(prepared.body, InlineBody):
             await self._store.discard(prepared.body)
 
@@ -169,7 +169,7 @@ class Preparation:
     async def _rdf(
         self, resource: ImportedResource, path: ResourcePath, *, must_be_read: bool
     ) -> tuple[bytes, Dataset]:
-        """The content with its new names, and what it says. Raises RequestRefused."""
+        """The content with its new names, and its triples. Raises RequestRefused."""
         content_type = resource.content_type
         if not is_rdf(content_type):
             raise BadRequest(f"It must be RDF, not {essence(content_type)}")

@@ -1,4 +1,4 @@
-"""What is imported, where does it go, and what came of it?"""
+"""The values of an import: its resources, their destination and its report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from podstead.storage.registry import RecordKind
 class ImportedResource(msgspec.Struct, frozen=True):
     """A document, container, description or ACL as it comes from elsewhere.
 
-    ``path`` is where it goes. That of a description or an ACL ends in ``.meta`` or ``.acl``; the
+    ``path`` is its destination. That of a description or an ACL ends in ``.meta`` or ``.acl``; the
     description of a container may be the container's content or its ``.meta``. ``open`` starts
     reading the content from its beginning; ``None`` for a container without any. ``from_url`` is
     the URL for which its relative names were written, by default the new one.
@@ -47,11 +47,11 @@ class ImportTarget(msgspec.Struct, frozen=True):
     """Where resources go, and how.
 
     ``root`` is the root container of a pod; all paths begin with it. With ``new_pod``, the pod is
-    created, and ``root_acl`` is the Turtle of its root's ACL if the source has none. Without, the
-    pod exists, nothing in it is replaced, and ACLs are not taken. ``source_id`` identifies the
+    created, and ``root_acl`` is the Turtle of its root's ACL if the source has none. Otherwise the
+    pod exists, nothing in it is replaced, and ACLs are not imported. ``source_id`` identifies the
     source: an interrupted import continues only with the same one. ``names`` are rewritten in RDF,
-    and ``adjust`` may change what a document at a path says. ``last_records`` are committed with
-    the write that makes a new pod visible, if ``last_preconditions`` hold.
+    and ``adjust`` may change the document at a path. ``last_records`` are committed with the write
+    that makes a new pod visible, if ``last_preconditions`` hold.
     """
 
     root: ResourcePath
@@ -66,7 +66,7 @@ class ImportTarget(msgspec.Struct, frozen=True):
 
 
 class NotTaken(Value):
-    """A resource that was not imported, or not as it was, and why."""
+    """A resource that was not imported, or not unchanged, and why."""
 
     path: ResourcePath
     reason: str
@@ -75,11 +75,11 @@ class NotTaken(Value):
 class ImportReport(msgspec.Struct):
     """What an import did, or would do.
 
-    ``charged_bytes`` is what the quota is charged for it, and ``renamed`` the number of documents
-    in which names were rewritten. The ``closed`` are ACLs that could not be read: nobody has access
-    to what they protect. The ``not_renamed`` are documents that were stored as they are because
-    they cannot be read as RDF. The ``controlled_by_all`` are
-    containers and documents whose access rules everyone may change.
+    ``charged_bytes`` is charged to the quota, and ``renamed`` the number of documents in which
+    names were rewritten. The ``closed`` are ACLs that could not be read: nobody has access to what
+    they protect. The ``not_renamed`` are documents that were stored as they are because they cannot
+    be read as RDF. The ``controlled_by_all`` are containers and documents whose access rules
+    everyone may change.
     """
 
     documents: int = 0
@@ -98,7 +98,7 @@ class ImportReport(msgspec.Struct):
 
     @property
     def resources(self) -> int:
-        """How many resources were dealt with."""
+        """The number of resources processed."""
         stored = self.documents + self.containers + self.descriptions + self.rules
         return stored + self.already_there + len(self.not_taken)
 

@@ -1,4 +1,4 @@
-"""How are the resources of an import stored? Many in one write."""
+"""Stores the resources of an import, many in one write."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class ImportWriter:
         self._progress = progress
         self._waiting: list[Prepared] = []
         self._waiting_bytes = 0
-        # In a dry run, what would have been stored.
+        # In a dry run, the resources that would have been stored.
         self._imagined: dict[ResourcePath, ResourceKind] = {}
 
     # --- beginning --------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Create the pod, or find it. Raises Conflict, QuotaExceeded."""
+        """Create the pod, or find it. Raises Conflict and QuotaExceeded."""
         target, store = self.target, self._records.store
         pod = await store.read_pod(target.root.strip("/"))
         record = await self._records.read(UNFINISHED_IMPORTS, target.root)
@@ -137,7 +137,8 @@ class ImportWriter:
     # --- documents --------------------------------------------------------------------------
 
     async def add(self, prepared: Prepared) -> bool:
-        """Store it with others; False if it is not stored. Raises as :meth:`flush` does."""
+        """Store it together with others; False if it is not stored. Raises as :meth:`flush`
+        does."""
         if prepared.path == self.target.root and self.target.new_pod is None:
             self.report.already_there += 1
             return False
@@ -148,7 +149,7 @@ class ImportWriter:
         return True
 
     async def flush(self) -> None:
-        """Store what is waiting. Raises QuotaExceeded, Overloaded, StorageError."""
+        """Store the waiting resources. Raises QuotaExceeded."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not waiting:
             return
@@ -216,8 +217,8 @@ class ImportWriter:
     # --- access rules -----------------------------------------------------------------------
 
     async def add_rules(self, rules: Sequence[Prepared], *, is_last: bool = False) -> None:
-        """Store ACLs in one write, which is also the last one if that is so. Raises Overloaded,
-        QuotaExceeded, StorageError, and Conflict if a last precondition does not hold."""
+        """Store ACLs in one write, which may be the last one. Raises QuotaExceeded, and Conflict if
+        a last precondition does not hold."""
         for _ in range(_ATTEMPTS):
             if await self._store_rules(rules, is_last=is_last):
                 self._progress(self.report)
@@ -312,5 +313,5 @@ def _created(path: ResourcePath) -> Change:
 
 
 def _imagined(path: ResourcePath, kind: ResourceKind) -> Metadata:
-    """What a dry run would have stored."""
+    """The metadata that the resource would have."""
     return Metadata(path, kind, _NO_VERSION, TURTLE, 0, 0, 0)

@@ -1,1 +1,1 @@
-"""Who has access to a resource, what a change of its rules would do, and making that change."""
+"""Shows who has access to a resource, previews changes of its rules, and makes them."""

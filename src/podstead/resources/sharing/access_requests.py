@@ -1,9 +1,9 @@
-"""Asking the owner of a resource for access, and showing the owner who has asked.
+"""Asks the owner of a resource for access, and shows the owner the requests.
 
 A request for access is a notification in the owner's inbox (:mod:`.offers`). It is posted with the
-rights of the person who asks, so it needs an inbox to which that person may append, and the server
-lends nobody its own rights. Anybody who can append to the inbox can write anything into it; reading
-one of the requests therefore never grants anything. The owner decides, by an edit of the rules.
+rights of the person who asks, so it needs an inbox to which that person may append; the server does
+not lend its own rights. Anybody who can append to the inbox can write anything into it; reading one
+of the requests therefore never grants anything. The owner decides, by an edit of the rules.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REQUESTS_TO_ONE_OWNER_PER_DAY: Final = 10
 MAX_LISTED: Final = 100
 """How many notifications of an inbox are read, the newest first."""
 MAX_MEMBERS: Final = 10_000
-"""Among how many members of an inbox these are found."""
+"""How many members of an inbox are searched for them."""
 _PAGE: Final = 500
 MAX_NOTIFICATION_BYTES: Final = 64 * 1024
 
@@ -79,7 +79,7 @@ class HasAccess(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """A request for access in an inbox. ``actor`` is who it says it is from."""
+    """A request for access in an inbox. ``actor`` is its stated sender."""
 
     notification: ResourcePath
     actor: str
@@ -91,7 +91,7 @@ class AccessRequest:
 
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
-    """The answer to a request for access. ``actor`` is who it says it is from.
+    """The answer to a request for access. ``actor`` is its stated sender.
 
     It is the ``notification`` in an inbox, or kept under a ``key``.
     """
@@ -105,10 +105,10 @@ class AccessAnswer:
 
 
 class RequestNotices(Protocol):
-    """Tells owners who want to know it that somebody asks them for access."""
+    """Tells owners who want to know that somebody asks them for access."""
 
     async def asked(self, storage: ResourcePath, *, by: str, about: ResourcePath) -> None:
-        """Tell the owner of a storage. A failure is no failure of the request."""
+        """Tell the owner of a storage. A failure does not affect the request."""
 
 
 class AccessRequests:
@@ -174,8 +174,8 @@ class AccessRequests:
             await self._notices.asked(storage, by=person.iri, about=resource)
 
     async def pending(self, owner: Identity, storage: ResourcePath) -> tuple[AccessRequest, ...]:
-        """The requests for access to resources of a storage in the owner's inbox, the same only
-        once. Raises what reading the inbox raises."""
+        """The distinct requests for access to resources of a storage in the owner's inbox. Raises
+        what reading the inbox raises."""
         inbox = await self.inbox_of(owner, storage)
         found: dict[tuple[str, ResourcePath, Modes], AccessRequest] = {}
         for path in await self._notifications(owner, inbox):
@@ -193,7 +193,7 @@ class AccessRequests:
         """Tell the person who has asked, in their inbox here or as soon as they come back, and
         remove the request.
 
-        Raises what a DELETE raises, StorageError, Overloaded.
+        Raises what a DELETE raises.
         """
         await self._tell(owner, request, allowed=allowed)
         await self.dismiss(owner, request)
@@ -216,7 +216,7 @@ class AccessRequests:
         return tuple(found)
 
     async def stored_answers(self, person: Identity) -> tuple[AccessAnswer, ...]:
-        """The answers to a person that have not reached an inbox. Raises StorageError."""
+        """The answers to a person that have not reached an inbox."""
         if self._stored_answers is None:
             return ()
         return tuple(
@@ -232,7 +232,7 @@ class AccessRequests:
         )
 
     async def forget_kept(self, person: Identity, key: str) -> None:
-        """Remove one of these. Raises NotFound, StorageError, Overloaded."""
+        """Remove one of these. Raises NotFound."""
         if self._stored_answers is None:
             raise NotFound
         await self._stored_answers.forget(person, key)
@@ -280,7 +280,7 @@ class AccessRequests:
                 raise RateLimited(retry_after_s=wait_s)
 
     async def _tell(self, owner: Identity, request: AccessRequest, *, allowed: bool) -> None:
-        """Post the answer with the rights of the owner, or keep it without an inbox for it."""
+        """Post the answer with the rights of the owner, or keep it if no inbox accepts it."""
         offer = Offer(request.actor, self._base_url + request.resource, request.modes)
         answer = OfferAnswer(owner.iri, offer, allowed)
         if await self._post(owner, answer):
@@ -290,7 +290,7 @@ class AccessRequests:
             await self._stored_answers.keep(answer, request.resource, storage=storage)
 
     async def _post(self, owner: Identity, answer: OfferAnswer) -> bool:
-        """Post an answer to the inbox of who has asked; whether there is one that took it."""
+        """Post an answer to the inbox of the person who asked; whether an inbox accepted it."""
         profile = local_path(answer.offer.actor.partition("#")[0], self._base_url)
         storage = None if profile is None else storage_root(profile)
         if storage is None:
@@ -303,7 +303,7 @@ class AccessRequests:
                 content_type=JSON_LD,
             )
             await self._resources.handle(ResourceRequest(operation, owner))
-        except RequestRefused:  # there is no inbox, or it takes nothing from the owner
+        except RequestRefused:  # there is no inbox, or it accepts nothing from the owner
             return False
         return True
 
@@ -347,7 +347,7 @@ class AccessRequests:
         return tuple(each.path for each in newest[:MAX_LISTED])
 
     async def _graph(self, agent: Identity, path: ResourcePath) -> Graph | None:
-        """What a notification says; ``None`` if it was removed or has an unknown context."""
+        """The triples of a notification; ``None`` if it was removed or has an unknown context."""
         try:
             document = await read_rdf(self._resources, self._documents, agent, path)
         except RequestRefused:

@@ -1,9 +1,9 @@
-"""Whom does a person know? The people in the person's own address books who have a WebID.
+"""Lists the people with a WebID in a person's own address books.
 
 Address books are found through the type indexes that the profile names (Solid Type Indexes), and
 read in the form in which Solid applications write them: an index of names, and a vCard for each
-person with the WebID as ``vcard:url``. Everything is read as the person, on this server only, and
-what cannot be read or understood is left out.
+person with the WebID as ``vcard:url``. Everything is read with the person's rights, on this server
+only, and whatever cannot be read or understood is left out.
 """
 
 from __future__ import annotations

@@ -34,19 +34,19 @@ class RulesDocument:
 
 
 class Inheritance(Enum):
-    """What becomes of the rules of the containers above."""
+    """How the rules of the containers above apply after the edit."""
 
     AS_IT_IS = "as it is"
     """A resource that inherits gets own rules only if the edit changes something."""
     STOP = "stop"
-    """The resource gets own rules, which say what it inherited."""
+    """The resource gets own rules that grant what it inherited."""
     RESUME = "resume"
     """The resource loses its own rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a person wants to change, in one step."""
+    """The changes that a person makes in one step."""
 
     changes: tuple[AccessChange, ...] = ()
     inheritance: Inheritance = Inheritance.AS_IT_IS

@@ -1,4 +1,5 @@
-"""Reads the names that groups state in their documents, as the person who is shown them.
+"""Reads the names that groups state in their documents, with the rights of the person who sees
+them.
 
 Only documents of this server are read, through the service that answers GET, so that nobody learns
 the name of a group whose document they may not read.
@@ -29,7 +30,7 @@ _NAMES: Final = (Iri(vocab.VCARD_FN), Iri(vocab.FOAF_NAME), Iri(vocab.RDFS + "la
 
 @dataclass(frozen=True, slots=True)
 class GroupNames:
-    """Reads what groups are called."""
+    """Reads the names of groups."""
 
     base_url: str
     resources: ResourceService

@@ -1,5 +1,5 @@
-"""The store as it would be with another ACL, for asking the gate what that ACL would mean, and as
-it is at one moment, for asking the gate much without reading anything twice."""
+"""Views of the store for asking the gate: with another ACL, to find what that would mean, and as of
+one moment, to ask much without reading anything twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podstead.storage.records import Metadata, ResourceKind, Version
 class OneMoment:
     """The store as it is when it is first read, as far as that is enough.
 
-    If a body is wanted that has been replaced since, everything is read again.
+    If a requested body has been replaced since, everything is read again.
     """
 
     def __init__(self, store: DocumentSource, paths: Iterable[ResourcePath]) -> None:

@@ -1,9 +1,10 @@
-"""How does a request for access look in an inbox? Written and read here.
+"""Writes and reads requests for access as notifications in an inbox.
 
-Pure. It is a notification as in Linked Data Notifications (W3C Recommendation): an ``as:Offer``
-(Activity Vocabulary) of an ``acl:Authorization`` that the owner may or may not accept. The
-authorization states, in the terms of Web Access Control, who would have which modes on what. The
-owner's answer is an ``as:Accept`` or an ``as:Reject`` of that offer, in the inbox of who has asked.
+Pure. A request is a notification as in Linked Data Notifications (W3C Recommendation): an
+``as:Offer`` (Activity Vocabulary) of an ``acl:Authorization`` that the owner may or may not accept.
+The authorization states in the terms of Web Access Control who would have which modes on which
+resource. The owner's answer is an ``as:Accept`` or an ``as:Reject`` of that offer, in the inbox of
+the person who asked.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MODES: Final = {iri: mode for mode, iri in _MODE_IRIS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Somebody asks for modes on a resource. ``actor`` is the IRI that the request gives; nothing
+    """A request for modes on a resource. ``actor`` is the IRI that the request gives; nothing
     proves that the request comes from there."""
 
     actor: str
@@ -105,7 +106,7 @@ def read_offer(graph: Graph) -> Offer | None:
     """The request for access that a document states; ``None`` if it states none or something
     else, such as access for somebody other than the actor."""
     if _answers(graph):
-        return None  # the offer in an answer is one that was made before
+        return None  # the offer in an answer was made before
     for subject in graph.subjects(Iri(vocab.RDF_TYPE), Iri(vocab.AS_OFFER)):
         offer = _offer_of(graph, subject)
         if offer is not None:

@@ -1,4 +1,4 @@
-"""Whom does a person mean who types a name, an e-mail address or a WebID?
+"""Finds the person meant by a typed name, e-mail address or WebID.
 
 A name is that of a pod of this server and means its owner. An e-mail address means somebody only if
 that person's own public profile states the address, so that the answer reveals nothing that is not
@@ -48,17 +48,17 @@ class UnusableIri(BadRequest):
 
 
 class NobodyFound(NotFound):
-    """Nobody whom the person may find has this name or address."""
+    """Nobody visible to the person has this name or address."""
 
     def __init__(self) -> None:
         super().__init__("Nobody was found by this name or address")
 
 
 class EmailOwners(Protocol):
-    """Who has an account with an e-mail address."""
+    """Knows the accounts with e-mail addresses."""
 
     async def web_id_of(self, email: str) -> str | None:
-        """The WebID of the account; ``None`` if there is none. Raises StorageError."""
+        """The WebID of the account; ``None`` if there is none."""
 
 
 class NoAccounts:
@@ -81,7 +81,7 @@ class PeopleDirectory:
     clock: Clock
 
     async def find(self, person: Identity, text: str) -> str:
-        """The IRI of the agent whom ``person`` means.
+        """The IRI of the agent that ``person`` means.
 
         Raises UnusableIri, NobodyFound and RateLimited.
         """

@@ -1,7 +1,8 @@
-"""What would an edit of the rules change, and for whom? Decided by the gate, on both rule sets.
+"""Previews what an edit of the rules changes, and for whom, by asking the gate under both rule
+sets.
 
-There is no second decision here: the same gate is asked about the store as it is and about the
-store as it would be (:mod:`podstead.resources.sharing.hypothetical`).
+This module does not decide: the same gate is asked about the store as it is and as it would be
+(:mod:`podstead.resources.sharing.hypothetical`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from podstead.wac.modes import Modes, any_member
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind
 
 MAX_GRANTEES: Final = 200
-"""For how many agents and groups one preview is computed."""
+"""The number of agents and groups for which a preview is computed."""
 
 _MAX_LOOKED_AT: Final = 2_000
-"""How many resources inside a container are looked at for rules of their own."""
+"""How many resources inside a container are checked for rules of their own."""
 _SAMPLE: Final = 5
 _PAGE: Final = 200
 _NAME_BYTES: Final = 16
@@ -76,7 +77,7 @@ class Comparison:
     def __init__(
         self, before: Decider, after: Decider, visible: VisibleGroups, *, randomness: Randomness
     ) -> None:
-        """``visible`` are the groups of which the person who asks may learn the members."""
+        """``visible`` are the groups whose members the person who asks may learn."""
         self._before = before
         self._after = after
         self._visible = visible
@@ -105,14 +106,14 @@ class Comparison:
         return await self.differences(grantees, any_member(container))
 
     async def lost_by(self, agent: Identity, resource: ResourcePath) -> Modes:
-        """The modes that an agent has now and would not have after the edit, groups that the person
-        who asks may not see included."""
+        """The modes that an agent has now and would not have after the edit, including through
+        groups that the person who asks may not see."""
         before = await _granted(self._before, agent, resource)
         return before - await _granted(self._after, agent, resource)
 
     async def _modes(self, decider: Decider, grantee: Grantee, resource: ResourcePath) -> Modes:
         """What the gate grants: to an agent by name, to the public, to an agent whom no rule names,
-        or to the members of a group for being that."""
+        or to the members of a group as such."""
         if grantee == EVERYONE:
             return await _granted(decider, None, resource)
         snapshot = await decider.source.read_metadata(paths_to_read(resource))
@@ -135,8 +136,8 @@ async def _granted(decider: Decider, agent: Identity | None, resource: ResourceP
 
 
 async def look_inside(store: ResourceStore, container: ResourcePath) -> Inside:
-    """Which resources inside a container inherit its rules. A container with rules of its own is
-    one resource with own rules, whatever is in it."""
+    """Which resources inside a container inherit its rules. A container with rules of its own
+    counts as one resource, whatever it contains."""
     if not is_container(container):
         return NOTHING_INSIDE
     inheriting: list[ResourcePath] = []

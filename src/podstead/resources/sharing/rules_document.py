@@ -1,8 +1,8 @@
 """Reads the ACL that decides about a resource, and writes the resource's own.
 
 Both are operations on resources like any other, carried out by :class:`ResourceService` for the
-agent who asks. So an agent sees and changes exactly the rules that it could read and write over
-HTTP, and a write is conditional on what was read.
+agent that asks. An agent therefore sees and changes exactly the rules that it could read and write
+over HTTP, and a write is conditional on what was read.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RulesDocuments:
         return self._documents.url_of(path)
 
     async def snapshot(self, agent: Identity | None, resource: ResourcePath) -> Snapshot:
-        """What is stored at and above a resource that the agent has Control of.
+        """The snapshot of a resource that the agent has Control of, and of everything above it.
 
         Raises NotAuthenticated and AccessDenied without Control, and NotFound for what does not
         exist, is in no storage or is itself auxiliary.
@@ -106,7 +106,7 @@ class RulesDocuments:
             snapshot = await self.snapshot(agent, resource)
             decisive = next((path for path in acl_paths(resource) if snapshot[path]), None)
             if decisive is None:
-                raise RulesUnreadable  # no rules at all, as after a repair by hand
+                raise RulesUnreadable  # no rules at all, for example after a manual repair
             try:
                 return await self._read(agent, resource, subject_of(decisive))
             except NotFound:

@@ -26,11 +26,11 @@ from podstead.storage.registry import RecordKind
 from podstead.wac.sharing.index import ACLS, index_changes, indexed_acl
 
 ACLS_AT_ONCE: Final = 50
-"""How many ACLs one step of the building reads and records."""
+"""How many ACLs one step of building reads and records."""
 
 REST: Final = 9
-"""How many times as long as a step the rest after it is: requests come first, and a server whose
-root was just upgraded has many thousands of ACLs to read."""
+"""The length of the pause after a step, as a multiple of the step: requests come first, and a
+server that was just upgraded may have many thousands of ACLs to read."""
 
 Rest = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
@@ -50,7 +50,7 @@ class RulesIndex:
         return auxiliary_kind(path) is Auxiliary.ACL and storage_root(path) is not None
 
     async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
-        """The changes for an ACL with this content. Raises StorageError."""
+        """The changes for an ACL with this content."""
         stored = await self._records.read(ACLS, path)
         before = None if stored is None else stored.value
         after = indexed_acl(content.default, subject_url=self._base_url + subject_of(path))
@@ -70,7 +70,7 @@ BUILDING: Final = RecordKind("access-rules-building", BuildingProgress)
 
 
 async def is_index_complete(records: RecordStore) -> bool:
-    """Whether every ACL is in the index. Raises StorageError."""
+    """Whether every ACL is in the index."""
     stored = await records.read(BUILDING, _RULES)
     return stored is not None and stored.value.is_complete
 
@@ -88,8 +88,7 @@ class RulesIndexBuilder:
         self._records = records
 
     async def run(self, rest: Rest = asyncio.sleep) -> None:
-        """Build the index until it is complete, in a tenth of the time. Raises StorageError,
-        Overloaded."""
+        """Build the index until it is complete, using a tenth of the time."""
         now_s = asyncio.get_running_loop().time
         began_s = now_s()
         while not await self.step():
@@ -97,7 +96,7 @@ class RulesIndexBuilder:
             began_s = now_s()
 
     async def step(self) -> bool:
-        """Record some ACLs; whether the index is complete. Raises StorageError, Overloaded."""
+        """Record some ACLs; whether the index is complete."""
         stored = await self._records.read(BUILDING, _RULES)
         if stored is not None and stored.value.is_complete:
             return True
@@ -120,8 +119,7 @@ class RulesIndexBuilder:
         return await self._records.try_commit(records, preconditions) and is_complete
 
     async def _content(self, acl: Metadata) -> Dataset:
-        """The triples of an ACL; none if it cannot be parsed, because it grants nothing then.
-        Raises StorageError."""
+        """The triples of an ACL; none if it cannot be parsed, because it grants nothing then."""
         try:
             content = await self._documents.read_bytes(acl)
             document = await self._documents.parse(content, acl.content_type, path=acl.path)

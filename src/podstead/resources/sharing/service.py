@@ -1,4 +1,4 @@
-"""Sharing a resource: who has access, why, what an edit would change, and making the edit.
+"""Shares a resource: shows who has access and why, previews an edit, and makes it.
 
 Everything here is done for an agent who has Control of the resource, which the gate decides. Rules
 are read and written as operations on resources (:mod:`.rules_document`), and what they mean is the
@@ -64,7 +64,7 @@ class OwnerLockedOut(Conflict):
 
 
 class NeedsConfirmation(Conflict):
-    """The agent who edits would no longer have Control, and has not confirmed that."""
+    """The editing agent would no longer have Control, and has not confirmed that."""
 
     code = ResourceCodes.CONFIRMATION_NEEDED
 
@@ -96,7 +96,7 @@ class Consequence(Enum):
     """The document of the owner's WebID would not be public any more, so that other servers could
     not verify who the owner is."""
     LOSES_CONTROL = "loses control"
-    """Who edits can no longer manage the resource, and has to confirm that."""
+    """The editing person can no longer manage the resource, and has to confirm that."""
     OWNER_LOSES = "owner loses"
     """The owner would lose access: the edit is refused."""
 
@@ -128,7 +128,7 @@ class Answer:
     explanation: Explanation
     decided_by: ResourcePath
     hidden_groups: tuple[str, ...] = ()
-    """Groups that the rules name and that the answer leaves out, because who asked may not know
+    """Groups in the rules that the answer leaves out, because the person who asked may not know
     their members."""
 
 
@@ -251,7 +251,7 @@ class SharingService:
         if edit.inheritance is Inheritance.RESUME and storage_root(resource) == resource:
             raise NothingAbove
         document = self._edited(current, edit)
-        # Above what might be in a container are the same containers and rules as above itself.
+        # A possible member of a container has the same containers and rules above it.
         lowest = any_member(resource) if is_container(resource) else resource
         now = OneMoment(self._store, paths_to_read(lowest))
         comparison = Comparison(
@@ -377,7 +377,7 @@ def _consequences(
 
 
 async def _takes_from(owner: str, comparison: Comparison, resource: ResourcePath) -> bool:
-    """Whether the owner would lose something of the resource, or of what is inside."""
+    """Whether the owner would lose a mode on the resource or on what is inside."""
     identity = Identity(owner, AuthenticationMethod.SESSION)
     if await comparison.lost_by(identity, resource):
         return True

@@ -1,11 +1,11 @@
-"""What is shared with a person on this server, and what in a person's pod others can access?
+"""Lists what is shared with a person, and which of a person's resources others can access.
 
 The index over access rules (:mod:`podstead.wac.sharing.index`) says where to look. Each resource in
 a list is there because the gate decides so now: a resource that is shared with a person if the
 person has a mode on it or on its contents, and one of the person's own if the person has Control.
 
-Anybody can name a person in their own rules. So the list of what is shared with somebody shows only
-the first resources of each storage, and what is in others is not behind it.
+Anybody can name a person in their own rules. The list of what is shared with somebody therefore
+shows only the first resources of each storage, so that one storage cannot crowd out the others.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ OF_ONE_STORAGE: Final = 20
 MAX_LOOKED_AT: Final = 500
 """How many records one page of a list looks at."""
 MAX_GROUPS: Final = 200
-"""How many groups of this server are looked at for one list."""
+"""How many groups of this server are checked for one list."""
 
 _AFTER_SLASH: Final = "0"
 """The character after the slash: what follows all paths below a container."""
 _AFTER_GROUPS: Final = "h"
-"""What follows the keys of all groups."""
+"""The string that follows the keys of all groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,10 @@ class SharedWith:
 
 @dataclass(frozen=True, slots=True)
 class SharedBy:
-    """One of a person's resources to whose rules others owe their access.
+    """One of a person's resources whose rules give access to others.
 
-    ``entries`` are some of those whom the rules name, without the owner; ``total`` is their number.
+    ``entries`` are some of the grantees in the rules, without the owner; ``total`` is the number of
+    all.
     """
 
     resource: ResourcePath
@@ -113,7 +114,7 @@ class SharedLists:
         self._owners = owners
 
     async def is_complete(self) -> bool:
-        """Whether the index knows all rules. Raises StorageError."""
+        """Whether the index contains all rules."""
         return await is_index_complete(self._records)
 
     async def shared_with(
@@ -125,7 +126,7 @@ class SharedLists:
         after: str = "",
     ) -> SharedWith:
         """What is shared with a person in storages other than their ``own``: the first resources of
-        each storage, or more of one ``storage``. Raises StorageError, Overloaded."""
+        each storage, or more of one ``storage``."""
         listing = _Listing(own, PAGE if storage is not None else OF_ONE_STORAGE)
         below = storage or ""
         names = map(agent_name, (person.iri, *person.aliases))
@@ -144,7 +145,7 @@ class SharedLists:
         self, owner: Identity, storage: ResourcePath, *, after: str = ""
     ) -> tuple[Sequence[SharedBy], str | None]:
         """The resources in a storage whose rules name somebody other than its owner, and where the
-        next page begins, if there is one. Raises StorageError, Overloaded."""
+        next page begins, if there is one."""
         web_id = await self._owners.owner_of(storage)
         found: list[SharedBy] = []
         looked_at, last = 0, after or storage
@@ -182,8 +183,8 @@ class SharedLists:
     async def _mentioned(
         self, prefix: str, below: str, listing: _Listing, *, after: str = ""
     ) -> AsyncIterator[ResourcePath]:
-        """The ACLs below a path that are recorded under a prefix, without those of storages of
-        which enough are listed."""
+        """The ACLs below a path that are recorded under a prefix, without those of storages with
+        enough in the list."""
         after = max(prefix + below, after)
         while True:
             page = await self._page(after)
@@ -211,10 +212,10 @@ class SharedLists:
         return await MENTIONS.page(store, after=after, now_ms=now_ms, limit=limit)
 
     async def _consider_groups(self, person: Identity, below: str, listing: _Listing) -> None:
-        """What the groups of this server give to a person, as far as few are looked at.
+        """Add what the groups of this server give to a person, from a limited number of groups.
 
-        They begin at a place of the person's own, so that groups which somebody has made in large
-        numbers do not come before all others for everybody.
+        The search begins at a different place for each person, so that somebody's mass of groups
+        does not displace all others for everybody.
         """
         start = GROUPS + hashlib.sha256(person.iri.encode()).hexdigest()[:8]
         looked_at = 0
@@ -237,12 +238,12 @@ class SharedLists:
         async for acl in self._mentioned(prefix, below, listing):
             storage = storage_root(acl)
             if not await self._consider(person, acl, listing) and storage is not None:
-                listing.without.add(storage)  # not a member, as far as this storage knows
+                listing.without.add(storage)  # not a member, by the groups of this storage
         listing.without.clear()
 
     def _is_here(self, group: str) -> bool:
-        """Whether the group is on this server. Others are looked up for those who access what is
-        shared with them, and not for a list."""
+        """Whether the group is on this server. Other groups are looked up when a shared resource is
+        accessed, and not for a list."""
         return local_path(group.partition("#")[0], self._base_url) is not None
 
     async def _consider(self, person: Identity, acl: ResourcePath, listing: _Listing) -> bool:
@@ -272,7 +273,7 @@ class _Listing:
         self.found: dict[ResourcePath, SharedResource] = {}
         self.looked_at = 0
         self.without: set[ResourcePath] = set()
-        """Storages that are passed over for now."""
+        """Storages that are skipped for now."""
         self._before = 0
         self._is_first_source = True
         self._after: str | None = None
@@ -290,7 +291,7 @@ class _Listing:
         return len(self.found) - self._before < PAGE and self.looked_at < MAX_LOOKED_AT
 
     def continue_after(self, key: str) -> None:
-        """Note where the next page begins; only what names the person has one."""
+        """Note where the next page begins; only mentions of the person are paged."""
         if self._is_first_source and self._after is None:
             self._after = key
 

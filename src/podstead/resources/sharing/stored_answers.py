@@ -1,4 +1,4 @@
-"""Answers to requests for access of people who have no inbox here.
+"""Keeps answers to requests for access of people who have no inbox here.
 
 Such an answer is a record, which the person sees when they come back to the pages here. Meanwhile
 it is sent once to the inbox that the document of their WebID states (Linked Data Notifications); an
@@ -39,7 +39,7 @@ MAX_OF_STORAGE: Final = 200
 """How many answers about one storage are kept, the newest."""
 MAX_SHOWN: Final = 100
 ANSWERS_PER_HOUR: Final = 60
-"""How many of one owner are sent to other servers in an hour."""
+"""How many answers of one owner are sent to other servers in an hour."""
 TASK: Final = "podstead-answer"
 MAX_ON_THE_WAY: Final = 32
 """How many are being sent at a time; the others are only kept."""
@@ -49,7 +49,7 @@ _KEY_CHARACTERS: Final = 32
 
 
 class StoredAnswer(msgspec.Struct, frozen=True):
-    """An answer of an owner. ``person`` is who has asked."""
+    """An answer of an owner. ``person`` is the one who asked."""
 
     person: str
     actor: str
@@ -86,8 +86,7 @@ class StoredAnswers:
     async def keep(
         self, answer: OfferAnswer, resource: ResourcePath, *, storage: ResourcePath
     ) -> None:
-        """Keep an answer about a resource of a storage, and begin to send it. Raises StorageError,
-        Overloaded."""
+        """Keep an answer about a resource of a storage, and begin to send it."""
         now_ms = self._records.now_ms()
         stored = StoredAnswer(
             person=answer.offer.actor,
@@ -117,7 +116,7 @@ class StoredAnswers:
             task.add_done_callback(self._on_the_way.discard)
 
     async def of(self, person: Identity) -> Sequence[Versioned[StoredAnswer]]:
-        """The answers to a person, the newest first. Raises StorageError."""
+        """The answers to a person, the newest first."""
         found: list[Versioned[StoredAnswer]] = []
         for name in {agent_name(each) for each in person.names()}:
             prefix = _prefix(name)
@@ -128,17 +127,17 @@ class StoredAnswers:
         return sorted(found, key=lambda each: each.value.at_ms, reverse=True)
 
     async def forget(self, person: Identity, key: str) -> None:
-        """Remove an answer to the person. Raises NotFound, StorageError, Overloaded."""
+        """Remove an answer to the person. Raises NotFound."""
         if not key.startswith(tuple(_prefix(agent_name(each)) for each in person.names())):
             raise NotFound
         await self._records.commit([STORED_ANSWERS.drop(key)])
 
     async def sent(self) -> None:
-        """Wait until none is on its way any more."""
+        """Wait until no answer is being sent any more."""
         await asyncio.gather(*self._on_the_way)
 
     async def close(self) -> None:
-        """Give up those that are on their way; they stay kept."""
+        """Stop sending; unsent answers stay stored."""
         for task in self._on_the_way:
             task.cancel()
         await asyncio.gather(*self._on_the_way, return_exceptions=True)
@@ -149,7 +148,7 @@ class StoredAnswers:
         return wait_s is None
 
     async def _send(self, key: str, content: bytes) -> None:
-        """Send an answer, and keep it no longer if it arrives."""
+        """Send an answer, and remove it once it has arrived."""
         try:
             stored = await self._records.read(STORED_ANSWERS, key)
             if stored is None or self._inboxes.is_local(stored.value.person):

@@ -1,8 +1,8 @@
-"""Of which groups may an agent learn the members?
+"""Determines the groups whose members an agent may learn.
 
-To explain or preview what somebody can do is to say which groups have that person as a member. Who
-manages a resource can name any group in its rules, those of the storage's owner included, and must
-not learn from the answers who is in a group whose document they may not read.
+Explaining or previewing what somebody can do reveals which groups have that person as a member.
+Anyone who manages a resource can name any group in its rules, including groups of the storage's
+owner, and must not learn from the answers who is in a group whose document they may not read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REVEALING = frozenset({Mode.READ, Mode.CONTROL})
 
 
 class VisibleGroups:
-    """What one agent may learn, each group looked up once."""
+    """The groups visible to one agent, each looked up once."""
 
     def __init__(
         self, gate: Gate, source: DocumentSource, agent: Identity | None, *, base_url: str
@@ -34,7 +34,7 @@ class VisibleGroups:
 
     async def hidden(self, groups: Iterable[str]) -> frozenset[str]:
         """The groups of this server whose documents the agent may not read. Documents of other
-        servers are fetched without credentials, so they are public. Raises StorageError."""
+        servers are fetched without credentials, so they are public."""
         return frozenset([group for group in groups if not await self._may_see(group)])
 
     async def _may_see(self, group: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which requests for access wait for an owner? Read once for each state of the inbox.
+"""Reads the requests for access that wait for an owner, once for each state of the inbox.
 
 Every page tells owners how many there are, so they are kept until the inbox or the profile that
 names it changes.
@@ -32,8 +32,8 @@ class WaitingRequests:
         ] = BoundedCache(_KEPT_REQUESTS)
 
     async def of(self, owner: Identity, pod: ResourcePath) -> tuple[AccessRequest, ...]:
-        """The requests for access to a pod whose owner this is; none without a readable inbox.
-        Raises ServerTrouble."""
+        """The requests for access to a pod of this owner; none without a readable inbox. Raises
+        ServerTrouble."""
         cached = self._cached.get((owner.iri, pod))
         if cached is not None and cached[1] == await self._state(pod, cached[0]):
             return cached[2]
@@ -47,8 +47,8 @@ class WaitingRequests:
         return found
 
     async def _state(self, pod: ResourcePath, inbox: ResourcePath) -> _State:
-        """What changes with the requests. The profile that names the inbox may lie anywhere in the
-        pod; mostly it is the root."""
+        """A state that changes with the requests. The profile that names the inbox may be anywhere
+        in the pod; mostly it is the root."""
         snapshot = await self._store.read_metadata((pod, inbox))
         root = snapshot[pod]
         listing = snapshot[inbox]

@@ -1,8 +1,8 @@
 """Edits the plain rules of an ACL: from a graph and changes to a new graph.
 
 Pure. Only plain rules (:mod:`podstead.wac.sharing.rules`) that name the grantee are changed, and
-only where they are about what the change is about. All other statements stay as they are. A special
-rule goes on granting whatever it grants to the grantee.
+only as far as the change concerns them. All other statements stay as they are. A special rule goes
+on granting whatever it grants to the grantee.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def as_own_rules(graph: Graph, *, from_url: str, acl_url: str, subject_url: str)
     ACL is ``graph``.
 
     Every authorization that applies to the contents of the container is copied with all its
-    statements, special or not; only what it is about is replaced.
+    statements, special or not; only its object is replaced.
     """
     inherited = [
         rule.node

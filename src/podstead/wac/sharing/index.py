@@ -1,9 +1,9 @@
 """Derives the records of an index over access rules, which finds the ACLs that name an agent.
 
-Pure. There is a record for each ACL, which says whom it names with which modes, and one for each
-agent and group that it names, which is found by the name. The records of an ACL belong to its
-storage and are written in the transaction that writes the ACL. They only suggest where to look:
-whether somebody has access is always the gate's decision.
+Pure. Each ACL has a record of its grantees and their modes, and one record for each agent and group
+that it names, which is found by the name. The records of an ACL belong to its storage and are
+written in the transaction that writes the ACL. They only suggest where to look: whether somebody
+has access is always the gate's decision.
 
 An ACL with very many names is recorded under one marker instead of each name, which bounds the cost
 of a write; it is then a candidate for everybody.
