@@ -18,6 +18,8 @@ import pytest
 
 from bench.pods_by_sql import create_pods
 from podstead.storage import base_store
+from podstead.storage import maintenance as shared_maintenance
+from podstead.storage import removal as shared_removal
 from podstead.storage.postgresql import (
     apply,
     batch,
@@ -42,6 +44,8 @@ _MODULES: Final = (
     prefetch,
     reads,
     removal,
+    shared_maintenance,
+    shared_removal,
 )
 _VERB: Final = re.compile(r"\s*\(?(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 _PLACEHOLDER: Final = re.compile(r"%s|%\(\w+\)s")

@@ -215,23 +215,19 @@ def changed_rows(
     return stored, gone
 
 
-class ChangedBodies(NamedTuple):
+def changed_bodies(
+    state: State,
+) -> tuple[list[tuple[Any, ...]], list[ResourcePath], dict[ResourcePath, ResourcePath]]:
     """The rows of bodies to store, the paths of those to delete, and the sources of copies, which
     come before the rest, since that may replace or delete their sources."""
-
-    stored: list[tuple[Any, ...]]
-    gone: list[ResourcePath]
-    copies: dict[ResourcePath, ResourcePath]
-
-
-def changed_bodies(state: State) -> ChangedBodies:
-    """What has changed of the bodies in the database."""
-    changed = ChangedBodies([], [], {})
+    stored: list[tuple[Any, ...]] = []
+    gone: list[ResourcePath] = []
+    copies: dict[ResourcePath, ResourcePath] = {}
     for path, content in state.bodies.items():
         if content is None:
-            changed.gone.append(path)
+            gone.append(path)
         elif isinstance(content, CopiedBody):
-            changed.copies[path] = content.source
+            copies[path] = content.source
         else:
-            changed.stored.append((path, content, hashlib.sha256(content).digest()))
-    return changed
+            stored.append((path, content, hashlib.sha256(content).digest()))
+    return stored, gone, copies
