@@ -18,6 +18,8 @@ import pytest
 
 from bench.pods_by_sql import create_pods
 from podstead.storage import base_store
+from podstead.storage import maintenance as shared_maintenance
+from podstead.storage import removal as shared_removal
 from podstead.storage.postgresql import (
     apply,
     batch,
@@ -42,6 +44,8 @@ _MODULES: Final = (
     prefetch,
     reads,
     removal,
+    shared_maintenance,
+    shared_removal,
 )
 _VERB: Final = re.compile(r"\s*\(?(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 _PLACEHOLDER: Final = re.compile(r"%s|%\(\w+\)s")
@@ -74,7 +78,7 @@ SETTINGS: Final = (
 """A whole table is read only if nothing else is possible, as if the tables were large."""
 
 WHOLE_TABLES: Final = {
-    "SELECT count(*), CAST(coalesce(sum(used), 0)": "sums over all pods, for metrics and console",
+    "SELECT count(*), CAST(coalesce(sum": "sums over all pods, for metrics and the console",
     f"SELECT {TOKENS.names} FROM tokens ORDER BY": "lists all tokens, for commands",
     f"(SELECT {METADATA} FROM resources WHERE path >= ": "the whole tree, for a command",
     "DELETE FROM rate_buckets": "a sweep; an index would cost each request that is counted",

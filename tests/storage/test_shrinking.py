@@ -11,10 +11,11 @@ import apsw
 import pytest
 
 from podstead.core.errors import StorageError
+from podstead.storage import removal
 from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
 from podstead.storage.records import ChangeType, NoPod, PodRecord, PodRemoval, VersionConflict
-from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, removal, shrinking
+from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, shrinking
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,

@@ -25,6 +25,7 @@ from podstead.storage.buckets import BucketRate
 from podstead.storage.commit_figures import CommitFigures
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
+from podstead.storage.maintenance import Maintenance
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import UploadDrafts
 from podstead.storage.records import (
@@ -41,7 +42,9 @@ from podstead.storage.records import (
     TokenRecord,
     Version,
 )
+from podstead.storage.removal import PodRemovals
 from podstead.storage.state import folded
+from podstead.storage.steps import Begin
 from podstead.storage.tables import (
     CHANGES,
     ENTRIES,
@@ -118,24 +121,6 @@ _LIST_TOKENS_OF: Final = f"SELECT {TOKENS.names} FROM tokens WHERE pod = %s {_NE
 Found = TypeVar("Found")
 Statements = Callable[..., Any]
 """Runs statements on the connection that is its first argument."""
-
-
-class MaintenanceStatements(Protocol):
-    """An engine's module for charges and for the deletion of what is old."""
-
-    put_charge: Statements
-    take_orphan_body: Statements
-    delete_expired_entries: Statements
-    delete_old_changes: Statements
-    delete_old_acls: Statements
-    clear_old_acl_content: Statements
-
-
-class RemovalStatements(Protocol):
-    """An engine's module for the removal of pods."""
-
-    begin_removal: Statements
-    continue_removal: Statements
 
 
 class EngineWriter(Protocol):
@@ -218,8 +203,10 @@ class StoreOptions(TypedDict, total=False):
 class BaseStore(ABC):
     """Implements most of Store."""
 
-    _maintenance: ClassVar[MaintenanceStatements]
-    _removal: ClassVar[RemovalStatements]
+    _maintenance: ClassVar[Maintenance]
+    _removals: ClassVar[PodRemovals]
+    _run_steps: ClassVar[Statements]
+    """Runs steps on a connection."""
 
     def __init__(
         self, layout: RootLayout, *, is_shared: bool = False, **options: Unpack[StoreOptions]
@@ -395,17 +382,14 @@ class BaseStore(ABC):
 
     async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
         put_charge = self._maintenance.put_charge
-        await self._run(partial(put_charge, charge=charge, root=root, size_bytes=size_bytes))
+        await self._step(partial(put_charge, charge, root=root, size_bytes=size_bytes))
 
     async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
-        content: bytes | None = await self._run(
-            partial(self._maintenance.take_orphan_body, path=path)
-        )
-        return content
+        return await self._step(partial(self._maintenance.take_orphan_body, path))
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
         opened = self._use()
-        if not await self._run(partial(self._removal.begin_removal, removal=removal)):
+        if not await self._step(partial(self._removals.begin, removal)):
             return False
         opened.notify()
         # The first transaction has removed the pod. The rest only frees space, so a failure is not
@@ -421,6 +405,9 @@ class BaseStore(ABC):
         writer = self._use().writer
         return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
 
+    def _step(self, begin: Begin[Found]) -> Awaitable[Found]:
+        return self._run(partial(self._run_steps, begin=begin))
+
     def _run(self, statements: Statements) -> Awaitable[Any]:
         return self._use().writer.run(statements)
 
@@ -429,10 +416,10 @@ class BaseStore(ABC):
     async def sweep(self, *, now_ms: int) -> None:
         await self._sweep_current(now_ms)
         oldest_ms = now_ms - self._change_log_ms
-        await self._run_all(partial(self._maintenance.delete_old_changes, before_ms=oldest_ms))
-        await self._run_all(partial(self._maintenance.delete_old_acls, before_ms=oldest_ms))
+        await self._step_all(partial(self._maintenance.delete_old_changes, before_ms=oldest_ms))
+        await self._step_all(partial(self._maintenance.delete_old_acls, before_ms=oldest_ms))
         clear = self._maintenance.clear_old_acl_content
-        await self._run_all(partial(clear, before_ms=now_ms - DELETED_ACL_MS))
+        await self._step_all(partial(clear, before_ms=now_ms - DELETED_ACL_MS))
 
     async def _sweep_current(self, now_ms: int) -> None:
         """Sweep everything but the change log."""
@@ -441,17 +428,17 @@ class BaseStore(ABC):
         await staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
         await self._finish_removals()
         await self._sweep_uses(now_ms)
-        await self._run_all(partial(self._maintenance.delete_expired_entries, now_ms=now_ms))
+        await self._step_all(partial(self._maintenance.delete_expired_entries, now_ms=now_ms))
 
     async def _finish_removals(self) -> None:
         """Remove the rest of deleted pods in batches."""
-        while await self._run(self._removal.continue_removal):
+        while await self._step(self._removals.resume):
             self._use().notify()
 
-    async def _run_all(self, batch: Statements) -> None:
+    async def _step_all(self, begin: Begin[bool]) -> None:
         """Run batches until there is no more to do. Each removes a limited number of rows in a
         transaction of its own, so that requests can run in between."""
-        while await self._run(batch):
+        while await self._step(begin):
             pass
 
 

@@ -7,9 +7,13 @@ exclusive write transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.core.value import Value
@@ -38,6 +42,8 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class ResourceRow(Value):
@@ -191,3 +197,37 @@ class State:
     """By their folded names."""
     quotas: list[PodQuota] = field(default_factory=list)
     tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)
+
+
+def changed_rows(
+    keys: Iterable[Key], rows: Mapping[Key, Struct | None]
+) -> tuple[list[tuple[Any, ...]], list[Key]]:
+    """Of the rows that have changed, the values of those to store, and the keys of those to
+    delete."""
+    stored: list[tuple[Any, ...]] = []
+    gone: list[Key] = []
+    for key in keys:
+        row = rows[key]
+        if row is None:
+            gone.append(key)
+        else:
+            stored.append(astuple(row))
+    return stored, gone
+
+
+def changed_bodies(
+    state: State,
+) -> tuple[list[tuple[Any, ...]], list[ResourcePath], dict[ResourcePath, ResourcePath]]:
+    """The rows of bodies to store, the paths of those to delete, and the sources of copies, which
+    come before the rest, since that may replace or delete their sources."""
+    stored: list[tuple[Any, ...]] = []
+    gone: list[ResourcePath] = []
+    copies: dict[ResourcePath, ResourcePath] = {}
+    for path, content in state.bodies.items():
+        if content is None:
+            gone.append(path)
+        elif isinstance(content, CopiedBody):
+            copies[path] = content.source
+        else:
+            stored.append((path, content, hashlib.sha256(content).digest()))
+    return stored, gone, copies

@@ -16,14 +16,15 @@ import psycopg
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
+from podstead.storage.records import Entry, TokenRecord, TokenRevocation
 from podstead.storage.state import (
     MAX_KEPT_ACL_BYTES,
     MIN_KEPT_ACL_BYTES,
-    CopiedBody,
     Needs,
     ResourceRow,
     State,
+    changed_bodies,
+    changed_rows,
     folded,
     storages_of,
 )
@@ -235,37 +236,21 @@ async def _flush_changes(connection: Connection, state: State) -> Cursor:
 
 
 async def _flush_resources(connection: Connection, state: State) -> None:
-    put: list[Row] = []
-    gone: list[ResourcePath] = []
-    for path in state.changed_paths:
-        row = state.resources[path]
-        if row is None:
-            gone.append(path)
-        else:
-            put.append((root_of(path), *astuple(row)))
+    stored, gone = changed_rows(state.changed_paths, state.resources)
     if gone:
         await connection.execute(_DELETE_RESOURCES, _path_keys(gone))
-    if put:
-        await connection.execute(_PUT_RESOURCES, _columns(put))
+    if stored:
+        await connection.execute(_PUT_RESOURCES, _rooted(stored))
 
 
 async def _flush_bodies(connection: Connection, state: State) -> None:
-    put: list[Row] = []
-    gone: list[ResourcePath] = []
-    copies: dict[ResourcePath, ResourcePath] = {}
-    for path, content in state.bodies.items():
-        if content is None:
-            gone.append(path)
-        elif isinstance(content, CopiedBody):
-            copies[path] = content.source
-        else:
-            put.append((root_of(path), path, content, hashlib.sha256(content).digest()))
-    if copies:  # before the rest, which may replace or delete their sources
+    stored, gone, copies = changed_bodies(state)
+    if copies:
         await connection.execute(_COPY_BODIES, _copy_columns(copies))
     if gone:
         await connection.execute(_DELETE_BODIES, _path_keys(gone))
-    if put:
-        await connection.execute(_PUT_BODIES, _columns(put))
+    if stored:
+        await connection.execute(_PUT_BODIES, _rooted(stored))
 
 
 async def _flush_registries(connection: Connection, state: State) -> None:
@@ -287,18 +272,11 @@ async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocat
 
 
 async def _flush_entries(connection: Connection, state: State) -> None:
-    put: list[Row] = []
-    gone: list[EntryId] = []
-    for name in state.changed_entries:
-        entry = state.entries[name]
-        if entry is None:
-            gone.append(name)
-        else:
-            put.append(astuple(entry))
+    stored, gone = changed_rows(state.changed_entries, state.entries)
     if gone:
         await connection.execute(_DELETE_ENTRIES, (gone,))
-    if put:
-        await connection.execute(_PUT_ENTRIES, _columns(put))
+    if stored:
+        await connection.execute(_PUT_ENTRIES, _columns(stored))
 
 
 async def _select(connection: Connection, statement: str, values: Sequence[Any]) -> Cursor | None:
@@ -324,3 +302,9 @@ def _copy_columns(copies: Mapping[ResourcePath, ResourcePath]) -> tuple[list[str
 def _columns(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Rows as one list for each column, for ``unnest``."""
     return [list(column) for column in zip(*values, strict=True)]
+
+
+def _rooted(values: Sequence[Row]) -> list[list[Any]]:
+    """The same for rows that begin with a path, with the root in front."""
+    columns = _columns(values)
+    return [[root_of(path) for path in columns[0]], *columns]

@@ -24,6 +24,7 @@ from podstead.storage.postgresql.errors import storage_error
 from podstead.storage.postgresql.expectations import CHANGED, Expectations, SeenRows, require
 from podstead.storage.records import Committed, Write
 from podstead.storage.state import Needs, State
+from podstead.storage.steps import Begin, Result
 
 LOCK_TIMEOUT_S: Final = 30
 """After this time, the database ends a statement of a write that waits for a lock. The pool ends
@@ -142,6 +143,20 @@ class Batches:
             next(written) if isinstance(job, WriteJob) else others[place]
             for place, job in enumerate(jobs)
         ]
+
+
+async def run_steps(connection: Connection, begin: Begin[Result]) -> Result:
+    """Run the statements of some steps, waiting for rows only. Raises psycopg.Error."""
+    steps = begin()
+    try:
+        text, values, returns_rows = next(steps)
+        while True:
+            cursor = await connection.execute(text.encode(), values)
+            rows = await cursor.fetchall() if returns_rows else []
+            text, values, returns_rows = steps.send(rows)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
 
 
 async def _begin(connection: Connection) -> None:

@@ -1,8 +1,5 @@
-"""The bookkeeping of blobs and charges, and the deletion of old rows.
-
-Each function runs a few statements in a transaction of the writer. Sweeps delete rows in limited
-batches and skip rows that another transaction holds, so that nobody waits for them long.
-"""
+"""The bookkeeping of blobs, each time a few statements in a transaction of the writer, and the
+statements of this engine for :mod:`podstead.storage.maintenance`."""
 
 from __future__ import annotations
 
@@ -11,19 +8,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.maintenance import BATCH_ROWS, Maintenance
 from podstead.storage.postgresql.apply import Connection, lock_key
 from podstead.storage.records import BlobId
+from podstead.storage.steps import Steps, ask, do
 from podstead.storage.tables import root_of
-
-BATCH_ROWS: Final = 500
-"""The maximum number of rows that one transaction of a sweep deletes."""
 
 REMOVAL_LOCK: Final = 0x706F_6473_686F_6C64
 """The advisory lock that a backup shares while bodies must not be removed: "podshold" in ASCII."""
 
 HOLD_REMOVALS: Final = "SELECT pg_advisory_xact_lock_shared(%s)"
-
-_ADD_USED: Final = "UPDATE storages SET used_bytes = used_bytes + %s WHERE root = %s"
 
 # --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
 
@@ -97,92 +91,33 @@ async def delete_garbage_rows(connection: Connection, blobs: Sequence[BlobId]) -
     )
 
 
-# --- Charges ----------------------------------------------------------------------------------
+class PostgresMaintenance(Maintenance):
+    """Skips rows that another node's transaction holds, so that nobody waits for them long."""
 
-
-async def put_charge(
-    connection: Connection, charge: str, *, root: ResourcePath, size_bytes: int
-) -> None:
-    """Set a named charge of a storage for data outside resources; 0 bytes remove it.
-
-    Raises psycopg.Error.
-    """
-    # Nodes that set the same charge take turns. Otherwise, the deletion would wait for another
-    # node's transaction and then miss the row that it has inserted.
-    await connection.execute("SELECT FROM storages WHERE root = %s FOR UPDATE", (root,))
-    cursor = await connection.execute(
-        "DELETE FROM charges WHERE charge = %s RETURNING root, size_bytes", (charge,)
-    )
-    for old_root, old_bytes in await cursor.fetchall():
-        await connection.execute(_ADD_USED, (-old_bytes, old_root))
-    if not size_bytes:
-        return
-    grown = await connection.execute(f"{_ADD_USED} RETURNING root", (size_bytes, root))
-    if await grown.fetchone() is not None:  # a deleted storage has no charges
-        await connection.execute(
-            "INSERT INTO charges (charge, root, size_bytes) VALUES (%s, %s, %s)",
-            (charge, root, size_bytes),
-        )
-
-
-# --- The change log ---------------------------------------------------------------------------
-
-
-async def delete_old_changes(connection: Connection, *, before_ms: int) -> bool:
-    """Delete a batch of the oldest changes; whether there may be more. Raises psycopg.Error.
-
-    Proceeds by sequence number and stops at the first newer row, so that no gap arises.
-    """
-    cursor = await connection.execute(
-        "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT %s", (BATCH_ROWS,)
-    )
-    oldest = await cursor.fetchall()
-    last_old = None
-    for sequence, at_ms in oldest:
-        if at_ms >= before_ms:
-            break
-        last_old = sequence
-    await connection.execute("DELETE FROM changes WHERE sequence <= %s", (last_old,))
-    return len(oldest) == BATCH_ROWS and last_old == oldest[-1][0]
-
-
-async def clear_old_acl_content(connection: Connection, *, before_ms: int) -> bool:
-    """Clear the content of a batch of ACLs that were deleted before that time; whether there may be
-    more. Raises psycopg.Error."""
-    cursor = await connection.execute(
+    clear_acls = (
         "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"
         " (SELECT root, write_version, path FROM deleted_acls"
         " WHERE content IS NOT NULL AND at_ms < %s"
-        " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
-        (before_ms, BATCH_ROWS),
+        " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1"
     )
-    return len(await cursor.fetchall()) == BATCH_ROWS
-
-
-async def delete_old_acls(connection: Connection, *, before_ms: int) -> bool:
-    """Delete a batch of deleted ACLs whose rows in the change log have expired; whether there may
-    be more. Raises psycopg.Error."""
-    cursor = await connection.execute(
+    delete_acls = (
         "DELETE FROM deleted_acls WHERE (root, write_version, path) IN"
         " (SELECT root, write_version, path FROM deleted_acls WHERE at_ms < %s"
-        " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1",
-        (before_ms, BATCH_ROWS),
+        " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1"
     )
-    return len(await cursor.fetchall()) == BATCH_ROWS
 
-
-# --- Entries and ephemeral rows ---------------------------------------------------------------
-
-
-async def delete_expired_entries(connection: Connection, *, now_ms: int) -> bool:
-    """Delete a batch of expired entries; whether there may be more. Raises psycopg.Error."""
-    cursor = await connection.execute(
-        "DELETE FROM entries WHERE entry IN (SELECT entry FROM entries"
-        " WHERE expires_ms <= %s ORDER BY expires_ms LIMIT %s FOR UPDATE SKIP LOCKED)"
-        " RETURNING 1",
-        (now_ms, BATCH_ROWS),
-    )
-    return len(await cursor.fetchall()) == BATCH_ROWS
+    def take_orphan_body(self, path: ResourcePath) -> Steps[bytes | None]:
+        key = (root_of(path), path)
+        # A write that stores a resource there may be about to commit.
+        yield do("SELECT pg_advisory_xact_lock(%s)", lock_key(key[0]))
+        content = yield ask(
+            "DELETE FROM bodies WHERE root = %s AND path = %s AND NOT EXISTS"
+            " (SELECT 1 FROM resources WHERE root = %s AND path = %s AND blob IS NULL)"
+            " RETURNING content",
+            *key,
+            *key,
+        )
+        return bytes(content[0][0]) if content else None
 
 
 async def delete_expired_uses(connection: Connection, *, now_ms: int) -> bool:
@@ -199,21 +134,3 @@ async def delete_expired_uses(connection: Connection, *, now_ms: int) -> bool:
         (now_ms * 1000, BATCH_ROWS),
     )
     return BATCH_ROWS in (len(await used.fetchall()), len(await buckets.fetchall()))
-
-
-# --- Repairs ---------------------------------------------------------------------------------
-
-
-async def take_orphan_body(connection: Connection, path: ResourcePath) -> bytes | None:
-    """Remove and return a small body that belongs to no resource. Raises psycopg.Error."""
-    key = (root_of(path), path)
-    # A write that stores a resource there may be about to commit.
-    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(key[0]),))
-    cursor = await connection.execute(
-        "DELETE FROM bodies WHERE root = %s AND path = %s AND NOT EXISTS"
-        " (SELECT 1 FROM resources WHERE root = %s AND path = %s AND blob IS NULL)"
-        " RETURNING content",
-        (*key, *key),
-    )
-    row = await cursor.fetchone()
-    return None if row is None else bytes(row[0])

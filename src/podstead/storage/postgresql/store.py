@@ -13,19 +13,20 @@ from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.base_store import (
     BaseStore,
-    MaintenanceStatements,
-    RemovalStatements,
     StoreOptions,
     checked,
 )
 from podstead.storage.blobs.staging import STAGED_GRACE_MS
 from podstead.storage.compaction import Compaction
 from podstead.storage.layout import RootLayout
-from podstead.storage.postgresql import figures, maintenance, removal
+from podstead.storage.maintenance import Maintenance
+from podstead.storage.postgresql import figures, maintenance
+from podstead.storage.postgresql.batch import run_steps
 from podstead.storage.postgresql.connecting import connect_for
 from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.prefetch import RequestPrefetch, current_prefetch
+from podstead.storage.postgresql.removal import PostgresRemovals
 from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot
 from podstead.storage.records import (
     CommitOutcome,
@@ -39,6 +40,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_locked
 from podstead.storage.tables import Row
 
@@ -58,8 +60,9 @@ class PostgresStore(BaseStore):
     One object serves one event loop; each worker process of each node has its own.
     """
 
-    _maintenance: ClassVar[MaintenanceStatements] = maintenance
-    _removal: ClassVar[RemovalStatements] = removal
+    _maintenance: ClassVar[Maintenance] = maintenance.PostgresMaintenance()
+    _removals: ClassVar[PodRemovals] = PostgresRemovals()
+    _run_steps = staticmethod(run_steps)
 
     def __init__(self, conninfo: str, layout: RootLayout, **options: Unpack[StoreOptions]) -> None:
         """The database must have been migrated before :meth:`open`.
@@ -245,5 +248,6 @@ class PostgresStore(BaseStore):
         await self._use().blobs.remove_drafts(before_ms=now_ms - STAGED_GRACE_MS)
 
     async def _sweep_uses(self, now_ms: int) -> None:
-        delete = maintenance.delete_expired_uses
-        await self._run_all(partial(delete, now_ms=now_ms - CLOCK_ERROR_MS))
+        delete = partial(maintenance.delete_expired_uses, now_ms=now_ms - CLOCK_ERROR_MS)
+        while await self._run(delete):
+            pass

@@ -6,7 +6,6 @@ run in one write transaction; see ``storage/state.py`` for the state between the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 import apsw
@@ -18,10 +17,11 @@ from podstead.storage.sqlite.statements import insert_rows, run_in
 from podstead.storage.state import (
     MAX_KEPT_ACL_BYTES,
     MIN_KEPT_ACL_BYTES,
-    CopiedBody,
     Needs,
     ResourceRow,
     State,
+    changed_bodies,
+    changed_rows,
     folded,
     storages_of,
 )
@@ -34,7 +34,7 @@ from podstead.storage.tables import (
     RESOURCES,
     STORAGES,
     TOKENS,
-    Row,
+    end_of,
 )
 
 _SELECT_RESOURCES = f"SELECT {RESOURCES.names} FROM resources WHERE path IN"  # noqa: S608
@@ -127,12 +127,13 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
 
 def flush(connection: apsw.Connection, state: State) -> None:
     """Store everything that has changed since the state was loaded. Raises apsw.Error."""
-    _flush_resources(connection, state)
+    resources, removed = changed_rows(state.changed_paths, state.resources)
+    run_in(connection, _DELETE_RESOURCES, removed)
+    insert_rows(connection, _INSERT_RESOURCES, resources, _REPLACE_RESOURCES)
     for deleted in state.deleted_acls:  # before the bodies, which the statement copies
         connection.execute(_INSERT_DELETED_ACL, deleted)
     for root in storages_of(state.deleted_acls):
-        # "0" is the character after the slash: the range contains all paths below the root.
-        connection.execute(_FORGET_DELETED_ACLS, (root, f"{root[:-1]}0"))
+        connection.execute(_FORGET_DELETED_ACLS, (root, end_of(root)))
     _flush_bodies(connection, state)
     run_in(connection, _DELETE_STAGED, state.taken_blobs)
     insert_rows(connection, _INSERT_GARBAGE, state.garbage)
@@ -151,34 +152,14 @@ def flush(connection: apsw.Connection, state: State) -> None:
     for token in state.tokens:
         _flush_token(connection, token)
     if state.changed_entries:
-        _flush_entries(connection, state)
-
-
-def _flush_resources(connection: apsw.Connection, state: State) -> None:
-    rows: list[Row] = []
-    gone: list[ResourcePath] = []
-    for path in state.changed_paths:
-        row = state.resources[path]
-        if row is None:
-            gone.append(path)
-        else:
-            rows.append(astuple(row))
-    run_in(connection, _DELETE_RESOURCES, gone)
-    insert_rows(connection, _INSERT_RESOURCES, rows, _REPLACE_RESOURCES)
+        entries, gone = changed_rows(state.changed_entries, state.entries)
+        run_in(connection, _DELETE_ENTRIES, gone)
+        insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
 
 
 def _flush_bodies(connection: apsw.Connection, state: State) -> None:
-    bodies: list[tuple[ResourcePath, bytes, bytes | None]] = []
-    gone: list[ResourcePath] = []
-    copies: dict[ResourcePath, ResourcePath] = {}
-    for path, content in state.bodies.items():
-        if content is None:
-            gone.append(path)
-        elif isinstance(content, CopiedBody):
-            copies[path] = content.source
-        else:
-            bodies.append((path, content, hashlib.sha256(content).digest()))
-    if copies:  # before the rest, which may replace or delete their sources
+    bodies, gone, copies = changed_bodies(state)
+    if copies:
         bodies += _copy_bodies(connection, copies)
     run_in(connection, _DELETE_BODIES, gone)
     insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
@@ -199,19 +180,6 @@ def _copy_bodies(
             ]
     connection.executemany(_COPY_BODY, [copy for copy in copies.items() if copy[0] not in sources])
     return replacing
-
-
-def _flush_entries(connection: apsw.Connection, state: State) -> None:
-    rows: list[Row] = []
-    gone: list[EntryId] = []
-    for name in state.changed_entries:
-        entry = state.entries[name]
-        if entry is None:
-            gone.append(name)
-        else:
-            rows.append(astuple(entry))
-    run_in(connection, _DELETE_ENTRIES, gone)
-    insert_rows(connection, _INSERT_ENTRIES, rows, _REPLACE_ENTRIES)
 
 
 def _flush_token(connection: apsw.Connection, token: TokenRecord | TokenRevocation) -> None:

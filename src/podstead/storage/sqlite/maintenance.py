@@ -1,8 +1,5 @@
-"""The bookkeeping of blobs and charges, and the deletion of old rows.
-
-Each function runs a few statements in a transaction of the writer. Sweeps delete rows in limited
-batches, so that no writer waits long.
-"""
+"""The bookkeeping of blobs, each time a few statements in a transaction of the writer, and the
+statements of this engine for :mod:`podstead.storage.maintenance`."""
 
 from __future__ import annotations
 
@@ -12,14 +9,13 @@ from collections.abc import Sequence
 import apsw
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.maintenance import BATCH_ROWS, Maintenance
 from podstead.storage.records import BlobId
 from podstead.storage.sqlite.statements import run_in
+from podstead.storage.steps import Steps, ask
 from podstead.storage.tables import Row
 
 _ADD_USED = "UPDATE storages SET used_bytes = used_bytes + ? WHERE root = ?"
-
-BATCH_ROWS = 500
-"""The maximum number of rows that one transaction of a sweep deletes."""
 
 # --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
 
@@ -80,93 +76,23 @@ def delete_garbage_rows(connection: apsw.Connection, blobs: Sequence[BlobId]) ->
             connection.execute(_ADD_USED, (-size_bytes, root))
 
 
-# --- Charges ----------------------------------------------------------------------------------
+class SqliteMaintenance(Maintenance):
+    """Runs in this process, which holds the lock of the database."""
 
-
-def put_charge(
-    connection: apsw.Connection, charge: str, *, root: ResourcePath, size_bytes: int
-) -> None:
-    """Set a named charge of a storage for data outside resources; 0 bytes remove it.
-
-    Raises apsw.Error.
-    """
-    gone: list[Row] = connection.execute(
-        "DELETE FROM charges WHERE charge = ? RETURNING root, size_bytes", (charge,)
-    ).fetchall()
-    for old_root, old_bytes in gone:
-        connection.execute(_ADD_USED, (-old_bytes, old_root))
-    # A deleted storage has no charges.
-    if size_bytes and connection.execute("SELECT 1 FROM storages WHERE root = ?", (root,)).get:
-        connection.execute(
-            "INSERT INTO charges (charge, root, size_bytes) VALUES (?, ?, ?)",
-            (charge, root, size_bytes),
-        )
-        connection.execute(_ADD_USED, (size_bytes, root))
-
-
-# --- The change log ---------------------------------------------------------------------------
-
-
-def delete_old_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
-    """Delete a batch of the oldest changes; whether there may be more. Raises apsw.Error.
-
-    Proceeds by sequence number and stops at the first newer row, so that no gap arises.
-    """
-    oldest: list[Row] = connection.execute(
-        "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT ?", (BATCH_ROWS,)
-    ).fetchall()
-    last_old = None
-    for sequence, at_ms in oldest:
-        if at_ms >= before_ms:
-            break
-        last_old = sequence
-    connection.execute("DELETE FROM changes WHERE sequence <= ?", (last_old,))
-    return len(oldest) == BATCH_ROWS and last_old == oldest[-1][0]
-
-
-def clear_old_acl_content(connection: apsw.Connection, *, before_ms: int) -> bool:
-    """Clear the content of a batch of ACLs that were deleted before that time; whether there may be
-    more. Raises apsw.Error."""
-    connection.execute(
+    clear_acls = (
         "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM deleted_acls"
-        " WHERE content IS NOT NULL AND at_ms < ? ORDER BY at_ms LIMIT ?)",
-        (before_ms, BATCH_ROWS),
+        " WHERE content IS NOT NULL AND at_ms < %s ORDER BY at_ms LIMIT %s) RETURNING 1"
     )
-    return connection.changes() == BATCH_ROWS
-
-
-def delete_old_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
-    """Delete a batch of deleted ACLs whose rows in the change log have expired; whether there may
-    be more. Raises apsw.Error."""
-    connection.execute(
+    delete_acls = (
         "DELETE FROM deleted_acls WHERE rowid IN (SELECT rowid FROM deleted_acls"
-        " WHERE at_ms < ? ORDER BY at_ms LIMIT ?)",
-        (before_ms, BATCH_ROWS),
+        " WHERE at_ms < %s ORDER BY at_ms LIMIT %s) RETURNING 1"
     )
-    return connection.changes() == BATCH_ROWS
 
-
-# --- Entries ----------------------------------------------------------------------------------
-
-
-def delete_expired_entries(connection: apsw.Connection, *, now_ms: int) -> bool:
-    """Delete a batch of expired entries; whether there may be more. Raises apsw.Error."""
-    connection.execute(
-        "DELETE FROM entries WHERE entry IN (SELECT entry FROM entries"
-        " WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)",
-        (now_ms, BATCH_ROWS),
-    )
-    return connection.changes() == BATCH_ROWS
-
-
-# --- Repairs ---------------------------------------------------------------------------------
-
-
-def take_orphan_body(connection: apsw.Connection, path: ResourcePath) -> bytes | None:
-    """Remove and return a small body that belongs to no resource. Raises apsw.Error."""
-    content: bytes | None = connection.execute(
-        "DELETE FROM bodies WHERE path = ?1 AND NOT EXISTS"
-        " (SELECT 1 FROM resources WHERE path = ?1 AND blob IS NULL) RETURNING content",
-        (path,),
-    ).get
-    return content
+    def take_orphan_body(self, path: ResourcePath) -> Steps[bytes | None]:
+        content = yield ask(
+            "DELETE FROM bodies WHERE path = %s AND NOT EXISTS"
+            " (SELECT 1 FROM resources WHERE path = %s AND blob IS NULL) RETURNING content",
+            path,
+            path,
+        )
+        return content[0][0] if content else None

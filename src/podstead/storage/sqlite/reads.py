@@ -326,7 +326,7 @@ class ReadConnection:
         """What ``make`` makes of each row. Raises StorageError."""
         try:
             # Fetches all rows first, because an open cursor would keep its snapshot open.
-            return [make(row) for row in self._query(select, values).fetchall()]
+            return list(map(make, self._query(select, values).fetchall()))
         except _READ_ERRORS as error:
             raise _read_error() from error
 

@@ -1,156 +1,70 @@
-"""How is a pod removed? Access ends in one transaction; the resources are deleted in batches, so
-that other writes can run in between and neither the database file nor its log grows.
-
-The first transaction removes the pod, its tokens, its entries and all ACLs below its root: from
-then on nobody has access, and the name remains taken. An entry records that the rest must be
-removed; if the process ends, the next sweep continues. The root container is deleted last, so that
-no pod of that name can be created before the removal is complete.
-"""
+"""The statements of the removal of a pod (:mod:`podstead.storage.removal`): what is in the pod is a
+range of paths."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Final
 
-import apsw
-import msgspec
-
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.pod_tombstones import pod_tombstone
-from podstead.storage.records import ChangeType, PodRemoval, ResourceKind
-from podstead.storage.sqlite.statements import insert_rows
-from podstead.storage.state import folded
-from podstead.storage.tables import CHANGES, DELETED_ACLS, Row, end_of
+from podstead.storage.records import ChangeType, ResourceKind
+from podstead.storage.removal import PendingRemoval, PodRemovals
+from podstead.storage.steps import Statement, Steps, ask, do
+from podstead.storage.tables import CHANGES, DELETED_ACLS, end_of
 
-BATCH_ROWS: Final = 500
-"""The maximum number of resources that one transaction removes."""
-
-_KIND: Final = "removal"
 _KEEP_ACLS: Final = (
     f"{DELETED_ACLS.insert}"  # noqa: S608 - our columns
-    " SELECT ?, r.path, r.version, r.content_type, b.content, ?"
+    " SELECT %s, r.path, r.version, r.content_type, b.content, %s"
     " FROM resources r LEFT JOIN bodies b ON b.path = r.path"
-    " WHERE r.path >= ? AND r.path < ? AND r.kind = ?"
+    " WHERE r.path >= %s AND r.path < %s AND r.kind = %s"
 )
-_IN_RANGE: Final = "path >= ? AND path < ?"
-_PUT_ENTRY: Final = "INSERT OR REPLACE INTO entries (entry, version, value) VALUES (?, ?, ?)"
+_IN_RANGE: Final = "path >= %s AND path < %s"
+_ACLS_IN_RANGE: Final = f"{_IN_RANGE} AND kind = {ResourceKind.ACL.value}"
+_LAST: Final = f"SELECT path FROM resources WHERE {_IN_RANGE} ORDER BY path DESC LIMIT %s"  # noqa: S608
+_DELETED_ACLS: Final = "SELECT path FROM deleted_acls WHERE write_version = %s ORDER BY path DESC"
+_LOG: Final = (
+    f"{CHANGES.insert} SELECT c.value + gone.key + 1, gone.value, %s, %s, %s, %s"  # noqa: S608
+    " FROM counters c, json_each(%s) gone WHERE c.name = 'changes'"
+)
+_COUNT: Final = "UPDATE counters SET value = value + %s WHERE name = 'changes'"
 
 
-class _PendingRemoval(msgspec.Struct, frozen=True):
-    """A removal in progress: everything below ``root`` must be deleted."""
+class SqliteRemovals(PodRemovals):
+    """Removals by this process, which holds the lock of the database."""
 
-    root: str
-    version: str
-    at_ms: int
-    agent: str | None
+    def _drop_acls(self, pending: PendingRemoval) -> Steps[None]:
+        below = _below(pending)
+        acl = ResourceKind.ACL.value
+        yield do(_KEEP_ACLS, pending.version, pending.at_ms, *below, acl)
+        yield from _drop(pending, _ACLS_IN_RANGE, below)
 
-    @property
-    def entry(self) -> str:
-        return f"{_KIND}/{self.root}"
+    def _last_resources(self, pending: PendingRemoval, limit: int) -> Statement:
+        return ask(_LAST, *_below(pending), limit)
 
+    def _drop(self, pending: PendingRemoval, paths: Sequence[ResourcePath]) -> Steps[None]:
+        yield from _drop(pending, _IN_RANGE, (paths[-1], end_of(pending.root)))
 
-def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
-    """End all access to the pod and start its removal; False if there is none of that name.
+    def _deleted_acls(self, pending: PendingRemoval) -> Statement:
+        return ask(_DELETED_ACLS, pending.version)
 
-    Raises apsw.Error.
-    """
-    pod: tuple[str, str] | None = connection.execute(
-        "DELETE FROM pods WHERE folded_name = ? RETURNING name, root", (folded(removal.name),)
-    ).get
-    if pod is None:
-        return False
-    name, root = pod
-    connection.execute("DELETE FROM storages WHERE root = ?", (root,))
-    connection.execute("DELETE FROM charges WHERE root = ?", (root,))
-    connection.execute("DELETE FROM tokens WHERE pod = ?", (name,))
-    for owner in (root, removal.entry_owner):
-        if owner is not None:
-            connection.execute("DELETE FROM entries WHERE owner = ?", (owner,))
-    pending = _PendingRemoval(root, removal.version, removal.at_ms, removal.agent)
-    below = _below(root)
-    rules = ResourceKind.ACL.value
-    connection.execute(_KEEP_ACLS, (pending.version, pending.at_ms, *below, rules))
-    _drop_bodies(connection, pending, f"{_IN_RANGE} AND kind = {rules}", below)
-    connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - our words
-    connection.execute(_PUT_ENTRY, (pod_tombstone(removal.name), removal.version, b""))
-    connection.execute(
-        _PUT_ENTRY, (pending.entry, removal.version, msgspec.msgpack.encode(pending))
-    )
-    _remove_batch(connection, pending)  # for a small pod, this is everything
-    return True
+    def _log(self, pending: PendingRemoval, paths: Sequence[ResourcePath]) -> Steps[None]:
+        change = (ChangeType.DELETE.value, pending.agent, pending.version, pending.at_ms)
+        yield do(_LOG, *change, json.dumps(paths))
+        yield do(_COUNT, len(paths))
 
 
-def continue_removal(connection: apsw.Connection) -> bool:
-    """Remove a batch of resources of deleted pods; whether there may be more.
-
-    Raises apsw.Error.
-    """
-    noted: bytes | None = connection.execute(
-        "SELECT value FROM entries WHERE entry >= ? AND entry < ? LIMIT 1",
-        (f"{_KIND}/", f"{_KIND}0"),
-    ).get
-    if noted is None:
-        return False
-    _remove_batch(connection, msgspec.msgpack.decode(noted, type=_PendingRemoval))
-    return True
+def _below(pending: PendingRemoval) -> tuple[str, str]:
+    return pending.root, end_of(pending.root)
 
 
-def _remove_batch(connection: apsw.Connection, pending: _PendingRemoval) -> None:
-    start, end = _below(pending.root)
-    # In descending order, so that members are deleted before their containers.
-    paths = _paths(
-        connection,
-        "SELECT path FROM resources WHERE path >= ? AND path < ? ORDER BY path DESC LIMIT ?",
-        (start, end, BATCH_ROWS),
-    )
-    if paths:
-        # Before the rows of the change log, which then fit into the freed pages.
-        batch = (paths[-1], end)
-        _drop_bodies(connection, pending, _IN_RANGE, batch)
-        connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE}", batch)  # noqa: S608 - ours
-        _log(connection, pending, paths)
-    if len(paths) < BATCH_ROWS:
-        # ACLs are logged last, so that subscribers are still notified that a resource was deleted.
-        gone = "SELECT path FROM deleted_acls WHERE write_version = ? ORDER BY path DESC"
-        _log(connection, pending, _paths(connection, gone, (pending.version,)))
-        connection.execute("DELETE FROM entries WHERE entry = ?", (pending.entry,))
-
-
-def _below(root: str) -> tuple[str, str]:
-    return root, end_of(root)
-
-
-def _paths(
-    connection: apsw.Connection, select: str, values: tuple[str | int, ...]
-) -> list[ResourcePath]:
-    rows: list[Row] = connection.execute(select, values).fetchall()
-    return [path for (path,) in rows]
-
-
-def _drop_bodies(
-    connection: apsw.Connection, pending: _PendingRemoval, which: str, values: tuple[str, str]
-) -> None:
-    connection.execute(
+def _drop(pending: PendingRemoval, which: str, values: tuple[str, str]) -> Steps[None]:
+    yield do(
         "INSERT INTO garbage (blob, dropped_ms)"  # noqa: S608 - words of ours
-        f" SELECT blob, ? FROM resources WHERE {which} AND blob IS NOT NULL",
-        (pending.at_ms, *values),
+        f" SELECT blob, %s FROM resources WHERE {which} AND blob IS NOT NULL",
+        pending.at_ms,
+        *values,
     )
-    connection.execute(
-        f"DELETE FROM bodies WHERE path IN (SELECT path FROM resources WHERE {which})",  # noqa: S608
-        values,
-    )
-
-
-def _log(connection: apsw.Connection, pending: _PendingRemoval, paths: list[ResourcePath]) -> None:
-    sequence: int = connection.execute("SELECT value FROM counters WHERE name = 'changes'").get
-    deletion = ChangeType.DELETE.value
-    insert_rows(
-        connection,
-        CHANGES.insert,
-        [
-            (number, path, deletion, pending.agent, pending.version, pending.at_ms)
-            for number, path in enumerate(paths, sequence + 1)
-        ],
-    )
-    connection.execute(
-        "UPDATE counters SET value = value + ? WHERE name = 'changes'", (len(paths),)
-    )
+    bodies = f"DELETE FROM bodies WHERE path IN (SELECT path FROM resources WHERE {which})"  # noqa: S608
+    yield do(bodies, *values)
+    yield do(f"DELETE FROM resources WHERE {which}", *values)  # noqa: S608 - words of ours

@@ -7,12 +7,14 @@ powers of two, so that they stay in the cache of prepared statements.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
 import apsw
 
+from podstead.storage.steps import Begin, Result
 from podstead.storage.tables import Row
 
 MAX_ROWS = 64
@@ -47,6 +49,26 @@ def insert_rows(
         text = _values_text(insert, size, len(some[0]), conflict)
         connection.execute(text, tuple(chain.from_iterable(some)))
         start += size
+
+
+def run_steps(connection: apsw.Connection, begin: Begin[Result]) -> Result:
+    """Run the statements of some steps. Raises apsw.Error."""
+    steps = begin()
+    try:
+        text, values, _ = next(steps)
+        while True:
+            rows: list[Row] = connection.execute(in_sqlite(text), values).fetchall()
+            text, values, _ = steps.send(rows)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+@lru_cache(maxsize=64)
+def in_sqlite(statement: str) -> str:
+    """A statement for both engines, with the marks of this one for its values, and without locks of
+    rows, since one transaction at a time writes."""
+    return re.sub(r" FOR UPDATE( SKIP LOCKED)?", "", statement).replace("%s", "?")
 
 
 @lru_cache(maxsize=256)

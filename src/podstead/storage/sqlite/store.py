@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
@@ -16,8 +16,6 @@ from podstead.core.errors import DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.base_store import (
     BaseStore,
-    MaintenanceStatements,
-    RemovalStatements,
     StoreOptions,
     checked,
 )
@@ -26,6 +24,7 @@ from podstead.storage.blobs.ledger import Ledger
 from podstead.storage.blobs.staging import BodyStaging
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.layout import RootLayout
+from podstead.storage.maintenance import Maintenance
 from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot
 from podstead.storage.records import (
     CommitOutcome,
@@ -40,17 +39,20 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_allowed, removals_locked
-from podstead.storage.sqlite import figures, maintenance, removal
+from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
 from podstead.storage.sqlite.migrate import check_schema, read_schema_version
 from podstead.storage.sqlite.reads import ReadConnection
+from podstead.storage.sqlite.removal import SqliteRemovals
 from podstead.storage.sqlite.row_changes import new_change_queue
 from podstead.storage.sqlite.shared_changes import SharedChanges
 from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
+from podstead.storage.sqlite.statements import in_sqlite, run_steps
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.trouble import explained
 from podstead.storage.sqlite.writer import Writer
@@ -69,8 +71,9 @@ class SqliteStore(BaseStore):
     One object serves one event loop; each worker process has its own, on the same files.
     """
 
-    _maintenance: ClassVar[MaintenanceStatements] = maintenance
-    _removal: ClassVar[RemovalStatements] = removal
+    _maintenance: ClassVar[Maintenance] = maintenance.SqliteMaintenance()
+    _removals: ClassVar[PodRemovals] = SqliteRemovals()
+    _run_steps = staticmethod(run_steps)
 
     def __init__(
         self,
@@ -177,7 +180,7 @@ class SqliteStore(BaseStore):
     async def _all(
         self, select: str, values: Sequence[Any], make: Callable[[Row], Found]
     ) -> list[Found]:
-        return self._use().reader.all(_in_sqlite(select), values, make)
+        return self._use().reader.all(in_sqlite(select), values, make)
 
     # --- resources ----------------------------------------------------------------------------
 
@@ -326,9 +329,3 @@ async def _checkpoint(database: Path) -> None:
         await asyncio.to_thread(checkpoint, database)
     except apsw.Error as error:
         raise StorageError("The database could not be made smaller") from error
-
-
-@lru_cache(maxsize=64)
-def _in_sqlite(statement: str) -> str:
-    """A statement for both engines, with the marks of this one for its values."""
-    return statement.replace("%s", "?")

@@ -1,0 +1,78 @@
+"""Charges, and the deletion of old rows in limited batches, so that no writer waits long."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Final
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.steps import Steps, ask, do
+
+BATCH_ROWS: Final = 500
+"""The maximum number of rows that one transaction of a sweep deletes."""
+
+_LOCK_STORAGE: Final = "SELECT 1 FROM storages WHERE root = %s FOR UPDATE"
+_DELETE_CHARGE: Final = "DELETE FROM charges WHERE charge = %s RETURNING root, size_bytes"
+_ADD_USED: Final = "UPDATE storages SET used_bytes = used_bytes + %s WHERE root = %s RETURNING root"
+_INSERT_CHARGE: Final = "INSERT INTO charges (charge, root, size_bytes) VALUES (%s, %s, %s)"
+_OLDEST_CHANGES: Final = "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT %s"
+_DELETE_CHANGES: Final = "DELETE FROM changes WHERE sequence <= %s"
+_DELETE_ENTRIES: Final = (
+    "DELETE FROM entries WHERE entry IN (SELECT entry FROM entries"
+    " WHERE expires_ms <= %s ORDER BY expires_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1"
+)
+
+
+class Maintenance(ABC):
+    """What changes the tables besides writes, with some statements of an engine."""
+
+    clear_acls: ClassVar[str]
+    """Clears the content of a batch of ACLs that were deleted before some time."""
+    delete_acls: ClassVar[str]
+    """Deletes a batch of them."""
+
+    def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> Steps[None]:
+        """Set a named charge of a storage for data outside resources; 0 bytes remove it."""
+        # Nodes that set the same charge take turns. Otherwise, the deletion would wait for another
+        # node's transaction and then miss the row that it has inserted.
+        yield do(_LOCK_STORAGE, root)
+        gone = yield ask(_DELETE_CHARGE, charge)
+        for old_root, old_bytes in gone:
+            yield do(_ADD_USED, -old_bytes, old_root)
+        # A deleted storage has no charges.
+        if size_bytes and (yield ask(_ADD_USED, size_bytes, root)):
+            yield do(_INSERT_CHARGE, charge, root, size_bytes)
+
+    @abstractmethod
+    def take_orphan_body(self, path: ResourcePath) -> Steps[bytes | None]:
+        """Remove and return a small body that belongs to no resource."""
+
+    def delete_old_changes(self, *, before_ms: int) -> Steps[bool]:
+        """Delete a batch of the oldest changes; whether there may be more.
+
+        Proceeds by sequence number and stops at the first newer row, so that no gap arises.
+        """
+        oldest = yield ask(_OLDEST_CHANGES, BATCH_ROWS)
+        last_old = None
+        for sequence, at_ms in oldest:
+            if at_ms >= before_ms:
+                break
+            last_old = sequence
+        yield do(_DELETE_CHANGES, last_old)
+        return len(oldest) == BATCH_ROWS and last_old == oldest[-1][0]
+
+    def clear_old_acl_content(self, *, before_ms: int) -> Steps[bool]:
+        """Clear the content of a batch of deleted ACLs; whether there may be more."""
+        cleared = yield ask(self.clear_acls, before_ms, BATCH_ROWS)
+        return len(cleared) == BATCH_ROWS
+
+    def delete_old_acls(self, *, before_ms: int) -> Steps[bool]:
+        """Delete a batch of deleted ACLs whose rows in the change log have expired; whether there
+        may be more."""
+        deleted = yield ask(self.delete_acls, before_ms, BATCH_ROWS)
+        return len(deleted) == BATCH_ROWS
+
+    def delete_expired_entries(self, *, now_ms: int) -> Steps[bool]:
+        """Delete a batch of expired entries; whether there may be more."""
+        deleted = yield ask(_DELETE_ENTRIES, now_ms, BATCH_ROWS)
+        return len(deleted) == BATCH_ROWS
