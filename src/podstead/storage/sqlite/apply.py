@@ -134,7 +134,11 @@ def flush(connection: apsw.Connection, state: State) -> None:
         connection.execute(_INSERT_DELETED_ACL, deleted)
     for root in storages_of(state.deleted_acls):
         connection.execute(_FORGET_DELETED_ACLS, (root, end_of(root)))
-    _flush_bodies(connection, state)
+    bodies, removed, copies = changed_bodies(state)
+    if copies:
+        bodies += _copy_bodies(connection, copies)
+    run_in(connection, _DELETE_BODIES, removed)
+    insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
     run_in(connection, _DELETE_STAGED, state.taken_blobs)
     insert_rows(connection, _INSERT_GARBAGE, state.garbage)
     storages = [(root, state.used_bytes[root]) for root in state.changed_roots]
@@ -155,14 +159,6 @@ def flush(connection: apsw.Connection, state: State) -> None:
         entries, gone = changed_rows(state.changed_entries, state.entries)
         run_in(connection, _DELETE_ENTRIES, gone)
         insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
-
-
-def _flush_bodies(connection: apsw.Connection, state: State) -> None:
-    bodies, gone, copies = changed_bodies(state)
-    if copies:
-        bodies += _copy_bodies(connection, copies)
-    run_in(connection, _DELETE_BODIES, gone)
-    insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
 
 
 def _copy_bodies(
