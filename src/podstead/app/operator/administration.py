@@ -120,17 +120,17 @@ class DataRoot:
 
     @cached_property
     def _provider_settings(self) -> Settings:
-        """Those with which the accounts were created. Raises RootUnusable."""
+        """Those with which the accounts were created."""
         return served_settings(self.settings)
 
     @property
     def issuer(self) -> str:
-        """The issuer of the accounts. Raises RootUnusable."""
+        """The issuer of the accounts."""
         return self._provider_settings.issuer
 
     @cached_property
     def provider(self) -> AccountServices:
-        """The services for accounts. Raises RootUnusable."""
+        """The services for accounts."""
         return build_accounts(
             self._provider_settings,
             store=self.records.store,
@@ -141,7 +141,7 @@ class DataRoot:
 
     @property
     def accounts(self) -> Administration:
-        """Accounts. Raises RootUnusable."""
+        """Accounts."""
         return self.provider.administration
 
     def link(self, secret: str) -> str:
@@ -156,6 +156,6 @@ class DataRoot:
 
 @asynccontextmanager
 async def open_root(settings: Settings) -> AsyncIterator[DataRoot]:
-    """Open an existing data root. Raises RootUnusable, StorageError."""
+    """Open an existing data root."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
         yield DataRoot(settings, records, audit)
