@@ -11,6 +11,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract, extract_python
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
+
+from podstead.core.codes import ErrorCode
 
 WEB = Path(__file__).resolve().parent.parent / "src/podstead/web"
 LOCALES = WEB / "locales"
@@ -49,6 +52,14 @@ def _sources() -> Iterator[tuple[Path, Path, Any]]:
         yield path, pods if path.is_relative_to(pods) else templates, babel_extract
 
 
+def error_codes() -> Iterator[ErrorCode]:
+    """Every code of an error."""
+    for path in sorted(WEB.parent.glob("*/codes.py")):
+        import_module(f"podstead.{path.parent.name}.codes")
+    for codes in ErrorCode.__subclasses__():
+        yield from codes
+
+
 def collect() -> dict[str, set[Message]]:
     """The texts of each part; a text of several parts belongs to the shared one."""
     parts: dict[Message, set[str]] = defaultdict(set)
@@ -58,6 +69,8 @@ def collect() -> dict[str, set[Message]]:
         with path.open("rb") as file:
             for _, message, _, _ in extract(method, file, keywords=_KEYWORDS):
                 parts[message if isinstance(message, str) else tuple(message)].add(part)
+    for code in error_codes():
+        parts[code.text].add(SHARED)
     collected: dict[str, set[Message]] = defaultdict(set)
     for message, where in parts.items():
         collected[next(iter(where)) if len(where) == 1 else SHARED].add(message)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
+import pytest
 
-from podstead.storage.copying.tables import LEFT_OUT, RECORD_TABLES
+from podstead.storage.copying.tables import LEFT_OUT
 from podstead.storage.postgresql import migrate as migrate_postgresql
+from podstead.storage.records import Entry, PodRecord, TokenRecord
 from podstead.storage.sqlite import migrate as migrate_sqlite
+from podstead.storage.state import ChangeRow, DeletedAclRow, ResourceRow
+from podstead.storage.tables import (
+    CHANGES,
+    DELETED_ACLS,
+    ENTRIES,
+    PODS,
+    RECORD_TABLES,
+    RESOURCES,
+    TOKENS,
+)
 from tests.support.postgresql import new_database
 
 Columns = dict[str, set[str]]
@@ -18,6 +31,21 @@ Columns = dict[str, set[str]]
 
 def copied() -> Columns:
     return {table.name: set(table.columns) for table in RECORD_TABLES}
+
+
+@pytest.mark.parametrize(
+    ("columns", "made"),
+    [
+        (RESOURCES.columns, ResourceRow.__struct_fields__),
+        (CHANGES.columns, ChangeRow._fields),
+        (DELETED_ACLS.columns, DeletedAclRow._fields),
+        (PODS.columns, ("folded_name", *PodRecord.__struct_fields__)),
+        (TOKENS.columns, TokenRecord.__struct_fields__),
+        (ENTRIES.columns, Entry.__struct_fields__),
+    ],
+)
+def test_records_have_the_columns_in_order(columns: Iterable[str], made: tuple[str, ...]) -> None:
+    assert tuple(columns) == made
 
 
 def test_of_sqlite(tmp_path: Path) -> None:

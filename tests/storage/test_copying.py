@@ -27,14 +27,7 @@ from podstead.storage.copying.rows import (
     compare_rows,
     copy_rows,
 )
-from podstead.storage.copying.tables import (
-    BODIES,
-    COPYING_FACT,
-    RECORD_TABLES,
-    ColumnType,
-    RecordRow,
-    RecordTable,
-)
+from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.inspection import LargeBody
 from podstead.storage.postgresql.copying import PostgresTarget
 from podstead.storage.postgresql.inspection import PostgresInspection
@@ -42,8 +35,9 @@ from podstead.storage.records import BlobId
 from podstead.storage.sqlite import migrate as migrate_sqlite
 from podstead.storage.sqlite.copying import SqliteTarget
 from podstead.storage.sqlite.inspection import SqliteInspection
+from podstead.storage.tables import BODIES, RECORD_TABLES, ColumnType, RecordTable, Row
 
-Dump = dict[str, set[RecordRow]]
+Dump = dict[str, set[Row]]
 
 _TEXTS = st.one_of(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20),
@@ -68,7 +62,7 @@ def dumps(draw: st.DrawFn) -> Dump:
     return {table.name: set(draw(_rows_of(table))) for table in RECORD_TABLES}
 
 
-def _rows_of(table: RecordTable) -> st.SearchStrategy[list[RecordRow]]:
+def _rows_of(table: RecordTable) -> st.SearchStrategy[list[Row]]:
     if table.name == "counters":
         return st.integers(0, 2**40).map(lambda number: [("changes", number)])
     values = [
@@ -119,7 +113,7 @@ class InterruptedTarget:
         self._left = batches
 
     def put(
-        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
+        self, table: RecordTable, rows: Iterable[Row], before: CopyState, after: CopyState
     ) -> None:
         self._left -= 1
         if self._left <= 0 and self._left % 2:

@@ -232,20 +232,20 @@ async def test_proofs_are_noted_in_the_room_that_the_reserve_gives_up(
     """Reading with DPoP goes on; without a reserve nobody is let in unnoted."""
     space = DiskSpace(layout.root)
     passing = EphemeralStore(layout.ephemeral_database, space)
-    taken = passing.take("a", BucketRate(1, 1.0), now_ms=1)
+    taken = await passing.take("a", BucketRate(1, 1.0), now_ms=1)
     assert taken is None
     passing._connection.execute("PRAGMA max_page_count = 1")  # not below what is there
     key = 0
     with pytest.raises(Overloaded):  # noqa: PT012 - one call or another is the first too many
         while True:
             key += 1
-            assert passing.use_once(b"%064d" % key, until_ms=1000, now_ms=1)
+            assert await passing.use_once(b"%064d" % key, until_ms=1000, now_ms=1)
     assert (layout.root / "reserve").stat().st_size == 20 * MIB
     given(monkeypatch, total_bytes=GIB, free_bytes=0)
     with pytest.raises(DiskFull):
-        passing.use_once(b"%064d" % key, until_ms=1000, now_ms=1)
+        await passing.use_once(b"%064d" % key, until_ms=1000, now_ms=1)
     assert (layout.root / "reserve").stat().st_size == 0
-    assert passing.is_used(b"%064d" % 1, now_ms=1)
+    assert await passing.is_used(b"%064d" % 1, now_ms=1)
     passing.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def boot(tmp_path: Path) -> Path:
 def use(database: Path, key: bytes) -> bool:
     notes = EphemeralStore(database, DiskSpace(database.parent))
     try:
-        return notes.use_once(key, until_ms=10, now_ms=1)
+        return asyncio.run(notes.use_once(key, until_ms=10, now_ms=1))
     finally:
         notes.close()
 
@@ -69,7 +70,7 @@ def test_an_unusable_place_is_trouble(tmp_path: Path) -> None:
         prepare_ephemeral_store(tmp_path / "missing" / "ephemeral_store.db")
 
 
-def test_a_full_store_refuses_and_forgets_nothing(
+async def test_a_full_store_refuses_and_forgets_nothing(
     database: Path, boot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A-104: full means try later, never that a proof could be used again."""
@@ -80,19 +81,19 @@ def test_a_full_store_refuses_and_forgets_nothing(
     notes = EphemeralStore(database, DiskSpace(database.parent))
     used: list[bytes] = []
 
-    def use_all() -> None:
+    async def use_all() -> None:
         for number in range(10_000):
             key = number.to_bytes(32, "big")
-            assert notes.use_once(key, until_ms=10, now_ms=1)
+            assert await notes.use_once(key, until_ms=10, now_ms=1)
             used.append(key)
 
     with pytest.raises(Overloaded):
-        use_all()
+        await use_all()
     assert used
-    assert not any(notes.use_once(key, until_ms=10, now_ms=1) for key in used)
+    assert not any([await notes.use_once(key, until_ms=10, now_ms=1) for key in used])
     while notes.sweep(now_ms=10):
         pass
-    assert notes.use_once(b"new", until_ms=20, now_ms=10)
+    assert await notes.use_once(b"new", until_ms=20, now_ms=10)
     notes.close()
 
 

@@ -14,7 +14,7 @@ from podstead.core.errors import StorageError
 from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
 from podstead.storage.records import ChangeType, NoPod, PodRecord, PodRemoval, VersionConflict
-from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, removal, shrinking, store
+from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, removal, shrinking
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,
@@ -112,11 +112,11 @@ async def test_a_removal_that_is_cut_off_lets_nobody_in_and_is_finished_by_a_swe
     await fill_pod(opened)
     monkeypatch.setattr(removal, "BATCH_ROWS", 10)
 
-    async def fail(_opened: object) -> None:
+    async def fail(_store: object) -> None:
         raise StorageError("cut off")
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "_finish_removals", fail)
+        patched.setattr(SqliteStore, "_finish_removals", fail)
         assert await opened.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
     other = SqliteStore(layout.root)
     await other.open()

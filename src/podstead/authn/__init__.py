@@ -1,1 +1,1 @@
-"""Who sends this request? Verification of credentials."""
+"""Authentication: verifies the credentials of requests."""

@@ -1,4 +1,4 @@
-"""Can a URL identify an agent or a provider? The form that every URL in a credential must have.
+"""Checks the form that every URL of an agent or provider in a credential must have.
 
 Pure, and about the text alone. Whether it may be fetched is decided by ``outbound``.
 """
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 MAX_ADDRESS_CHARACTERS: Final = 2048
 _NOT_IN_IRIS: Final = frozenset(' <>"{}|\\^`')
-"""Besides what is not printable (RFC 3987 section 2.2)."""
+"""In addition to characters that are not printable (RFC 3987 section 2.2)."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 

@@ -1,4 +1,4 @@
-"""Who sends this request? The entry point of authentication (A-1, A-5).
+"""Authenticates the sender of a request: the entry point of authentication (A-1, A-5).
 
 It only identifies the sender. Valid credentials give an identity, a request without credentials
 belongs to the public, and invalid credentials are refused even where the public has access. Access
@@ -78,9 +78,9 @@ class Authenticator:
 
     def recall(self, authorization: Sequence[bytes], proofs: Sequence[bytes]) -> Identity | None:
         """The identity that :meth:`authenticate` found for the same Authorization field, if it
-        would find it again; ``None`` to ask it.
+        would find it again; ``None`` means to call it.
 
-        Only simple tokens prove the same to every request. Raises StorageError.
+        Only simple tokens prove the same identity in every request.
         """
         if len(authorization) != 1 or proofs:
             return None
@@ -170,7 +170,7 @@ class PodTokenVerifier:
 
     def recall(self, authorization: bytes) -> Identity | None:
         """The identity that :meth:`verify` gave for an Authorization field, while it would do so
-        again. Raises StorageError.
+        again.
 
         That depends on the field, the registries and the time, and on nothing else: neither the
         keys nor whether tokens are enabled changes while a worker runs. So the identity holds until
@@ -189,14 +189,14 @@ class PodTokenVerifier:
         return identity
 
     async def verify_typed(self, token: str) -> VerifiedPodToken:
-        """What a token says that a person has typed. Raises NotAuthenticated."""
+        """The content of a token that a person has typed. Raises NotAuthenticated."""
         await self.verify(token, b"Bearer " + token.encode(errors="replace"))
         return self._verify(token)[0]
 
     async def verify(self, token: str, authorization: bytes) -> Identity:
         """The identity of the owner of the token's pod; ``authorization`` is the field that holds
         the token. Raises NotAuthenticated."""
-        # Asked for first: what is read afterwards may be newer, and is then read again.
+        # Read first: data read afterwards may be newer, and is then read again.
         registries_version = self._registries.registries_version()
         try:
             if not self._enabled:
@@ -219,7 +219,7 @@ class PodTokenVerifier:
             raise _refused(refusal) from refusal
 
     async def is_still_valid(self, verified: VerifiedPodToken) -> bool:
-        """Whether a token that was verified before would be accepted now. Raises StorageError."""
+        """Whether a token that was verified before would be accepted now."""
         expires_s = verified.expires_s
         if not self._enabled or (
             expires_s is not None and self._clock.now_ms() >= expires_s * 1000

@@ -1,4 +1,4 @@
-"""Does a client certificate claim a WebID, and is it valid now? (A-161, A-162, A-165, A-166)
+"""Reads the WebIDs that a client certificate claims, and checks its validity now (A-161 to A-166).
 
 Pure, and about the certificate alone. TLS has already proven that the sender has the private key,
 and ``web_id_tls`` checks whether the WebID's document names the key. The issuer of the certificate,

@@ -1,4 +1,5 @@
-"""Is a token meant for a Solid resource server, and is it current? (Solid-OIDC section 8, A-107)
+"""Checks that a token is current and meant for a Solid resource server (Solid-OIDC section 8,
+A-107).
 
 Pure, and only about the claims: the signature is verified elsewhere. An ID token tells a client who
 has signed in and does not give access to anything (OpenID Connect Core section 2). Not every
@@ -129,7 +130,7 @@ def same_issuer(one: str, other: str) -> bool:
 
 
 def is_current(claims: dict[str, object], *, now_s: int) -> bool:
-    """Whether a token is valid now and not for longer than tokens may be, by its claims."""
+    """Whether a token's claims make it valid now, and for no longer than tokens may be."""
     expires_s, issued_s = claim_number(claims, "exp"), claim_number(claims, "iat")
     if expires_s is None or issued_s is None:
         return False

@@ -1,4 +1,4 @@
-"""Which credentials does a request have? Reading the Authorization header (A-2, A-3, A-6, A-146).
+"""Reads the credentials of a request from its headers (A-2, A-3, A-6, A-146).
 
 Pure. If the header is present, it alone decides, whatever its value. Its scheme is
 case-insensitive. Only the schemes below are accepted, and a token without a scheme is not.

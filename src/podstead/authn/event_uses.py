@@ -1,7 +1,7 @@
-"""Is this event signed, and is this its first use? The last two checks of every signed event.
+"""Verifies the signature and the first use of an event, the last two checks of every signed event.
 
 The caller makes the cheap checks first. The signature is verified before the use is recorded, so
-nobody can use up somebody else's event without having it.
+nobody can use up an event without holding it.
 """
 
 from __future__ import annotations

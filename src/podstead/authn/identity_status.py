@@ -1,7 +1,7 @@
-"""Is an identity that was proven a while ago still valid? (N-30, A-32)
+"""Checks whether an identity that was proven a while ago is still valid (N-30, A-32).
 
 A subscriber sends credentials once, when it subscribes. The expiry of its token does not end the
-subscription. What somebody ends on purpose does: a revoked token, a deleted pod, a disabled
+subscription, but a deliberate act does: revoking the token, deleting the pod, disabling the
 account.
 """
 
@@ -20,7 +20,7 @@ class AccountStatus(Protocol):
     """Knows which accounts the operator has disabled."""
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled. Raises StorageError."""
+        """Whether the account of a storage is disabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,7 @@ class LocalWebIds:
         return web_id.startswith(f"{self.base_url}/")
 
     async def is_disabled(self, web_id: str) -> bool:
-        """Whether a WebID belongs to this server and its account is disabled. Raises
-        StorageError."""
+        """Whether a WebID belongs to this server and its account is disabled."""
         if self.accounts is None or not self.holds(web_id):
             return False
         path = self.path_of(web_id)
@@ -65,8 +64,8 @@ class IdentityStatus:
     async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether the token has not been revoked and the account has not been disabled.
 
-        With ``before_deletion``, a simple token whose pod has just been deleted, and the token with
-        it, is still valid (N-18). Raises StorageError.
+        With ``before_deletion``, a simple token that was deleted together with its pod is still
+        valid (N-18). Raises StorageError.
         """
         if identity.method is AuthenticationMethod.SIMPLE:
             revoked = await self._is_revoked(identity.token_id)

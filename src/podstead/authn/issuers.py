@@ -1,4 +1,4 @@
-"""With which keys does a provider sign? Discovery and key sets of other servers (A-108, A-110).
+"""Fetches the keys of other providers: discovery documents and key sets (A-108, A-110).
 
 The discovery document of a provider must name the issuer and refers to its key set. Both are used
 for some minutes, and for an hour longer if they cannot be fetched again. Providers change their
@@ -31,7 +31,7 @@ FAILURE_S: Final = 30
 MAX_KEYS: Final = 32
 MAX_CANDIDATES: Final = 10
 MAX_CACHED_KEYS: Final = 4096
-"""Keys in the cache, of all issuers together."""
+"""The limit for keys in the cache, of all issuers together."""
 MAX_CACHED_FAILURES: Final = 4096
 
 _UNVERIFIABLE: Final = "The token's issuer could not be verified"
@@ -53,7 +53,7 @@ class _KeySet:
     fresh_until_ms: int
     stale_until_ms: int
     unknown_from_ms: int = 0
-    """From when on an unknown key causes the set to be fetched again."""
+    """When an unknown key may next cause the set to be fetched again."""
 
 
 class IssuerKeys:

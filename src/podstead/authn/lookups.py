@@ -1,8 +1,8 @@
-"""How often may a client cause look-ups of unknown WebIDs and issuers? (A-111, A-191)
+"""Limits how often a client may cause look-ups of unknown WebIDs and issuers (A-111, A-191).
 
-Look-ups are counted for each client address: those of issuers and those of WebIDs apart. A name
-that any worker has found before is looked up again without being counted, so that somebody who
-names unknown ones shuts out nobody at the same address. That ends when a look-up of it fails.
+Look-ups are counted for each client address, issuers and WebIDs separately. A name that any worker
+has found before is looked up again without being counted, so a client that names unknown ones does
+not shut out others at its address. A failed look-up of the name ends that.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from podstead.storage.protocol import RateCounters, ReplayCache
 
 LOOKUPS_PER_MINUTE: Final = 30
 KNOWN_S: Final = 6 * 3600
-"""For how long all workers know a name that one of them has found."""
+"""How long all workers know a name that one of them has found."""
 STALE_S: Final = 15 * 60
-"""For how long what a WebID's document stated is used beyond its time, while limits of this server
-prevent the look-up."""
+"""How long an expired WebID document stays in use while limits of this server prevent the
+look-up."""
 FAILED_S: Final = 3600
-"""For how long a failed look-up makes a known name count, unless it is found again."""
+"""How long look-ups of a known name count after one has failed, unless it is found again."""
 MAX_FAILED: Final = 4096
 
 
@@ -52,7 +52,7 @@ class Lookup(Enum):
 
 
 class SharedMemory(RateCounters, ReplayCache, Protocol):
-    """What all workers share about look-ups."""
+    """The state about look-ups that all workers share."""
 
 
 class Lookups:
@@ -93,7 +93,7 @@ class Lookups:
         await self._shared.use_once(digest, until_ms=now_ms + KNOWN_S * 1000, now_ms=now_ms)
 
     async def take(self, what: str, client_address: str) -> None:
-        """Count one of what a client may cause. Raises TooManyLookups if that is too often."""
+        """Count one action of a client. Raises TooManyLookups if there were too many."""
         wait_s = await self._shared.take(
             f"lookup {what} {client_address}",
             capacity=LOOKUPS_PER_MINUTE,

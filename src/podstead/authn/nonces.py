@@ -1,5 +1,5 @@
-"""Was a DPoP proof created shortly before its use? Nonces of this server (RFC 9449 sections 8 and
-9, A-113).
+"""Provides and verifies DPoP nonces, which show that a proof is recent (RFC 9449 sections 8 and 9,
+A-113).
 
 A nonce is a MAC of the time slot in which the server provided it. All workers share the key, so
 each of them can create and verify every nonce, and none is stored. Nonces do not prevent the replay
@@ -19,7 +19,7 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import unverified_nonce
 
 SLOT_S: Final = 300
-"""How long the server provides one nonce. It is accepted for as long again."""
+"""How long the server provides one nonce. It is accepted for another slot."""
 _PURPOSE: Final = b"podstead DPoP nonce"
 _NONCE_BYTES: Final = 16
 

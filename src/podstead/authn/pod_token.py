@@ -1,4 +1,4 @@
-"""Is this a simple token of this server? Signing and verifying them (A-30 to A-33).
+"""Signs and verifies this server's simple tokens (A-30 to A-33).
 
 A token is ``base64url(JSON) "." base64url(HMAC-SHA256 of the first part)`` without padding. The
 JSON is ``{"v":1,"jti","webId","iat","exp"}``; a token that does not expire has no ``exp``. Pure:

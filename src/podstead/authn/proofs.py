@@ -1,4 +1,4 @@
-"""Is a DPoP proof valid, and is this its first use? (RFC 9449, A-101 to A-105, A-113)"""
+"""Verifies DPoP proofs and their first use (RFC 9449, A-101 to A-105, A-113)."""
 
 from __future__ import annotations
 

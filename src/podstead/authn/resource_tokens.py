@@ -1,4 +1,4 @@
-"""Whose access token is this, and is it valid? Tokens of Solid-OIDC providers (A-76, A-100 ff.).
+"""Verifies the access tokens of Solid-OIDC providers (A-76, A-100 ff.).
 
 The cheap and local checks come first: no provider and no WebID document is read before the sender
 has proven possession of the key. The signature of a token is not verified again as long as its
@@ -34,7 +34,7 @@ from podstead.jose.keys import PublicKey
 from podstead.jose.proof import ProvenRequest
 
 CACHE_CHARACTERS: Final = 16 * 1024 * 1024
-"""Of the verified tokens in the cache, about ten thousand of the usual size."""
+"""The total size of the verified tokens in the cache, about ten thousand of the usual size."""
 MAX_CACHED_CHARACTERS: Final = 4096
 
 

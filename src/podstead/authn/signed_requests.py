@@ -1,4 +1,4 @@
-"""Who signed this request with a Nostr key? NIP-98 events (A-140 to A-151)."""
+"""Verifies requests signed with a Nostr key: NIP-98 events (A-140 to A-151)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the document of a WebID state? Read from the store, or fetched from its server.
+"""Reads the statements of WebID documents, from the store or from their servers.
 
 An agent is trusted to have a WebID because of what the document of the WebID states: the providers
 that may issue tokens for it, or the keys of the agent. Each kind of credentials extracts what it
@@ -37,10 +37,10 @@ T = TypeVar("T")
 FAILURE_S: Final = 30
 MAX_CACHED_FAILURES: Final = 4096
 CACHE_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of WebIDs and of what is extracted from their documents."""
+"""The total size of WebIDs and of the statements extracted from their documents."""
 MAX_TRIPLES: Final = 10_000
 MAX_DOCUMENT_BYTES: Final = 1024 * 1024
-"""Of a document of this server; foreign documents have the same limit (A-111)."""
+"""The limit for a document of this server; foreign documents have the same (A-111)."""
 _UNREADABLE: Final = "The WebID's document could not be read"
 _DISABLED: Final = "The WebID's account is disabled"
 _MISNAMED: Final = "The WebID leads to this server but does not begin with its base URL"
@@ -111,7 +111,7 @@ class WebIdDocuments(Generic[T]):
         """What a document of this server states now; ``None`` if it does not exist.
 
         ``name`` is its URL, with or without a fragment. Raises UnusableDocument, also for the
-        document of a disabled account, and StorageError.
+        document of a disabled account.
         """
         path = self._sources.local.path_of(name)
         if path is None:

@@ -1,4 +1,4 @@
-"""Whose client certificate is this? WebID-TLS (A-160 to A-172).
+"""Verifies client certificates by the documents of their WebIDs: WebID-TLS (A-160 to A-172).
 
 Anybody can create a certificate with any WebID in it. It proves only the possession of its key, so
 the WebID's own document must name that key. Documents of this server are read as they are now, and
@@ -33,14 +33,16 @@ from podstead.x509.certificate import Certificate, MalformedCertificate, read_ce
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
 CACHE_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of the URLs of foreign documents in the cache, and of the WebIDs that have a key there."""
+"""The total size of the URLs of foreign documents in the cache and of the WebIDs with a key
+there."""
 MAX_KEYS: Final = 256
 """How many keys one document may state."""
 CACHE_BYTES: Final = 16 * 1024 * 1024
-"""Of all parsed certificates in the cache."""
+"""The total size of the parsed certificates in the cache."""
 _BYTES_OF_A_CERTIFICATE: Final = 2048
 _BYTES_OF_A_NAME: Final = 64
-"""What a name takes besides its characters: a certificate can contain thousands of short ones."""
+"""The overhead of a name besides its characters: a certificate can contain thousands of short
+ones."""
 
 StatedRsaKeys: TypeAlias = frozenset[StatedRsaKey]
 
@@ -103,15 +105,14 @@ class WebIdTls:
     async def verify(self, der: bytes, *, client_address: str) -> Identity | None:
         """The identity that a certificate proves; ``None`` if it claims none (A-161).
 
-        ``der`` is the certificate whose key the sender has proven to have. Raises NotAuthenticated,
-        StorageError.
+        ``der`` is the certificate whose key the sender has proven to have. Raises NotAuthenticated.
         """
         now_s = self._clock.now_ms() // 1000
         return await self._verify(self._certificate(der), client_address, now_s=now_s)
 
     async def check_again(self, der: bytes, identity: Identity, *, client_address: str) -> None:
         """Check that a certificate still proves an identity, even if it has expired meanwhile.
-        Raises NotAuthenticated, StorageError."""
+        Raises NotAuthenticated."""
         certificate = self._certificate(der)
         now = await self._verify(certificate, client_address, now_s=certificate.not_after_s)
         if now is None or now.iri != identity.iri:  # it may name others that still have the key

@@ -1,4 +1,4 @@
-"""Does a WebID trust this provider to issue tokens for it? (Solid-OIDC section 6.1, A-109)
+"""Checks whether a WebID trusts a provider to issue its tokens (Solid-OIDC section 6.1, A-109).
 
 Anybody can run a provider that issues tokens for any WebID. A token is valid only if the document
 of the WebID names the provider with ``solid:oidcIssuer``. Documents of this server are read as they
@@ -23,7 +23,7 @@ from podstead.rdf.terms import Iri
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
 CACHE_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of the WebIDs and providers in the cache."""
+"""The total size of the WebIDs and providers in the cache."""
 MAX_NAMED_PROVIDERS: Final = 64
 """Providers that one WebID may name."""
 
@@ -34,8 +34,8 @@ class _Foreign:
     read_ms: int
 
     def is_fresh_for(self, issuer: str, now_ms: int) -> bool:
-        """Whether this may still be used for the issuer. That it is not named is used for a shorter
-        time, because people add a provider and try again at once (A-110)."""
+        """Whether this may still be used for the issuer. An absent issuer is remembered for a
+        shorter time, because people add a provider and try again at once (A-110)."""
         fresh_s = POSITIVE_S if _names(self.issuers, issuer) else NEGATIVE_S
         return now_ms < self.read_ms + fresh_s * 1000
 

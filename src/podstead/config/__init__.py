@@ -1,4 +1,4 @@
-"""How is the server configured? One table of settings, read from four sources, validated once.
+"""Reads the settings from four sources into one table, and validates them once.
 
 The table (``settings/``) is the only place that defines the names, defaults and meanings.
 The options of ``podstead start``, the environment variables, the keys of the TOML file, the

@@ -1,4 +1,4 @@
-"""Which error stops the server before it runs?"""
+"""The error that stops the server before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is the reference page of the settings generated? From the table, in Markdown."""
+"""Generates the reference page of the settings in Markdown from the table."""
 
 from __future__ import annotations
 

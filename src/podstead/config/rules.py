@@ -1,5 +1,4 @@
-"""Are the settings consistent? Rules that involve several settings, and defaults that depend on
-other settings."""
+"""Rules that involve several settings, and defaults that depend on other settings."""
 
 from __future__ import annotations
 

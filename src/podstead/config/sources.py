@@ -1,5 +1,4 @@
-"""Where does the value of a setting come from? Options take precedence over variables, and
-variables over the file.
+"""Reads settings: options take precedence over variables, and variables over the file.
 
 Each source supplies text, which the kinds of the table parse. Every message names the source as the
 operator wrote it: ``--port``, ``PODSTEAD_PORT`` or ``port in podstead.toml``.
@@ -34,9 +33,9 @@ _SEPARATORS = re.compile(r"[\s,]+")
 _OTHER_VARIABLES = frozenset(
     {"PODSTEAD_TOKEN", "PODSTEAD_TOKEN_SECRET", "PODSTEAD_TOKEN_SECRET_PREVIOUS"}
 )
-"""Those of clients and of secrets. :data:`TABLE` has all others."""
+"""Further variables, of clients and for secrets. :data:`TABLE` has all others."""
 _VARIABLE_OF_KUBERNETES = re.compile(r"PODSTEAD_(SERVICE_|PORT_[0-9])")
-"""What Kubernetes sets for a service with the name podstead."""
+"""The variables that Kubernetes sets for a service named podstead."""
 _CONFIG = next(row for row in TABLE if row.field == "config")
 
 
@@ -92,7 +91,7 @@ def read_settings(
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """What to say about each variable that looks like a setting and is none."""
+    """A message for each variable that looks like a setting but is none."""
     known = {row.variable for row in TABLE if Sources.VARIABLE in row.sources} | _OTHER_VARIABLES
     ends = [name.removeprefix(VARIABLE_PREFIX) for name in known]
     warnings = []

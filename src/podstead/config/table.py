@@ -1,4 +1,4 @@
-"""What does one row of the settings table contain, and which names does it have?"""
+"""The columns of the settings table, and the names that follow from a row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Row(Generic[T]):
     """What it does, in full sentences."""
     _: KW_ONLY
     reason: str = ""
-    """Why the default is what it is; empty where the meaning says it."""
+    """The reason for the default; empty where the meaning says it."""
     unit: str = ""
     """The unit of a number."""
     shown_default: str = ""

@@ -1,4 +1,4 @@
-"""Which kinds of values can a setting have, and how is each parsed?
+"""The kinds of values that settings can have, with their parsers.
 
 The same parser handles text from options, environment variables and the file. A value in the file
 must also have the TOML type of its kind, so that a number in quotes is an error.
@@ -111,7 +111,7 @@ def size_in_bytes(minimum: int, maximum: int = _MAX_INTEGER) -> ValueType[int]:
 
 
 def automatic_or(numbers: ValueType[int]) -> ValueType[int | None]:
-    """One of the numbers, or ``auto``, which is ``None``: the server finds out."""
+    """One of the numbers, or ``auto`` (``None``), for which the server determines the value."""
 
     def parse(text: str) -> int | None:
         return None if text.lower() == _AUTOMATIC else numbers.parse(text)

@@ -1,4 +1,4 @@
-"""What has been computed already? A bounded map that drops the least recently used entries."""
+"""A bounded map that drops the least recently used entries."""
 
 from __future__ import annotations
 

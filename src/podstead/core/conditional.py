@@ -1,4 +1,4 @@
-"""Do the preconditions of a request hold? Implements the steps of RFC 9110, section 13.2.2.
+"""Evaluates the preconditions of a request in the steps of RFC 9110, section 13.2.2.
 
 Entity tags have the form ``"<version>-<form>"``: the version part identifies a state of the
 resource, the form its representation (P-24). Reads compare entire tags. Writes compare the version
@@ -6,8 +6,8 @@ part only, because a client may GET Turtle and PUT JSON-LD (P-24); the commit ch
 again inside its transaction.
 
 Dates are in whole seconds and come from clocks that may be wrong, so a date counts only if it is
-that of the present state and of no other (RFC 9110 section 8.8.2.2). The last milliseconds of a
-second stand for what was not the only change within it; see :func:`time_after`.
+that of the present state and of no other (RFC 9110 section 8.8.2.2). The last two milliseconds of a
+second mark times that several changes may share; see :func:`time_after`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, PreconditionFailed
 from podstead.core.memoization import memoize_short_keys
 from podstead.core.value import Value
@@ -32,15 +33,16 @@ MAX_TAGS_CHARS = 4096
 
 
 _SEVERAL_MS = 998
-"""The millisecond in its second of a change that may not have been the only one in it."""
+"""The millisecond that marks a change which may share its second with another."""
 _DELETED_MS = 999
-"""The same, of a change of members if one was deleted, which may exist again within the second."""
+"""The same for the deletion of a member, which may be created again within the second."""
 
 
 def time_after(at_ms: int, before_ms: int) -> int:
-    """When a resource was modified that was changed at ``at_ms``, and before that at ``before_ms``.
+    """The modification time of a resource that was changed at ``at_ms``, and previously at
+    ``before_ms``.
 
-    Never goes back, also if the clock did, or if that of another node is ahead.
+    Never goes back, even if the clock did or the clock of another node is ahead.
     """
     if at_ms // 1000 > before_ms // 1000:
         return at_ms
@@ -48,8 +50,8 @@ def time_after(at_ms: int, before_ms: int) -> int:
 
 
 def time_of_member(at_ms: int, members_modified_ms: int) -> int:
-    """When a member was modified that was created at ``at_ms`` in a container whose members have
-    last changed at the other time. There may have been a resource of that name before."""
+    """The modification time of a member created at ``at_ms`` in a container whose members last
+    changed at ``members_modified_ms``. A resource of that name may have existed before."""
     same_second = at_ms // 1000 == members_modified_ms // 1000
     if same_second and members_modified_ms % 1000 != _DELETED_MS:
         return at_ms
@@ -57,9 +59,9 @@ def time_of_member(at_ms: int, members_modified_ms: int) -> int:
 
 
 def time_of_deletion(at_ms: int, modified_ms: int = 0) -> int:
-    """When the members of a container were modified if one was deleted at ``at_ms`` that had last
-    been modified at the other time. Also when something was created of which is not known whether
-    it existed before."""
+    """The modification time of a container's members after one last modified at ``modified_ms`` was
+    deleted at ``at_ms``. Also used for a creation when it is unknown whether the resource existed
+    before."""
     return max(at_ms, modified_ms) // 1000 * 1000 + _DELETED_MS
 
 
@@ -169,9 +171,9 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
     if conditions.if_match is not None:  # step 1
         tags = _parse_or_refuse("If-Match", conditions.if_match)
         if version is None:
-            raise PreconditionFailed("If-Match was sent, but the resource does not exist")
+            raise PreconditionFailed(CoreCodes.DELETED_MEANWHILE)
         if tags != ANY and not any(t.version == version and not t.weak for t in _tags(tags)):
-            raise PreconditionFailed("The resource has changed since the version in If-Match")
+            raise PreconditionFailed(CoreCodes.CHANGED_MEANWHILE)
     elif conditions.if_unmodified_since is not None and modified_ms is not None:  # step 2
         _check_unmodified(conditions.if_unmodified_since, modified_ms)
     if conditions.if_none_match is not None:  # step 3
@@ -179,7 +181,7 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
         if version is not None and (
             tags == ANY or any(tag.version == version for tag in _tags(tags))
         ):
-            raise PreconditionFailed("The resource matches If-None-Match")
+            raise PreconditionFailed(CoreCodes.NAME_TAKEN)
 
 
 def _tags(condition: tuple[EntityTag, ...] | str) -> tuple[EntityTag, ...]:

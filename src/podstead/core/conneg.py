@@ -1,4 +1,4 @@
-"""Which representation does an Accept header prefer? (RFC 9110, section 12.5.1; R-3 to R-5)
+"""Content negotiation by Accept header (RFC 9110, section 12.5.1; R-3 to R-5).
 
 Headers are parsed leniently: a part that is not a media range is skipped, and a header without any
 valid part expresses no preference. Parameters other than ``q`` are ignored, so

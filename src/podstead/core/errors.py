@@ -42,14 +42,34 @@ statuses.
 
 from __future__ import annotations
 
-from podstead.core.counting import counted
+from podstead.core.codes import CoreCodes, ErrorCode
 
 
 class PodsteadError(Exception):
-    """Base class of all errors that are raised deliberately; ``str()`` is a public message."""
+    """Base class of all errors that are raised deliberately; ``str()`` is a public message.
 
+    An error that people meet has a ``code``, of its class or its own, and the ``parameters`` of its
+    text. ``message`` is the code, or a text for programs.
+    """
+
+    code: ErrorCode | None = None
     known_text: str | None = None
     """The text that clients compare, if it is not the reason phrase of the status (A-90)."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        /,
+        *,
+        known_text: str | None = None,
+        **parameters: str | int,
+    ) -> None:
+        said = (self.code or "") if message is None else message
+        self.code = said if isinstance(said, ErrorCode) else None
+        super().__init__(said.format(**parameters) if self.code and parameters else str(said))
+        self.parameters = parameters
+        if known_text is not None:
+            self.known_text = known_text
 
 
 class RequestRefused(PodsteadError):
@@ -67,9 +87,11 @@ class NotAuthenticated(RequestRefused):
     (A-5) and the challenge then carries ``error`` on ``scheme`` (A-8).
     """
 
+    code: ErrorCode | None = CoreCodes.SIGN_IN_REQUIRED
+
     def __init__(
         self,
-        message: str = "Authentication required",
+        message: str | None = None,
         *,
         invalid: bool = False,
         scheme: str | None = None,
@@ -90,8 +112,7 @@ class NotAuthenticated(RequestRefused):
 class AccessDenied(RequestRefused):
     """The agent is known but lacks a required mode (A-5: no challenge)."""
 
-    def __init__(self, message: str = "Access denied") -> None:
-        super().__init__(message)
+    code: ErrorCode | None = CoreCodes.ACCESS_DENIED
 
 
 class ForbiddenDestination(AccessDenied):
@@ -106,15 +127,14 @@ class ForeignDestination(RequestRefused):
 class NotFound(RequestRefused):
     """The target does not exist, and the agent is allowed to know that."""
 
-    def __init__(self, message: str = "The resource does not exist") -> None:
-        super().__init__(message)
+    code: ErrorCode | None = CoreCodes.NO_SUCH_RESOURCE
 
 
 class MethodNotAllowed(RequestRefused):
     """The target does not support the method; ``allow`` lists the methods that it supports."""
 
-    def __init__(self, message: str, *, allow: tuple[str, ...]) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, allow: tuple[str, ...], **parameters: str | int) -> None:
+        super().__init__(message, known_text=None, **parameters)
         self.allow = allow
 
 
@@ -171,15 +191,15 @@ class Unprocessable(RequestRefused):
 
 
 class ChecksumMismatch(RequestRefused):
-    """The body does not have the checksum that was sent with it; nothing of it was kept."""
+    """The body does not have the checksum that was sent with it; nothing was stored."""
 
 
 class RateLimited(RequestRefused):
     """Too many requests of one kind (A-181). Try again after ``Retry-After``."""
 
     def __init__(self, message: str | None = None, *, retry_after_s: int) -> None:
-        wait = counted(retry_after_s, "second")
-        super().__init__(message or f"Rate limit exceeded. Try again in {wait}.")
+        code = CoreCodes.RATE_LIMIT_ONE_SECOND if retry_after_s == 1 else CoreCodes.RATE_LIMIT
+        super().__init__(message or code, number=retry_after_s)
         self.retry_after_s = retry_after_s
 
 
@@ -190,10 +210,11 @@ class QuotaExceeded(RequestRefused):
     def __init__(
         self, *, used_bytes: int, limit_bytes: int, needed_bytes: int | None = None
     ) -> None:
-        uses = f"the storage uses {used_bytes} of its {limit_bytes} bytes"
         super().__init__(
-            f"The storage quota is exceeded: {uses}"
-            + ("" if needed_bytes is None else f", and this request needs {needed_bytes} more")
+            CoreCodes.QUOTA_EXCEEDED if needed_bytes is None else CoreCodes.QUOTA_EXCEEDED_BY_THIS,
+            used_bytes=used_bytes,
+            limit_bytes=limit_bytes,
+            needed_bytes=needed_bytes or 0,
         )
         self.used_bytes = used_bytes
         self.limit_bytes = limit_bytes
@@ -211,14 +232,7 @@ class StorageError(ServerTrouble):
 class DiskFull(StorageError):
     """The server's disk has too little space left for the write."""
 
-    def __init__(
-        self,
-        message: str = (
-            "The server does not have enough disk space to store this. Reading and deleting "
-            "still work; try again when there is space."
-        ),
-    ) -> None:
-        super().__init__(message)
+    code: ErrorCode | None = CoreCodes.DISK_FULL
 
 
 class StoreUnavailable(StorageError):
@@ -227,14 +241,7 @@ class StoreUnavailable(StorageError):
     A change whose outcome it did not confirm was made as a whole or not at all.
     """
 
-    def __init__(
-        self,
-        message: str = (
-            "The database cannot be reached at the moment. Try again; if this was a change, look "
-            "first whether it has been made."
-        ),
-    ) -> None:
-        super().__init__(message)
+    code: ErrorCode | None = CoreCodes.STORE_UNAVAILABLE
 
 
 class RootUnusable(StorageError):
@@ -284,15 +291,15 @@ _PASSING = (
 
 
 def is_passing_trouble(error: BaseException) -> bool:
-    """Whether this is trouble outside of the program, as of the database, the disk, the network or
-    a client. It needs no traceback, which would say nothing about its cause."""
+    """Whether the cause lies outside the program: the database, the disk, the network or a client.
+    A traceback would say nothing about it."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_passing_trouble, error.exceptions))
     return isinstance(error, _PASSING)
 
 
 def cause_text(error: BaseException) -> str:
-    """What is at the bottom of an error, in one line."""
+    """The root cause of an error, in one line."""
     first: BaseException | None = error
     while first is not None:
         error = first

@@ -1,4 +1,4 @@
-"""Which results are still valid? A bounded map whose entries expire.
+"""A bounded map whose entries expire.
 
 Pure apart from its own state: the caller passes the time with each call.
 """

@@ -1,4 +1,4 @@
-"""How are observations counted by size? In buckets with fixed upper bounds."""
+"""Counts observations in buckets with fixed upper bounds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """Counts observations. ``counts`` has one more element than ``bounds``, for what exceeds
-    all."""
+    """Counts observations. ``counts`` has one more element than ``bounds``, for values above the
+    last one."""
 
     __slots__ = ("bounds", "counts", "total")
 

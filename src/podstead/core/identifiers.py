@@ -1,4 +1,4 @@
-"""Which resource does a request target identify, and what follows from its path?
+"""Parses request targets into resource paths, and derives what a path alone determines.
 
 A resource is identified by its canonical path: absolute, percent-encoded, each segment decoded and
 encoded again so that one resource has exactly one spelling (P-50). Slash semantics (P-47), the
@@ -12,6 +12,7 @@ import re
 from enum import Enum
 from typing import NewType
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest
 from podstead.core.memoization import memoize_short_keys
 
@@ -57,7 +58,7 @@ def parse_path(raw_path: bytes) -> ResourcePath:
     if not raw_path.startswith(b"/"):
         raise BadRequest("The request target must be an absolute path")
     if _BAD_ESCAPE.search(raw_path):
-        raise BadRequest("The request target contains a malformed percent-encoding")
+        raise BadRequest(CoreCodes.MALFORMED_ESCAPE)
     segments = raw_path[1:].split(b"/")
     last = len(segments) - 1
     return ResourcePath(
@@ -77,15 +78,15 @@ def _canonical_segment(segment: bytes) -> str:
 
 def _check_segment(decoded: bytes) -> None:
     if decoded == b"":
-        raise BadRequest("The request target contains an empty path segment ('//')")
+        raise BadRequest(CoreCodes.EMPTY_SEGMENT)
     if decoded in (b".", b".."):
-        raise BadRequest("The request target contains a dot segment")
+        raise BadRequest(CoreCodes.DOT_SEGMENT)
     try:
         text = decoded.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadRequest("The request target is not UTF-8 after percent-decoding") from error
+        raise BadRequest(CoreCodes.TARGET_NOT_UTF_8) from error
     if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in text):
-        raise BadRequest("The request target contains a control character")
+        raise BadRequest(CoreCodes.CONTROL_CHARACTER)
 
 
 def encode_segment(decoded: bytes) -> str:

@@ -1,4 +1,4 @@
-"""When do two HTTP IRIs identify the same resource? Canonicalization (P-50, W-11)."""
+"""Canonicalizes the HTTP IRIs of resources (P-50, W-11)."""
 
 from __future__ import annotations
 

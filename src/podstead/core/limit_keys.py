@@ -1,7 +1,7 @@
-"""By what are the requests of an agent counted, where limits are each agent's own?
+"""Chooses the key under which an agent's requests count against limits.
 
-Whoever runs a provider elsewhere, or makes keys, can come with any number of names. Only the names
-that this server has given are counted by themselves.
+Anyone who runs a provider or generates keys can present any number of names, so only WebIDs of this
+server have counters of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from podstead.core.requester import requester
 
 
 def limit_key(agent: Identity | None, *, base_url: str) -> str:
-    """The WebID of a person of this server, else the network that the request came from."""
+    """The WebID if it belongs to this server, otherwise the client's network."""
     if agent is not None and agent.iri.startswith(f"{base_url}/"):
         return agent.iri
     return requester()

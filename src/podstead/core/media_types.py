@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest
 from podstead.core.memoization import memoize_short_keys
 
@@ -86,13 +87,13 @@ def parse_media_type(value: str) -> MediaType:
     """
     matched = _ESSENCE.match(value)
     if matched is None:
-        raise BadRequest("The Content-Type is not a media type")
+        raise BadRequest(CoreCodes.NO_MEDIA_TYPE)
     parameters = []
     position = matched.end()
     while position < len(value):
         parameter = _PARAMETER.match(value, position)
         if parameter is None:
-            raise BadRequest("The Content-Type has a malformed parameter")
+            raise BadRequest(CoreCodes.MALFORMED_PARAMETER)
         name, token, quoted = parameter.groups()
         if name is not None:
             text = token if token is not None else _QUOTED_PAIR.sub(r"\1", quoted)
@@ -110,8 +111,8 @@ def essence(value: str) -> str:
 
 
 def is_passive(value: str) -> bool:
-    """Whether browsers run nothing in content of this type, neither as a page nor as a script, also
-    where no policy of ours accompanies it.
+    """Whether browsers never run content of this type, neither as a page nor as a script, even
+    without a policy of ours.
 
     Raises BadRequest as ``parse_media_type`` does.
     """

@@ -1,4 +1,4 @@
-"""Which methods does a target support, judged by its URL alone? (P-13, P-14)"""
+"""Lists the methods that a target supports, judged by its path alone (P-13, P-14)."""
 
 from __future__ import annotations
 

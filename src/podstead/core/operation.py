@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from podstead.core.codes import CoreCodes
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BodyTooLarge
 from podstead.core.identifiers import ResourcePath
@@ -50,7 +51,7 @@ class InMemoryBody:
     async def read(self, *, limit_bytes: int) -> bytes:
         """The body. Raises BodyTooLarge."""
         if len(self._content) > limit_bytes:
-            raise BodyTooLarge(f"The body can have at most {limit_bytes} bytes")
+            raise BodyTooLarge(CoreCodes.TOO_MANY_BYTES, limit_bytes=limit_bytes)
         return self._content
 
 

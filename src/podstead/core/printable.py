@@ -8,8 +8,9 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""The text with every character that does not show as itself as an escape: ``\x1b``,
-    ``\n``, ``\u202e``."""
+    r"""The text with each character that does not show as itself escaped: ``\x1b``, ``\n``,
+    ``\u202e``.
+    """
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else _escaped(each) for each in text)

@@ -1,4 +1,4 @@
-"""Which bytes of a representation does a Range header select? (RFC 9110, section 14; P-27)
+"""Selects the bytes that a Range header requests (RFC 9110, section 14; P-27).
 
 A server may always send the entire representation, so a header that is malformed, has an unknown
 unit or requests several ranges is ignored. Only a well-formed single range that selects no byte is

@@ -1,7 +1,7 @@
-"""By which id is the current request known, in log lines and in its response?
+"""The ID of the current request in log lines and in its response.
 
-Most requests need none, so an id is only made when something asks for it, such as the first log
-line. Whoever finishes the response then sends it along.
+Most requests need none, so an ID is only made when something asks for it, such as the first log
+line. The response then carries it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from contextvars import ContextVar
 
 
 class RequestMark:
-    """The id of one request."""
+    """The ID of one request."""
 
     __slots__ = ("_id", "_make", "is_used")
 
     def __init__(self, make: Callable[[], str], given: str | None = None) -> None:
-        """``given`` is the id that a trusted proxy has given it."""
+        """``given`` is the ID that a trusted proxy has assigned."""
         self._make = make
         self._id = given
         self.is_used = False
-        """Whether something has asked for the id."""
+        """Whether something has asked for the ID."""
 
     @property
     def request_id(self) -> str:
-        """The id, which stays the same."""
+        """The ID, which stays the same."""
         self.is_used = True
         if self._id is None:
             self._id = self._make()

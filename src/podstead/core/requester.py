@@ -1,4 +1,4 @@
-"""Which client is the current task working for? Used to share limited capacity fairly.
+"""The client that the current task works for, used to share limited capacity fairly.
 
 The web layer sets the requester once per request; it is visible to everything that runs for the
 request, including the tasks that it starts. The name is empty for work that the server does on its
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-# The key for limits, the address and the agent. A list, because the agent is noted in it: setting
-# the variable once more would take longer.
+# The key for limits, the address and the agent. A list, so that the agent can be noted in place,
+# which is faster than setting the variable again.
 _NOBODY: list[str | None] = ["", None, None]
 _current: ContextVar[list[str | None]] = ContextVar("requester", default=_NOBODY)
 """One variable, which is set in each request."""
@@ -27,12 +27,12 @@ def requester_address() -> str | None:
 
 
 def requester_agent() -> str | None:
-    """The WebID of whoever made the request, where something has noted it."""
+    """The WebID of the agent that made the request, if it has been noted."""
     return _current.get()[2]
 
 
 def note_agent(web_id: str) -> None:
-    """Note who made the request, for everything that runs for it."""
+    """Note the agent that made the request, for everything that runs for it."""
     current = _current.get()
     if current is not _NOBODY:
         current[2] = web_id

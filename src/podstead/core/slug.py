@@ -1,4 +1,4 @@
-"""Which name does a Slug header propose for a new resource? (RFC 5023, section 9.7; C-4, C-5)
+"""Chooses the name that a Slug header proposes (RFC 5023, section 9.7; C-4, C-5).
 
 A Slug is a hint: characters that a name cannot contain are replaced, and a Slug that yields no name
 is ignored, so that the caller chooses one. Only three things are refused: the name of an auxiliary
@@ -48,7 +48,7 @@ def _readable_name(slug_header: bytes) -> str:
 
 
 def _decode(raw: bytes) -> str:
-    """Decode as UTF-8, or else as Latin-1, which old clients use in header fields."""
+    """Decode as UTF-8, otherwise as Latin-1, which old clients use in header fields."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

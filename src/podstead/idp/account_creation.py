@@ -15,7 +15,7 @@ from podstead.core.errors import Conflict
 from podstead.idp.names import EmailTaken, name_key
 from podstead.idp.records import ACCOUNTS, EMAILS, USERNAMES, Account, AccountName
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
-from podstead.storage.record_store import BUSY, Contention, RecordStore
+from podstead.storage.record_store import Contention, RecordStore
 from podstead.storage.records import Committed, Precondition, Record, VersionConflict, Write
 
 
@@ -107,7 +107,7 @@ async def commit_creation(
         if email is not None and outcome.precondition == EMAILS.absent(name_key(email)):
             raise EmailTaken
         raise creation.name_taken
-    raise Contention(BUSY)
+    raise Contention
 
 
 def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:

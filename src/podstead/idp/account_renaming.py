@@ -13,6 +13,7 @@ import msgspec
 
 from podstead.core.errors import Conflict
 from podstead.idp.account_creation import NOTHING_JOINED, Joined
+from podstead.idp.codes import IdpCodes
 from podstead.idp.names import name_key
 from podstead.idp.records import (
     ACCOUNTS,
@@ -30,7 +31,7 @@ from podstead.storage.registry import RecordKind
 
 _ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS)
 
-NAME_IN_USE: Final = Conflict("Another account has this name")
+NAME_IN_USE: Final = Conflict(IdpCodes.NAME_TAKEN)
 
 
 _NAMING_THE_SERVER: Final[Sequence[RecordKind[Any]]] = (

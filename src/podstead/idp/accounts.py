@@ -23,6 +23,7 @@ from podstead.idp.account_creation import (
     records_of_new,
 )
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.email_verification import queued_verification
 from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
@@ -41,6 +42,7 @@ from podstead.idp.records import (
 )
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
+from podstead.storage.codes import StorageCodes
 from podstead.storage.invitations import Admission
 from podstead.storage.pod_tombstones import leading_past, pod_tombstone
 from podstead.storage.record_store import Changes, RecordStore
@@ -57,7 +59,6 @@ from podstead.storage.registry import RecordKind, Versioned
 from podstead.storage.tokens import revocations
 
 _ID_BYTES: Final = 16
-_NO_ACCOUNT: Final = "There is no such account"
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[RecordKind[Any]]] = (
     SESSIONS,
     GRANTS,
@@ -150,7 +151,7 @@ class Accounts:
         chosen = check_password(password)
         pod = await self._records.store.read_pod(name)
         if pod is None:
-            raise NotFound(f"There is no pod '{name}'.")
+            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
         password_hash = await self._passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
         records, preconditions = records_of_new(account)
@@ -160,7 +161,7 @@ class Accounts:
             preconditions=(Present(pod.root), *preconditions),
             records=tuple(records),
         )
-        has_one = Conflict(f"The pod '{pod.name}' already has an account.")
+        has_one = Conflict(IdpCodes.POD_HAS_ACCOUNT, name=pod.name)
         await self._commit_new(AccountWrite(account, write, has_one))
         return account
 
@@ -336,7 +337,7 @@ class Accounts:
             entry_owner=account_id,
         )
         if not await self._records.store.remove_pod(removal):
-            raise NotFound(f"There is no pod '{account.pod}'.")
+            raise NotFound(StorageCodes.NO_SUCH_POD, name=account.pod)
         self._audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
 
     async def free_name(self, name: str) -> None:
@@ -348,7 +349,7 @@ class Accounts:
             store, now_ms = self._records.store, self._records.now_ms()
             former = await store.read_entry(pod_tombstone(name), now_ms=now_ms)
             if former is None:
-                raise NotFound(f"There is no deleted pod '{name}'.")
+                raise NotFound(IdpCodes.NO_SUCH_DELETED_POD, name=name)
             records, unchanged = await leading_past(store, former, now_ms=now_ms)
             unchanged.append(EntryAt(former.entry, former.version))
             return Changes(None, [DropEntry(former.entry), *records], unchanged)
@@ -393,7 +394,7 @@ class Accounts:
     async def _existing(self, account_id: str) -> Versioned[Account]:
         stored = await self.read(account_id)
         if stored is None:
-            raise NotFound(_NO_ACCOUNT)
+            raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
         return stored
 
     async def _change(

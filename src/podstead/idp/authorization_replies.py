@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.idp.codes import IdpCodes
 from podstead.idp.oauth.authorization import ReplyAddress, UnusableClient
 from podstead.idp.records import Client
 
@@ -60,11 +61,5 @@ class Replies:
 def unusable_client(client_id: str) -> UnusableClient:
     """The error for a client that does not exist, or whose document is not usable."""
     if _ADDRESS.fullmatch(client_id):
-        return UnusableClient(
-            f"The document that describes the application is not valid: {client_id}. Everybody "
-            "must be able to read it, and its client_id must be the same URL."
-        )
-    return UnusableClient(
-        "This server does not know the application. If you have used it here before, clear the "
-        "data that your browser stores for the application's site, and try again."
-    )
+        return UnusableClient(IdpCodes.CLIENT_DOCUMENT_UNUSABLE, address=client_id)
+    return UnusableClient(IdpCodes.CLIENT_UNKNOWN)

@@ -23,6 +23,7 @@ from podstead.idp.authorization_replies import (
     unusable_client,
 )
 from podstead.idp.clients import ClientDirectory
+from podstead.idp.codes import IdpCodes
 from podstead.idp.consents import Consents
 from podstead.idp.grants import Grants
 from podstead.idp.interactions import (
@@ -144,16 +145,16 @@ class Authorizations:
         """
         stored = await self._records.read(INTERACTIONS, secret_key(uid))
         if stored is None:
-            raise NotFound("This sign-in has expired. Go back to the application and start again")
+            raise NotFound(IdpCodes.INTERACTION_EXPIRED)
         if browser is None or not hmac.compare_digest(
             secret_key(browser), stored.value.browser_hash
         ):
-            raise AccessDenied("This sign-in was started in another browser")
+            raise AccessDenied(IdpCodes.OTHER_BROWSER)
         if stored.value.finished:
-            raise BadRequest("This sign-in is finished. Go back to the application")
+            raise BadRequest(IdpCodes.INTERACTION_FINISHED)
         client = await self._clients.find(stored.value.request.client_id)
         if client is None or not matches_redirect(stored.value.request.redirect_uri, client):
-            raise BadRequest("The application is no longer registered")
+            raise BadRequest(IdpCodes.CLIENT_GONE)
         account = await self._account(stored.value.account_id)
         return Pending(uid, stored, client, await self._stage(stored.value, client), account)
 
@@ -180,13 +181,11 @@ class Authorizations:
         has expired, StorageError, Overloaded."""
         verified = pending.interaction.verified
         if verified is None or verified.factor != factor:
-            raise AccessDenied(
-                "Your identity was not verified in this sign-in; go back and try again"
-            )
+            raise AccessDenied(IdpCodes.NOT_VERIFIED)
         await self._replace(pending, verified=None)
         age_s = self._records.now_s() - verified.verified_s
         if not 0 <= age_s <= VERIFIED_S:
-            raise AccessDenied("Your identity was verified too long ago; go back and try again")
+            raise AccessDenied(IdpCodes.VERIFIED_TOO_LONG_AGO)
         return verified
 
     async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
@@ -194,7 +193,7 @@ class Authorizations:
         the application to change who can act as them. Raises StorageError, Overloaded, BadRequest.
         """
         if pending.interaction.account_id is None:
-            raise BadRequest("Sign in first")
+            raise BadRequest(IdpCodes.SIGN_IN_FIRST)
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
     async def aborted(self, pending: Pending) -> AuthorizationReply:
@@ -253,7 +252,7 @@ class Authorizations:
         interaction, client = pending.interaction, pending.client
         stored = await self._records.read(ACCOUNTS, session.account_id)
         if stored is None or stored.value.disabled:
-            raise BadRequest("The account cannot be used")
+            raise BadRequest(IdpCodes.ACCOUNT_UNUSABLE)
         account = stored.value
         method_exists = await precondition_on(
             self._records, interaction.sign_in_method, account_id=account.account_id

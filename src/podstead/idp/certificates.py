@@ -15,6 +15,7 @@ from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.profile_issuer import ProfilePatcher
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
@@ -72,7 +73,7 @@ class CertificateKeys:
         change the profile, StorageError.
         """
         if len(await self.of(account)) >= MAX_PER_ACCOUNT:
-            raise Conflict(f"A profile can have at most {MAX_PER_ACCOUNT} keys; remove one first")
+            raise Conflict(IdpCodes.TOO_MANY_PROFILE_KEYS, number=MAX_PER_ACCOUNT)
         now_s = self._records.now_s()
         issued = await self._issue(account.web_id, now_s, VALID_S)
         new_key = NewKey(account.web_id, issued.key.modulus, issued.key.exponent)
@@ -93,7 +94,7 @@ class CertificateKeys:
                 )
                 await self._note(AuditEvent.CERTIFICATE_REMOVED, account, mark, source)
                 return
-        raise NotFound("The profile does not state this key; it may have been removed")
+        raise NotFound(IdpCodes.KEY_NOT_IN_PROFILE)
 
     async def _note(
         self, event: AuditEvent, account: Account, mark: str, source: RequestSource

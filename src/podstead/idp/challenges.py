@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest, Overloaded
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Challenge
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import RecordKind, secret_key
@@ -73,7 +74,7 @@ class Challenges:
         """
         count = await self._kind.count(self._records.store, at_most=MAX_CHALLENGES)
         if count >= MAX_CHALLENGES:
-            raise Overloaded("Too many sign-ins are in progress; try again")
+            raise Overloaded(IdpCodes.TOO_MANY_SIGN_INS)
         key = self._records.randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
         now_ms = self._records.now_ms()
         record = self._kind.put(

@@ -25,6 +25,7 @@ from podstead.idp.client_metadata import (
     read_client_document,
     read_metadata,
 )
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
@@ -72,7 +73,7 @@ class ClientUnavailable(RemoteUnavailable):
     known_text = "temporarily_unavailable"
 
     def __init__(self, retry_after_s: int) -> None:
-        super().__init__("The application's document cannot be read at present; try again later")
+        super().__init__(IdpCodes.CLIENT_UNAVAILABLE)
         self.retry_after_s = retry_after_s
 
 

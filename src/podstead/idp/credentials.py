@@ -14,6 +14,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
@@ -57,15 +58,12 @@ class ClientCredentials:
         """
         value = account.value
         if web_id not in (None, value.web_id):
-            raise BadRequest("The account has another WebID")
+            raise BadRequest(IdpCodes.OTHER_WEB_ID)
         label = name.strip()
         if len(label) > MAX_NAME_CHARACTERS:
-            raise BadRequest(f"A name can have at most {MAX_NAME_CHARACTERS} characters")
+            raise BadRequest(IdpCodes.NAME_TOO_LONG, number=MAX_NAME_CHARACTERS)
         if len(await self.of(value.account_id)) >= MAX_PER_ACCOUNT:
-            raise Conflict(
-                f"An account can have at most {MAX_PER_ACCOUNT} client credentials; remove "
-                "one first"
-            )
+            raise Conflict(IdpCodes.TOO_MANY_CREDENTIALS, number=MAX_PER_ACCOUNT)
         now_ms = self._records.now_ms()
         secret = self._records.randomness.token_hex(_SECRET_BYTES)
         credential = ClientCredential(
@@ -98,7 +96,7 @@ class ClientCredentials:
         the account has no such credentials, Overloaded, StorageError."""
         stored = await self._records.read(CREDENTIALS, credential_id)
         if stored is None or stored.value.account_id != account_id:
-            raise NotFound("There are no such client credentials")
+            raise NotFound(IdpCodes.NO_SUCH_CREDENTIALS)
         noted = await self._noting(AuditEvent.CREDENTIAL_DELETED, stored.value, source)
         await self._records.commit([CREDENTIALS.drop(credential_id), *noted], [stored.unchanged])
         self._audit.note(

@@ -13,6 +13,7 @@ import msgspec
 
 from podstead.core.errors import NotFound
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.idp.records import ACCOUNTS, EMAIL_PROOFS, Account, EmailProof
 from podstead.storage.record_store import Changes, RecordStore
@@ -27,8 +28,7 @@ _SECRET_BYTES: Final = 32
 class ProofUsed(NotFound):
     """The link has been used, has expired, or the account has another address by now."""
 
-    def __init__(self) -> None:
-        super().__init__("This link has been used, or it has expired: ask for a new one")
+    code = IdpCodes.LINK_USED
 
 
 async def queued_verification(

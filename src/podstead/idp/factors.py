@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from podstead.core.errors import Conflict
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import NOSTR_LINKS, PASSKEYS, Account
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import EntryAt
@@ -18,8 +19,7 @@ _ENOUGH: Final = 2
 class LastFactor(Conflict):
     """It is the only factor of the account; nothing was removed."""
 
-    def __init__(self) -> None:
-        super().__init__("This is the only way to sign in to the account: add another one first")
+    code = IdpCodes.LAST_FACTOR
 
 
 async def remaining_factor(

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import EMAILS, USERNAMES, AccountName
 from podstead.storage.registry import RecordKind
 
@@ -20,33 +21,26 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 class UnusableEmail(BadRequest):
     """No account may have this address; clients compare ``known_text``."""
 
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
-        self.known_text = known_text
-
 
 class EmailTaken(Conflict):
     """Another account has this address (A-90)."""
 
     known_text = "Email already registered"
 
-    def __init__(self) -> None:
-        super().__init__("An account has this e-mail address already: sign in, or use another")
+    code = IdpCodes.EMAIL_TAKEN
 
 
 def check_email(email: object) -> str:
     """The address without surrounding white space. Raises UnusableEmail."""
     if not isinstance(email, str) or not email.strip():
         raise UnusableEmail(
-            "Email required for account creation", "The e-mail address of the account is missing"
+            IdpCodes.EMAIL_MISSING, known_text="Email required for account creation"
         )
     trimmed = email.strip()
     usable = _EMAIL.fullmatch(trimmed) is not None and trimmed.isprintable()
     if not usable or len(trimmed) > MAX_EMAIL_CHARACTERS:
         raise UnusableEmail(
-            "Invalid email",
-            f"An e-mail address must contain one @ and have at most {MAX_EMAIL_CHARACTERS} "
-            "characters, as in alice@example.org",
+            IdpCodes.EMAIL_UNUSABLE, known_text="Invalid email", number=MAX_EMAIL_CHARACTERS
         )
     return trimmed
 

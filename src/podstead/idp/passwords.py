@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from podstead.core.errors import BadRequest
+from podstead.idp.codes import IdpCodes
 
 MIN_CHARACTERS: Final = 8
 MAX_CHARACTERS: Final = 1024
@@ -25,10 +26,6 @@ _BCRYPT: Final = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{21}[.Oeu][./A
 
 class UnusablePassword(BadRequest):
     """No account may have this password; clients compare ``known_text``."""
-
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
-        self.known_text = known_text
 
 
 class PasswordCheck(Enum):
@@ -57,21 +54,22 @@ class PasswordHasher(Protocol):
 def check_password(password: object) -> str:
     """The normalized password, if an account may have it. Raises UnusablePassword."""
     if not isinstance(password, str) or password == "":
-        raise UnusablePassword("Password required", "The password of the account is missing")
+        raise UnusablePassword(IdpCodes.PASSWORD_MISSING, known_text="Password required")
     normal = _normal_form(password)
     if len(normal) < MIN_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at least {MIN_CHARACTERS} characters",
-            f"A password must have at least {MIN_CHARACTERS} characters; choose a longer one, "
-            "such as a few words that you can remember",
+            IdpCodes.PASSWORD_TOO_SHORT,
+            known_text=f"Password must be at least {MIN_CHARACTERS} characters",
+            number=MIN_CHARACTERS,
         )
     if len(normal) > MAX_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at most {MAX_CHARACTERS} characters",
-            f"A password can have at most {MAX_CHARACTERS} characters; choose a shorter one",
+            IdpCodes.PASSWORD_TOO_LONG,
+            known_text=f"Password must be at most {MAX_CHARACTERS} characters",
+            number=str(MAX_CHARACTERS),
         )
     if not _is_text(normal):
-        raise UnusablePassword("Invalid password", "The password is not well-formed Unicode")
+        raise UnusablePassword(IdpCodes.PASSWORD_NOT_UNICODE, known_text="Invalid password")
     return normal
 
 

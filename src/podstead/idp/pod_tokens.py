@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from podstead.core.errors import NotFound
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
@@ -34,7 +35,7 @@ class PodTokens:
         """Revoke a token. Raises NotFound, Overloaded, StorageError."""
         found = [token for token in await self.of(account) if token.token_id == token_id]
         if not found:
-            raise NotFound("There is no such token; it may have been revoked")
+            raise NotFound(IdpCodes.NO_SUCH_TOKEN)
         owner, event = account.account_id, AuditEvent.POD_TOKEN_REVOKED
         noted = await noting(self._records, owner, event, source, subject=token_id)
         await self._records.commit([*revocations(found, now_s=self._records.now_s()), *noted])

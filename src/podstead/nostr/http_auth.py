@@ -1,4 +1,4 @@
-"""Is this event valid for this request at this time? NIP-98 (A-142 to A-146).
+"""Checks whether an event authorizes a request at a given time (NIP-98; A-142 to A-146).
 
 Pure: the request and the time are parameters. The caller must verify the signature, and ensure that
 the event is used only once (:attr:`ProvenByEvent.remembered_until_s`).

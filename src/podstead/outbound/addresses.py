@@ -1,4 +1,4 @@
-"""May this server open a connection to an IP address?
+"""Decides whether this server may connect to an IP address.
 
 The forbidden networks are an explicit list (A-188), because ``ipaddress.is_global`` differs between
 Python versions and is true for NAT64 forms of loopback, multicast and site-local addresses. An IPv6

@@ -1,6 +1,6 @@
-"""How is the body of a response read without trusting its size?
+"""Reads the body of a response in chunks, within limits.
 
-Chunk by chunk; the bytes before and after decompression are limited (A-189).
+The bytes before and after decompression are limited (A-189).
 """
 
 from __future__ import annotations

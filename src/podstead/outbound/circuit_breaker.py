@@ -1,10 +1,10 @@
-"""Has an origin failed so often that it should not be contacted for a while (A-191)?
+"""Pauses requests to origins that have failed too often (A-191).
 
 After several failures in a row, nothing is fetched from an origin for the same purpose during a
-pause. Somebody who names a dead port or a URL that fails does not affect other origins, nor other
-purposes at this one. After the pause one fetch is allowed as a trial, and its start begins the next
-pause, so the others have to wait. If it succeeds, the circuit is closed. Pure apart from its own
-state: the caller passes the time with each call.
+pause. A dead port or a failing URL does not affect other origins, nor other purposes at this one.
+After the pause one fetch is allowed as a trial, and its start begins the next pause, so the others
+have to wait. If it succeeds, the circuit is closed. Pure apart from its own state: the caller
+passes the time with each call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORGET_AFTER_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What fails and recovers together."""
+    """An origin and a purpose, which fail and recover together."""
 
     purpose: Purpose
     origin: Origin
@@ -63,7 +63,7 @@ class CircuitBreaker:
         self._failures.discard(circuit)
 
     def open_circuits(self, now_ms: int) -> int:
-        """The number of circuits of which nothing is fetched at this moment."""
+        """The number of circuits that are open at this moment."""
         return sum(
             each.failures >= self._max_failures and now_ms < each.stopped_until_ms
             for each in self._failures.values(now_ms)

@@ -1,8 +1,8 @@
 """Loads the HTTP client library without certificates that it would not use.
 
-At its import, aiohttp reads the system's certificate authorities twice, for connections that come
-without a TLS context of their own. That takes a tenth of the time that all imports take. Our
-connections always come with one (``transport.py``); one without would trust nobody and fail.
+On import, aiohttp reads the system's certificate authorities twice, for connections without a TLS
+context of their own, which takes a tenth of the time of all imports. Our connections always have
+one (``transport.py``); a connection without it would trust nobody and fail.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which foreign documents does the server fetch, and how long does it use them?
+"""Fetches foreign documents under one policy for each purpose, and caches some of them.
 
-Each purpose has its policy, and some have a cache. Nothing is parsed here.
+Nothing is parsed here.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ POLICIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """For how long a document is used: for its own max-age, within these bounds."""
+    """How long a document is used: for its own max-age, within these bounds."""
 
     floor_s: int
     """Even a document that forbids caching is not fetched for every request."""
@@ -102,7 +102,7 @@ FRESHNESS: Final = {
 """The documents that are cached here. For the others, the callers cache what they state."""
 
 _OVERHEAD_BYTES: Final = 4 * _KIB
-"""What a cached document takes besides its content: its key, object and entry, rounded up."""
+"""What a cached document occupies besides its content: key, object and entry, rounded up."""
 
 
 class RemoteDocuments:

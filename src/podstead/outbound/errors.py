@@ -1,4 +1,4 @@
-"""Why was a foreign document not fetched?
+"""The reasons why a foreign document was not fetched.
 
     OutboundError                 (podstead.core.errors; the client's request may be valid)
     └── FetchFailed               base of everything that a fetch raises
@@ -46,6 +46,11 @@ class FetchFailed(OutboundError):
     """Base of everything that a fetch raises."""
 
     sentence: ClassVar[str] = "The remote document could not be fetched"
+
+    def __init__(self, *facts: object) -> None:
+        """A copy is made from the ``facts``."""
+        super().__init__()
+        self.args = facts
 
     def __str__(self) -> str:
         return self.sentence

@@ -1,4 +1,4 @@
-"""How does the server fetch a foreign document? Guarded, limited, and never twice at a time.
+"""Fetches foreign documents, guarded and limited, with at most one fetch of a document at a time.
 
 ``Fetcher.fetch`` checks the URL, raises the failure of a recent fetch again, and otherwise joins a
 fetch of the same document that is in progress or starts one. Each hop of a fetch is checked by the
@@ -132,7 +132,7 @@ class Fetcher:
             return
         failure = task.exception()
         self.outcomes.note(flight[1].purpose, failure)
-        # That an origin was not contacted says nothing about the document.
+        # A fetch that did not contact the origin says nothing about the document.
         if isinstance(failure, FetchFailed) and not isinstance(failure, CircuitOpen | Congested):
             # A copy has no traceback, which would keep entire bodies in memory.
             until_ms = self._clock.now_ms() + self._failure_memory_ms
@@ -169,7 +169,7 @@ class Fetcher:
                 return await self._request(target, policy)
 
     def _shares(self, circuit: Circuit) -> list[Share]:
-        """The shares of which a fetch needs one slot each, the narrowest first."""
+        """The shares in which a fetch needs a slot, the narrowest first."""
         limits, purpose, client = self._limits, circuit.purpose, requester()
         of_origin = limits.max_concurrent_per_origin
         shares = [Share(circuit, of_origin), Share(purpose, limits.max_concurrent)]
@@ -183,8 +183,8 @@ class Fetcher:
 
     @asynccontextmanager
     async def _recording_outcome(self, circuit: Circuit) -> AsyncIterator[None]:
-        """Record the outcome for the origin. That the guard refused a fetch, or that there was no
-        slot, says nothing about the origin."""
+        """Record the outcome for the origin. A fetch without a slot or refused by the guard says
+        nothing about the origin."""
         try:
             yield
         except FetchFailed as failure:

@@ -1,4 +1,4 @@
-"""How many fetches may be in progress at a time, in all and for each share (A-191)?"""
+"""Limits how many fetches run at a time, in total and for each share (A-191)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podstead.outbound.errors import Congested
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """At most ``capacity`` fetches at a time that have this key."""
+    """Allows at most ``capacity`` fetches at a time with this key."""
 
     key: Hashable
     capacity: int
@@ -20,7 +20,7 @@ class Share:
 
 @dataclass(slots=True)
 class _Used:
-    """A share of which tasks hold slots or wait for them."""
+    """A share with tasks that hold its slots or wait for them."""
 
     free: asyncio.Semaphore
     interest: int = 0

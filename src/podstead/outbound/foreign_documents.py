@@ -1,7 +1,7 @@
-"""How do the other rooms get documents of other servers? As one kind of value, by one method.
+"""The port through which other packages get documents of other servers.
 
-What may be fetched for which purpose, and how long it is used, is decided behind it
-(:mod:`podstead.outbound.documents`).
+:mod:`podstead.outbound.documents` decides what may be fetched for which purpose, and how long it is
+used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Purpose(Enum):
-    """What something is fetched or sent for. Failures for one purpose do not affect the others."""
+    """The purposes of requests. Failures for one purpose do not affect the others."""
 
     GROUP = "group"
     """A document that an ACL names by ``acl:agentGroup`` (Web Access Control, section 4.2)."""

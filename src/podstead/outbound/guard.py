@@ -1,4 +1,4 @@
-"""May this connection be opened? Every step of the SSRF guard of A-187, in one place.
+"""Decides whether a connection may be opened: every step of the SSRF guard (A-187).
 
 1. The text of the URL is checked (``urls``).
 2. Its name is resolved once, and *all* addresses must be permitted (``addresses``): a name with one

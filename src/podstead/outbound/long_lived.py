@@ -1,5 +1,4 @@
-"""How does a client receive a stream without an end? Over a long-lived connection, guarded like
-any other.
+"""Opens long-lived connections for streams without an end, guarded like any other.
 
 Neither time nor the number of messages is limited; the reader limits the size of one message.
 Probes detect that the other end is gone (RFC 9293 section 3.8.4; pings of WebSockets).

@@ -1,4 +1,4 @@
-"""Where does mail go, and what can happen to it on the way?"""
+"""The destination of mail, and the errors of handing it over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MailTransport(Protocol):
     """Hands messages over."""
 
     async def send(self, message: EmailMessage, *, recipient: str) -> None:
-        """Hand a message over for good. Raises MailDelayed, MailRefused."""
+        """Hand over a message, once and for all. Raises MailDelayed, MailRefused."""
 
 
 class MailKind(Enum):
@@ -105,7 +105,7 @@ def _smtp(text: str) -> MailDestination:
 
 
 def _security(scheme: str, options: list[str], *, host: str) -> MailSecurity:
-    """Without TLS only to this machine, since passwords and links would be readable on the way."""
+    """No TLS only for this machine, since passwords and links would be readable on the way."""
     if not options:
         return MailSecurity.TLS if scheme == "smtps" else MailSecurity.STARTTLS
     if options != ["none"] or scheme != "smtp" or host not in _LOOPBACK:

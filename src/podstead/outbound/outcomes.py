@@ -1,4 +1,4 @@
-"""How many requests to other servers succeeded? Counted by purpose."""
+"""Counts the outcomes of requests to other servers, by purpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the server accept when it fetches for one purpose? Each purpose has one policy."""
+"""The policies for fetching, one for each purpose."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class OutboundLimits:
     max_concurrent: int = 64
     """For one purpose."""
     max_concurrent_per_requester: int = 16
-    """Of these; somebody who names slow servers leaves slots for others."""
+    """Of these; a requester that names slow servers leaves slots for others."""
     max_concurrent_per_origin: int = 4
     """For one purpose, half of them for one requester."""
     failure_memory_s: float = 30.0
-    """For how long the failure of a fetch is raised again without another attempt."""
+    """How long the failure of a fetch is raised again without another attempt."""
     circuit_failures: int = 5
-    """After how many failures in a row nothing is fetched from an origin for the same purpose."""
+    """The failures in a row after which nothing is fetched from an origin for the same purpose."""
     circuit_pause_s: float = 60.0
-    """For how long; then one fetch is allowed as a trial."""
+    """How long the pause lasts; then one fetch is allowed as a trial."""

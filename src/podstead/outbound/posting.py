@@ -1,8 +1,8 @@
-"""How does the server send content to others? With POST, through the same guard as every fetch.
+"""Sends content to other servers with POST, through the same guard as every fetch.
 
 No redirect is followed. Of the response to a notification only the status is used and no body is
-read, so nobody can use this server to explore the network around it (A-187). What a provider
-responds is read within a limit, and shown to nobody.
+read, so nobody can use this server to explore the network around it (A-187). The response of a
+provider is read within a limit, and shown to nobody.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What does a client elsewhere see of this server? One request, with the state of its certificate.
+"""Probes this server as a client elsewhere sees it: one request, and the state of its certificate.
 
-For the operator's command, which chooses the URLs itself: the rules for documents that strangers
-name do not apply, and it may block.
+Only for the operator's command, which chooses the URLs itself, so the rules for URLs that strangers
+name do not apply, and the call may block.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which addresses does a name have? As the operating system resolves it, hosts file included.
+"""Resolves names to addresses as the operating system does, hosts file included.
 
 Each look-up blocks a thread and cannot be cancelled, so look-ups have a thread pool of their own: a
 slow name server must not delay the other work of the server. One requester can use only some of the
-threads, so that somebody who names slow name servers does not prevent the look-ups of others.
+threads, so that slow name servers named by one do not prevent the look-ups of others.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class SmtpTransport:
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong, without what the mail server or a person wrote."""
+    """The reason for an error, without the words of the mail server or a person."""
     cause = error.__cause__ or error.__context__
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or error}"

@@ -1,8 +1,6 @@
-"""How is one request sent to another server for a caller that waits for the response? Guarded and
-limited.
+"""Sends one request to another server and returns its response, guarded and limited.
 
-No redirect is followed, and nothing is remembered or retried: the caller gets the response as it
-is.
+No redirect is followed, and nothing is remembered or retried.
 """
 
 from __future__ import annotations

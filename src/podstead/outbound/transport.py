@@ -1,8 +1,8 @@
-"""How is one request sent, or one WebSocket opened, to a checked destination? The only file that
-uses the HTTP client library, which ``client_library.py`` loads.
+"""Sends one request, or opens one WebSocket, to a checked destination.
 
-Each exchange has a connection of its own, pinned to the addresses that the guard has checked. There
-are no proxies or netrc files from the environment, no cookies, and no automatic redirects.
+Only this module uses the HTTP client library, which ``client_library.py`` loads. Each exchange has
+a connection of its own, pinned to the addresses that the guard has checked. There are no proxies or
+netrc files from the environment, no cookies, and no automatic redirects.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ async def _connecting(
     open_socket: OpenSocket,
     tls: ssl.SSLContext,
 ) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client for one connection, whose errors are translated to those of this room."""
+    """A client for one connection, whose errors are translated to those of this package."""
     gate = _Gate(open_socket)
     connector = aiohttp.TCPConnector(
         resolver=_Pinned(destination),

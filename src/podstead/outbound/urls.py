@@ -1,4 +1,4 @@
-"""May this server fetch from a URL, according to its text?
+"""Decides by its text whether this server may fetch from a URL.
 
 A URL is accepted only if all parsers agree about it (A-187). What a WHATWG parser would repair
 (tabs, backslashes, missing slashes, percent-encoded hosts) or interpret in its own way (decimal,

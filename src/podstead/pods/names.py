@@ -1,16 +1,14 @@
-"""Is this a valid name for a pod? (A-90, A-91)"""
+"""Checks the names of pods (A-90, A-91)."""
 
 from __future__ import annotations
 
 import re
 
 from podstead.core.errors import BadRequest, Conflict
+from podstead.pods.codes import NAME_RULE_TEXT, PodCodes
 
 MAX_NAME_CHARACTERS = 64
-NAME_RULE = (
-    f"The name of a pod must have 1 to {MAX_NAME_CHARACTERS} characters: letters from A to Z "
-    "or a to z, digits, - and _"
-)
+NAME_RULE = NAME_RULE_TEXT.format(number=MAX_NAME_CHARACTERS)
 """The rule in words, for pages, API clients and commands."""
 NAME_PATTERN = f"[A-Za-z0-9_\\-]{{1,{MAX_NAME_CHARACTERS}}}"
 """The rule as the pattern of an HTML field, in the syntax of JavaScript's v flag."""
@@ -29,40 +27,42 @@ RESERVED_NAMES = frozenset(
 class UnusablePodName(BadRequest):
     """The name is not valid for a pod; clients compare ``known_text`` (A-90)."""
 
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
-        self.known_text = known_text
-
 
 class PodNameTaken(Conflict):
     """Another pod has the name (A-90)."""
 
     known_text = "Pod already exists"
 
-    def __init__(self) -> None:
-        super().__init__("Another pod already has this name, ignoring case; choose a different one")
+    code = PodCodes.NAME_IN_USE
 
 
 def check_name(name: object) -> str:
     """Return the name if it is valid. Raises UnusablePodName."""
     if not isinstance(name, str) or name == "":
-        raise UnusablePodName("Pod name required", 'Send the name of the pod: {"name": "alice"}')
+        raise UnusablePodName(PodCodes.NAME_MISSING, known_text="Pod name required")
     wrong = next((character for character in name if not _ALLOWED.match(character)), None)
     if wrong is not None:
         raise UnusablePodName(
-            "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-            f"{NAME_RULE}; it must not contain {_described(wrong)}",
+            _code_for(wrong),
+            known_text="Invalid pod name. Use alphanumeric, dash, or underscore only.",
+            number=MAX_NAME_CHARACTERS,
+            character=f"'{wrong}'" if wrong.isprintable() else f"U+{ord(wrong):04X}",
         )
     if len(name) > MAX_NAME_CHARACTERS:
         raise UnusablePodName(
-            "Reserved pod name", f"{NAME_RULE}; this one has {len(name)} characters"
+            PodCodes.NAME_TOO_LONG,
+            known_text="Reserved pod name",
+            number=MAX_NAME_CHARACTERS,
+            length=len(name),
         )
     if name.casefold() in RESERVED_NAMES:
-        raise UnusablePodName("Reserved pod name", "The server reserves this name; choose another")
+        raise UnusablePodName(PodCodes.NAME_RESERVED, known_text="Reserved pod name")
     return name
 
 
-def _described(character: str) -> str:
+def _code_for(character: str) -> PodCodes:
     if character == " ":
-        return "a space"
-    return f"'{character}'" if character.isprintable() else f"the character U+{ord(character):04X}"
+        return PodCodes.NAME_WITH_SPACE
+    if character.isprintable():
+        return PodCodes.NAME_WITH_OTHER_CHARACTER
+    return PodCodes.NAME_WITH_UNPRINTABLE

@@ -1,4 +1,4 @@
-"""How is a pod created? Its record, resources, ACLs and token are one write (A-94)."""
+"""Creates pods: record, resources, ACLs and token in one write (A-94)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podstead.rdf.codecs import parse
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.record_store import BUSY, Contention, RecordStore
+from podstead.storage.record_store import Contention, RecordStore
 from podstead.storage.records import (
     Absent,
     Change,
@@ -143,7 +143,7 @@ class PodProvisioner:
                 or outcome.precondition not in use.preconditions
             ):
                 raise self.name_taken()
-        raise Contention(BUSY)
+        raise Contention
 
     def plan(self, name: object) -> PlannedPod:
         """Plan a pod; the caller may add records to its write. Raises UnusablePodName."""
@@ -206,7 +206,7 @@ class PodProvisioner:
 async def issue_and_record(
     policy: TokenPolicy, *, pod: PodRecord, records: RecordStore
 ) -> IssuedToken:
-    """Issue and record another token for an existing pod (A-31). Raises StorageError."""
+    """Issue and record another token for an existing pod (A-31)."""
     issued = issue_token(
         policy,
         pod=pod.name,

@@ -1,8 +1,8 @@
 """The initial resources of a pod: containers, profile, indexes and ACLs, as puts of one write.
 
 Pure. The profile is the description of the root container, because the WebID ``{base}/<pod>/#me``
-makes the root container the profile document (A-98). Everyone may read what it says of the WebID,
-and nobody but the owner knows its members.
+makes the root container the profile document (A-98). Everyone may read its statements about the
+WebID, and nobody but the owner knows its members.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from pyoxigraph import RdfFormat
 from podstead.core import media_types
 from podstead.core.media_types import parse_media_type
 from podstead.rdf import jsonld_rewriter, jsonld_writer, rdf12, turtle_writer
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import (
     MalformedRdf,
     NotExpressible,
@@ -190,7 +191,7 @@ def _library_read(
     except SyntaxError as error:
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
-        raise RdfTooLarge(f"An RDF document can have at most {limits.max_triples} triples")
+        raise RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=limits.max_triples)
     rdf12.check_read(content, essence, quads)
     prefixes = MappingProxyType(parser.prefixes)
     dataset = Dataset.of(quads, only_default=essence in _WITHOUT_NAMED_GRAPHS)
@@ -198,10 +199,10 @@ def _library_read(
 
 
 def _may_expand(content: bytes, essence: str) -> bool:
-    """Whether a prefix or a base may make the names of a document much longer than it is.
+    """Whether a prefix or base may expand the names to much more than the document's own size.
 
-    That takes a long one, or many that each add to the one before. Ordinary documents have neither,
-    and are not measured while they are read.
+    That takes one long prefix, or many that each extend the one before. Ordinary documents have
+    neither, and are not measured while they are read.
     """
     if _LONG_NAME.search(content) is not None:
         return True
@@ -211,7 +212,7 @@ def _may_expand(content: bytes, essence: str) -> bool:
 
 
 def _read_with_care(parser: Iterator[Quad], limits: RdfLimits) -> list[Quad]:
-    """The statements of a document in which a prefix may make each name long.
+    """The statements of a document whose prefixes may make every name long.
 
     A prefix of thirty kilobytes, used ten thousand times, is half a gigabyte of names.
     """

@@ -1,4 +1,4 @@
-"""Are two datasets equal up to the labels of some blank nodes?
+"""Compares datasets up to the labels of some blank nodes.
 
 In general this is as hard as graph isomorphism, and must not be computed for untrusted documents.
 Here every blank node either has a known label in both datasets, or is part of a tree: it is

@@ -34,6 +34,7 @@ from podstead.core.errors import (
     Unprocessable,
     UnsupportedMediaType,
 )
+from podstead.rdf.codes import RdfCodes
 
 
 class MalformedRdf(BadRequest):
@@ -46,8 +47,12 @@ class MalformedRdf(BadRequest):
     def __init__(
         self, media_type: str, reason: str, *, line: int | None = None, column: int | None = None
     ) -> None:
-        place = "" if line is None else f", line {line}"
-        super().__init__(f"Malformed {media_type}{place}: {reason}")
+        if line is None:
+            super().__init__(RdfCodes.MALFORMED, media_type=media_type, reason=reason)
+        else:
+            super().__init__(
+                RdfCodes.MALFORMED_LINE, media_type=media_type, line=str(line), reason=reason
+            )
         self.media_type = media_type
         self.reason = reason
         self.line = line
@@ -65,17 +70,20 @@ class RdfTooLarge(BodyTooLarge):
 class UnknownContext(BadRequest):
     """A JSON-LD document refers to a context that is neither bundled nor fetched (R-11)."""
 
+    _code = RdfCodes.UNKNOWN_CONTEXT
+
     def __init__(self, url: str) -> None:
-        super().__init__(f"The JSON-LD context <{url}> is not known to this server")
+        super().__init__(self._code, address=url)
         self.url = url
 
 
 class UnavailableContext(RemoteUnavailable, UnknownContext):
     """The context may be fetched, but is temporarily unavailable."""
 
+    _code = RdfCodes.UNAVAILABLE_CONTEXT
+
     def __init__(self, url: str, retry_after_s: int) -> None:
         super().__init__(url)
-        self.args = (f"The JSON-LD context <{url}> is temporarily unavailable; try again later",)
         self.retry_after_s = retry_after_s
 
 
@@ -83,7 +91,7 @@ class UnsupportedRdfType(UnsupportedMediaType):
     """There is no RDF parser or writer for the media type."""
 
     def __init__(self, media_type: str) -> None:
-        super().__init__(f"'{media_type}' is not an RDF media type that this server supports")
+        super().__init__(RdfCodes.UNSUPPORTED_TYPE, media_type=media_type)
         self.media_type = media_type
 
 
@@ -91,7 +99,7 @@ class UnsupportedCharset(UnsupportedMediaType):
     """An RDF document in an encoding other than UTF-8 (R-13)."""
 
     def __init__(self, charset: str) -> None:
-        super().__init__(f"RDF must be sent in UTF-8, not '{charset}'")
+        super().__init__(RdfCodes.UNSUPPORTED_CHARSET, charset=charset)
         self.charset = charset
 
 
@@ -99,7 +107,7 @@ class NotExpressible(NotAcceptable):
     """The requested format cannot express the document."""
 
     def __init__(self, media_type: str, reason: str) -> None:
-        super().__init__(f"This document cannot be written as {media_type}: {reason}")
+        super().__init__(RdfCodes.NOT_EXPRESSIBLE, media_type=media_type, reason=reason)
         self.media_type = media_type
         self.reason = reason
 

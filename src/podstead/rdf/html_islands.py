@@ -17,8 +17,8 @@ MAX_ISLANDS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Islands:
-    """The JSON-LD texts of a page, and the ``href`` of its ``base`` element, against which relative
-    references are resolved; empty if there is none."""
+    """The JSON-LD texts of a page, and the ``href`` of its ``base`` element (empty if there is
+    none), against which relative references are resolved."""
 
     texts: tuple[str, ...]
     base_reference: str

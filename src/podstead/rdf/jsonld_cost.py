@@ -1,10 +1,10 @@
-"""What do the contexts of a JSON-LD document cost the parser?
+"""Estimates what the contexts of a JSON-LD document cost the parser.
 
 The parser copies all active terms whenever a context changes them, processes a scoped context again
 wherever it takes effect, and follows references between definitions by recursion. A document of a
 hundred kilobytes could keep it busy for minutes with the former, and overflow the stack of the
 process with the latter. The costs are computed here, on the document as the parser would receive
-it, and so is the length that names can have by definitions that build on one another.
+it, and so is the length of names whose definitions build on one another.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from podstead.rdf.limits import DEFINITION_WORK
 NOT_NODES = frozenset({"@context", "@value"})
 
 _COPIES_OF_SCOPED: Final = 3
-"""How often the terms are copied, besides once for the context itself, where a scoped one is
-defined."""
+"""How often defining a scoped context copies the terms, besides once for the context itself."""
 _STARTS: Final = frozenset({"@vocab", "@base"})
 """What names without a prefix begin with."""
 
@@ -84,7 +83,7 @@ def _scoped_depth(definition: Json) -> int:
 def check_context_work(
     document: Json, holders: Iterable[dict[str, Json]], *, max_work: int
 ) -> None:
-    """Bound the work that the contexts of a document are for the parser, in units of 130 ns.
+    """Bound the work that the contexts of a document cause the parser, in units of 130 ns.
 
     A context costs something wherever it takes effect: at the objects that hold it (``holders`` are
     all of them), and, if it is the scoped context of a term, wherever that term is a key or a value
@@ -199,7 +198,7 @@ def check_expanded_size(contexts: Iterable[Json], *, names: int, max_bytes: int)
 
 
 def longest_name(contexts: Iterable[Json]) -> int:
-    """The length that a name can have at most by the definitions of some contexts."""
+    """The maximum length of a name under the definitions of some contexts."""
     meanings: dict[str, set[str]] = {}
     longest_start = relative_length = 0
     for term, meant in _meanings(contexts):
@@ -232,7 +231,8 @@ def _meanings(contexts: Iterable[Json]) -> Iterator[tuple[str, str]]:
 
 
 def _measure(term: str, meanings: Mapping[str, set[str]], lengths: dict[str, int]) -> None:
-    """The length of what a term means, after those of the prefixes and terms that it uses."""
+    """Compute the length of a term's expansion, after those of the prefixes and terms that it
+    uses."""
     pending = [term]
     while pending:
         current = pending[-1]

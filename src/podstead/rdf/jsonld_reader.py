@@ -5,8 +5,8 @@ The contexts that it refers to are inlined, and type maps are expanded, because 
 support them. Input that would make the parser abort or run for seconds is refused: lists in the
 place of graphs, and contexts that are activated too often.
 
-All of this concerns contexts only. A document without any, or whose only context is one that was
-found to need no preparation, is passed on as it is.
+All of this concerns contexts only. A document without any, or whose only context needs no
+preparation, is passed on as it is.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def prepare_json_ld(
 def prepared(
     document: Json, *, base_iri: str, contexts: ContextSource, limits: RdfLimits, names: int
 ) -> Json:
-    """As :func:`prepare_json_ld`, for a decoded document of at most so many ``names`` and whatever
-    its contexts are.
+    """As :func:`prepare_json_ld`, for a decoded document with at most ``names`` names and any
+    contexts.
 
     Changes the document in place, so that the checks see what the parser will see.
     """

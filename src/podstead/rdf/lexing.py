@@ -211,7 +211,7 @@ class Lexer:
         raise MalformedRdf(self._media_type, "a string is not terminated", line=line)
 
     def _end_of_name(self, end: int) -> int:
-        """The end of a name of which the escapes may go on at ``end``."""
+        """The end of a name whose escapes may continue at ``end``."""
         while (match := _ESCAPES_IN_NAME.match(self._text, end)) and match.end() > end:
             end = match.end()
         return end

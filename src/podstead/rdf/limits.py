@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.core.media_types import RDF_XML
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import RdfTooComplex, RdfTooLarge
 from podstead.rdf.xml_text import check_xml
 
@@ -20,18 +21,18 @@ elements (RDF/XML) may be nested. Each level uses parser stack: with a stack of 
 parser overflowed at 360. Documents written by people have fewer than 20."""
 
 MAX_TRIPLES = 100_000
-"""About as many as four MiB of ordinary Turtle contain."""
+"""About the number in four MiB of ordinary Turtle."""
 
 MAX_CONTEXT_WORK = 5_000_000
-"""How much work JSON-LD contexts may be, in units of what the parser needs to copy one definition
-of a term: 130 ns (``jsonld_cost``)."""
+"""The maximum work of JSON-LD contexts; the unit is what the parser takes to copy one definition of
+a term, 130 ns (``jsonld_cost``)."""
 
 DEFINITION_WORK = 16
 """The work of one definition in these units."""
 
 MAX_EXPANDED_BYTES = 64 * 1024 * 1024
-"""The size of a document whose names are written in full, if it has a very long one. 100,000
-triples of ordinary documents have 10 to 30 MiB."""
+"""The maximum size of a document with all names written in full, if one of them is very long.
+100,000 triples of ordinary documents take 10 to 30 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ _MAX_TRIPLE_TERMS = 1000
 def check_size(content: bytes, limits: RdfLimits) -> None:
     """Raise RdfTooLarge if the content has too many bytes."""
     if len(content) > limits.max_bytes:
-        raise RdfTooLarge(f"An RDF document can have at most {limits.max_bytes} bytes")
+        raise RdfTooLarge(RdfCodes.TOO_MANY_BYTES, limit_bytes=limits.max_bytes)
 
 
 def check_complexity(content: bytes, media_type: str, limits: RdfLimits) -> None:

@@ -1,4 +1,4 @@
-"""Which blank nodes can be nested, as ``[ … ]`` or in a list ``( … )``?
+"""Decides which blank nodes to nest, as ``[ … ]`` or in a list ``( … )``.
 
 A blank node that is the object of exactly one triple needs no label and is written in place. A
 chain of such nodes with only ``rdf:first`` and ``rdf:rest`` is a list. The nesting depth is

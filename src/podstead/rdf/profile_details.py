@@ -1,4 +1,4 @@
-"""What does a profile tell people about its owner? Name, picture, a few words, and links.
+"""Reads and writes what a profile tells people about its owner: name, picture, a few words, links.
 
 Clients read these from statements of two vocabularies, FOAF and vCard, and not all clients from the
 same one. Reading therefore accepts either; writing states both. All other statements stay as they
@@ -25,7 +25,7 @@ _SEE_ALSO: Final = Iri(vocab.RDFS_SEE_ALSO)
 
 @dataclass(frozen=True, slots=True)
 class ProfileDetails:
-    """What people know about each other; empty where nothing is stated."""
+    """The details of one person; empty where nothing is stated."""
 
     name: str = ""
     picture: str = ""

@@ -49,7 +49,7 @@ _INTEGER_TYPES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StatedRsaKey:
-    """A document says that a key is the subject's, which has a name.
+    """The statement that a named subject has a key.
 
     A key with several moduli or exponents stands for each pair of them, as it does in the query of
     WebID-TLS section 3.2.3.1.

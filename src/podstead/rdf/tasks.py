@@ -1,14 +1,14 @@
-"""Work on RDF that another process can do, with what it needs and what it answers.
+"""Work on RDF that another process can do, with its inputs and results.
 
-The sizes of documents and patches do not bound the time that this work takes, and some of it keeps
-the interpreter from everybody else in the process. Whoever carries it out elsewhere bounds its time
-and its memory.
+The sizes of documents and patches do not bound the time that this work takes, and some of it blocks
+the interpreter for all other threads. The process that carries it out is limited in time and
+memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -16,6 +16,7 @@ from podstead.core import errors as core_errors
 from podstead.core.errors import PodsteadError
 from podstead.rdf import errors as rdf_errors
 from podstead.rdf.codecs import parse, read_lines, serialize, written_in_lines
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.graph import Graph
 from podstead.rdf.json_text import Json
 from podstead.rdf.jsonld_contexts import Context
@@ -107,17 +108,21 @@ class Failure(msgspec.Struct, frozen=True):
 
     name: str
     message: str
-    fields: dict[str, str | int | None]
+    code: RdfCodes | None
+    fields: dict[str, Any]
 
     @classmethod
     def of(cls, error: PodsteadError) -> Failure:
         """The error as data."""
-        return cls(type(error).__name__, str(error), dict(vars(error)))
+        fields = dict(vars(error))
+        code = fields.pop("code")
+        code = code if isinstance(code, RdfCodes) else None
+        return cls(type(error).__name__, str(error), code, fields)
 
     def error(self) -> PodsteadError:
         """The error."""
         found = getattr(rdf_errors, self.name, None) or getattr(core_errors, self.name)
         error: PodsteadError = found.__new__(found)
         error.args = (self.message,)
-        vars(error).update(self.fields)
+        vars(error).update(self.fields, code=self.code)
         return error

@@ -27,6 +27,7 @@ from podstead.core.media_types import essence
 from podstead.core.methods import allowed_methods
 from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.archive_names import ArchiveFolder, archive_name
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.open_body import OpenBody
@@ -107,9 +108,7 @@ class Archives:
         if state.existing is None:
             raise NotFound
         if not is_container(target):
-            raise MethodNotAllowed(
-                "Only a container can be downloaded as an archive", allow=allowed_methods(target)
-            )
+            raise MethodNotAllowed(ResourceCodes.NO_CONTAINER, allow=allowed_methods(target))
         name = archive_name(segment_name(target).rstrip("/"), None)
         chunks = self._chunks(request, state.existing, name, only)
         return Archive(f"{name}.zip", self._in_turn(requester, chunks))
@@ -129,7 +128,7 @@ class Archives:
         async for path, metadata in self._walk(request, root, f"{name}/", only):
             written += 1
             if written > MAX_FILES:
-                raise TooManyFiles(f"An archive can contain at most {MAX_FILES:,} files")
+                raise TooManyFiles(ResourceCodes.TOO_MANY_FILES, number=MAX_FILES)
             if metadata.kind.is_container:
                 writer.add_folder(path, metadata)
             else:

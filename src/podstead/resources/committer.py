@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.acl_changes import AclListener, tell_acl_changes
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
 from podstead.resources.target_state import TargetState
@@ -82,7 +83,7 @@ class Committer:
             # The lock was released, so writers that waited come first: a writer that tries again
             # cannot starve the others.
             current = None
-        raise Overloaded("Too many writes to this resource are in progress; try again")
+        raise Overloaded(ResourceCodes.TOO_MANY_WRITES)
 
     async def _try(
         self, request: ResourceRequest, lock: WriteLock, planned: Plan
@@ -116,7 +117,7 @@ class Committer:
                 needed_bytes=ended.needed_bytes,
             )
         if isinstance(ended.precondition, NoMembers):
-            raise Conflict("The container is not empty")
+            raise Conflict(ResourceCodes.NOT_EMPTY)
         lock.mark_overtaken()
         return None
 

@@ -25,6 +25,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import TURTLE, essence
 from podstead.rdf.codecs import Document, repair_missing_final_dot
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.listing import (
@@ -178,7 +179,7 @@ class ContentValidator:
             if _must_be_understood(state) and isinstance(unknown, UnavailableContext):
                 raise
             if _must_be_understood(state):
-                raise BadRequest(str(unknown)) from unknown
+                raise BadRequest(RdfCodes.UNKNOWN_CONTEXT, address=unknown.url) from unknown
             return received, None
         except MalformedRdf:
             if not posted or not _is_turtle(received):

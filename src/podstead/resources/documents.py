@@ -22,6 +22,7 @@ from podstead.core.errors import BadRequest, NotAcceptable, StorageError
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.media_types import JSON_LD, RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
+from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import (
     RdfTooComplex,
     RdfTooLarge,
@@ -32,6 +33,7 @@ from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.jsonld_contexts import Context
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.rdf.tasks import Conversion
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.contexts import ContextLibrary
 from podstead.resources.costly_work import CostlyWork, WorkTooCostly
 from podstead.storage.document_reader import open_version
@@ -135,7 +137,7 @@ class Documents:
                 return await self.costly.in_thread(work, pod=pod)
             except UnknownContext as unknown:
                 contexts = {**contexts, unknown.url: await self._contexts.further(unknown)}
-        raise BadRequest("The document refers to too many JSON-LD contexts")
+        raise BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
 
     async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
         """Serialize a document. The result is within the limits, so that it can be parsed again.
@@ -144,7 +146,7 @@ class Documents:
         """
         max_triples = self._limits.max_triples
         if len(document.dataset) > max_triples:
-            raise RdfTooLarge(f"An RDF document can have at most {max_triples} triples")
+            raise RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=max_triples)
         content = await self._written(document, media_type, at=path)
         check_size(content, self._limits)
         return content
@@ -259,7 +261,7 @@ class Documents:
                 raise WorkTooCostly from error
             except BadRequest as error:
                 raise StorageError(f"The stored document {metadata.path} cannot be read") from error
-        raise BadRequest("The document refers to too many JSON-LD contexts")
+        raise BadRequest(ResourceCodes.TOO_MANY_CONTEXTS)
 
     async def _written(self, document: Document, media_type: str, *, at: ResourcePath) -> bytes:
         work = partial(serialize, document, media_type, base_iri=self.url_of(at))

@@ -42,6 +42,7 @@ from podstead.rdf.identity_statements import (
     identity_statements,
     stated_by_profile,
 )
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
@@ -72,11 +73,7 @@ class ApplicationMayNotIdentify(AccessDenied):
 class OnlyOwnerMayIdentify(AccessDenied):
     """Control is not enough to change statements of identity about the owner of a storage."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "This changes who can act as the owner of this storage: their identity providers, "
-            "keys, owl:sameAs or storages. Only the owner may do that, even if others have Control"
-        )
+    code = ResourceCodes.OWNER_ONLY
 
 
 class _Change(msgspec.Struct, frozen=True):

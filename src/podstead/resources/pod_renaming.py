@@ -24,10 +24,12 @@ from podstead.core.identifiers import (
     slash_variant,
 )
 from podstead.rdf.graph import Dataset
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.resources.write_hooks import WriteHook
+from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
 from podstead.storage.pod_tombstones import new_name_of, pod_tombstone, put_tombstone
 from podstead.storage.record_store import RecordStore
@@ -124,7 +126,7 @@ class PodRenamer:
         all the time; QuotaExceeded, StorageError.
         """
         if folded(name) == folded(pod.name):
-            raise Conflict("The names of pods are compared without case, and this is the same one")
+            raise Conflict(ResourceCodes.SAME_NAME)
         known: dict[tuple[ResourcePath, Version], _New] = {}
         try:
             for _ in range(_ATTEMPTS):
@@ -133,13 +135,13 @@ class PodRenamer:
                     return renamed
                 current = await self._records.store.read_pod(pod.name)
                 if current is None:
-                    raise NotFound(f"There is no pod '{pod.name}'.")
+                    raise NotFound(StorageCodes.NO_SUCH_POD, name=pod.name)
                 pod = current
         finally:
             staged = [each.body for each in known.values() if isinstance(each.body, StagedBlob)]
             # Has no effect on what was committed.
             await self._records.store.discard_all(staged)
-        raise Conflict("The pod keeps changing, so nothing was done; try again")
+        raise Conflict(ResourceCodes.POD_KEEPS_CHANGING)
 
     async def _attempt(
         self,
@@ -231,7 +233,7 @@ class PodRenamer:
         """Raises Conflict."""
         store, now_ms = self._records.store, self._records.now_ms()
         if await store.read_pod(name) is not None:
-            raise Conflict("Another pod already has this name, ignoring case; choose another one")
+            raise Conflict(ResourceCodes.POD_NAME_IN_USE)
         root = ResourcePath(f"/{name}/")
         preconditions: list[Precondition] = [
             NoPod(name),
@@ -247,12 +249,9 @@ class PodRenamer:
             preconditions.append(EntryAt(former.entry, former.version))
             records.append(DropEntry(former.entry))
         else:
-            raise Conflict(
-                f"The name '{name}' belonged to another pod. Release it first with 'podstead "
-                f"account free-name {name}', or choose another one"
-            )
+            raise Conflict(ResourceCodes.NAME_OF_FORMER_POD, name=name, command_name=name)
         if await self._records.read(UNFINISHED_IMPORTS, pod.root) is not None:
-            raise Conflict("The import of the pod is unfinished: run it again, or delete the pod")
+            raise Conflict(ResourceCodes.IMPORT_UNFINISHED)
         return preconditions, records
 
     async def _repositories(
@@ -272,10 +271,7 @@ class PodRenamer:
         """Raises Conflict if there are too many for one write."""
         found = await self._records.store.read_tree(pod.root, limit=MAX_RENAMED + 1)
         if len(found) > MAX_RENAMED:
-            raise Conflict(
-                f"A pod with more than {MAX_RENAMED:,} resources cannot be renamed. Export it, "
-                "import it under the new name, and delete this one"
-            )
+            raise Conflict(ResourceCodes.TOO_LARGE_TO_RENAME, number=MAX_RENAMED)
         return sorted((each for each in found.values() if each), key=lambda each: each.path)
 
     async def _read(

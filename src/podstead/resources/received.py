@@ -6,12 +6,14 @@ is received as a whole, because it will be parsed; other content is streamed int
 
 from __future__ import annotations
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, UnsupportedMediaType
 from podstead.core.identifiers import is_container
 from podstead.core.media_types import essence, parse_media_type
 from podstead.core.operation import Operation
 from podstead.core.value import Value
 from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
 from podstead.storage.protocol import ResourceStore
@@ -69,7 +71,7 @@ def check_type_links(operation: Operation) -> None:
         if LDP_NON_RDF_SOURCE in operation.link_types:
             raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
     elif requests_container(operation):
-        raise Conflict("The URL of a container must end in a slash")
+        raise Conflict(ResourceCodes.SLASH_MISSING)
 
 
 class BodyReceiver:
@@ -95,10 +97,7 @@ class BodyReceiver:
             body = await self._store.stage_body(content)
             return ReceivedBody(content_type, body, empty=not content, rdf=content)
         if only_rdf:
-            raise UnsupportedMediaType(
-                "This resource is RDF and must be sent as Turtle or JSON-LD, not "
-                f"{essence(content_type)}"
-            )
+            raise UnsupportedMediaType(ResourceCodes.RDF_REQUIRED, media_type=essence(content_type))
         if isinstance(operation, UploadedOperation):
             size_bytes = operation.body.size_bytes or 0
             body = await self._store.stage_upload(
@@ -115,7 +114,7 @@ class BodyReceiver:
         if is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
             limit_bytes = min(limit_bytes, self._documents.max_bytes)
         if (operation.body.size_bytes or 0) > limit_bytes:
-            raise BodyTooLarge(f"The body is larger than the limit of {limit_bytes} bytes")
+            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
 
     async def discard(self, received: ReceivedBody) -> None:
         """Discard the staged body of a refused write."""

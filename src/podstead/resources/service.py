@@ -27,6 +27,7 @@ from podstead.core.identifiers import (
 from podstead.core.methods import accepts_only_rdf, allowed_methods
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import MAX_ATTEMPTS, Committer
 from podstead.resources.content_validation import ContentValidator
 from podstead.resources.entity_tags import last_modified_ms, state_version
@@ -129,7 +130,7 @@ class ResourceService:
                 return await self._reader.answer(operation, existing)
             except Superseded:  # replaced since the snapshot: its ACL may have changed, too
                 continue
-        raise Overloaded("The resource is changing too fast to be read; try again")
+        raise Overloaded(ResourceCodes.CHANGES_TOO_FAST)
 
     async def _may_read_description(self, request: ResourceRequest, state: TargetState) -> bool:
         """Whether the agent may read the target, a container or its description, without knowing
@@ -386,10 +387,7 @@ class ResourceService:
         state = await self._read_state(request, target, description_of(target), expected=expected)
         await self._authorize(request, state, modes.for_delete(target, state.snapshot))
         if "DELETE" not in allowed_methods(target):
-            raise MethodNotAllowed(
-                "A storage and its access rules cannot be deleted",
-                allow=allowed_methods(target),
-            )
+            raise MethodNotAllowed(ResourceCodes.STORAGE_STAYS, allow=allowed_methods(target))
         if state.existing is None:
             raise NotFound
         self._check_conditions(request, state)

@@ -20,6 +20,7 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
+from podstead.resources.codes import ResourceCodes
 from podstead.storage.protocol import Snapshot
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Absent, Metadata, Precondition, Present
@@ -103,21 +104,19 @@ class TargetState:
         """
         if self.auxiliary is not None:
             if auxiliary_kind(self.subject) is not None:
-                raise Conflict("An auxiliary resource cannot have auxiliary resources of its own")
+                raise Conflict(ResourceCodes.AUXILIARY_OF_AUXILIARY)
             if self.metadata(self.subject) is None:
-                raise Conflict("The subject of this auxiliary resource does not exist")
+                raise Conflict(ResourceCodes.SUBJECT_MISSING)
             return
         if self.slash_variant is not None:
-            raise Conflict("A resource exists whose URL differs only in the trailing slash")
+            raise Conflict(ResourceCodes.SLASH_VARIANT_EXISTS)
         missing = self.missing_containers()
         for container in missing:
             if self.metadata(slash_variant(container)) is not None:
-                raise Conflict("A document cannot contain other resources")
+                raise Conflict(ResourceCodes.INSIDE_DOCUMENT)
         for created in (self.target, *missing):
             if is_container(created) and auxiliary_kind(slash_variant(created)) is not None:
-                raise Conflict(
-                    "Without its trailing slash, the URL is that of an auxiliary resource"
-                )
+                raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
 
     def extra_charge_bytes(self) -> int:
         """The bytes that a PUT of the target adds to the charge of its storage besides the body."""
@@ -148,7 +147,4 @@ def check_new_path_length(path: ResourcePath) -> None:
     """
     max_bytes = MAX_TARGET_BYTES - MAX_SUFFIX_BYTES
     if len(path) > max_bytes:
-        raise TargetTooLong(
-            f"The path of a new resource can have at most {max_bytes} bytes, so that the URLs of "
-            "its access rules and its description can be requested"
-        )
+        raise TargetTooLong(ResourceCodes.PATH_TOO_LONG, number=max_bytes)

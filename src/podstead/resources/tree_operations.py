@@ -49,6 +49,7 @@ from podstead.core.identifiers import (
 from podstead.core.methods import allowed_methods
 from podstead.resources.acl_changes import AclListener, tell_acl_changes
 from podstead.resources.agent_semaphores import AgentSemaphores
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.planning import NewVersion
@@ -71,6 +72,7 @@ from podstead.storage.records import (
 from podstead.storage.repositories import KIND as REPOSITORIES
 from podstead.storage.repositories import repository_of
 from podstead.wac import modes
+from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, Requirements
@@ -166,7 +168,7 @@ class Trees:
             state = TreeState(transfer.tree, found, destination=destination)
             await self._check_slash(request, TargetState(transfer.source, state))
             if is_container(destination) and not is_container(transfer.source):
-                raise Conflict("The URL of a document does not end in a slash")
+                raise Conflict(ResourceCodes.SLASH_OF_DOCUMENT)
             preconditions = await self._admit_transfer(request, transfer, state)
             planned = await self._planner.plan_transfer(
                 request, transfer, state, self._new_version()
@@ -245,7 +247,7 @@ class Trees:
                     limit_bytes=ended.limit_bytes,
                     needed_bytes=ended.needed_bytes,
                 )
-        raise Conflict("Something in it keeps changing, so nothing was done; try again")
+        raise Conflict(ResourceCodes.TREE_KEEPS_CHANGING)
 
     async def _read(self, tree: Tree, *also: ResourcePath) -> Snapshot:
         paths: dict[ResourcePath, None] = {}
@@ -314,17 +316,12 @@ class Trees:
         await self._authorize(request, root, required)
         if operation.method not in allowed_methods(root.target):
             raise MethodNotAllowed(
-                "A storage is neither moved nor deleted, and access rules and descriptions are "
-                "copied and moved with what they belong to",
-                allow=allowed_methods(root.target),
+                ResourceCodes.STORAGE_AND_AUXILIARIES_STAY, allow=allowed_methods(root.target)
             )
         if root.existing is None:
             raise NotFound
         if len(state.resources) > MAX_RESOURCES:
-            raise Conflict(
-                f"One request can concern at most {MAX_RESOURCES:,} resources, including access "
-                "rules and descriptions. Copy, move or delete parts of it first"
-            )
+            raise Conflict(ResourceCodes.TOO_MANY_RESOURCES, number=MAX_RESOURCES)
 
     async def _authorize(
         self, request: ResourceRequest, root: TargetState, required: Requirements
@@ -363,10 +360,7 @@ class Trees:
         entries = [repository_of(container.path) for container in state.containers]
         for entry in entries if some else ():
             if await self._store.read_entry(entry, now_ms=now_ms) is not None:
-                raise Conflict(
-                    "A container in it is a git repository, which stays where it is. Clone it, "
-                    "push it to another container, and delete this one"
-                )
+                raise Conflict(ResourceCodes.CONTAINS_REPOSITORY)
         return [NoEntry(entry) for entry in entries]
 
 
@@ -378,19 +372,17 @@ def _transfer_of(request: ResourceRequest) -> TreeTransfer:
     operation = request.operation
     source, destination = operation.target, operation.destination
     if destination is None:
-        raise BadRequest("The destination is missing")
+        raise BadRequest(ResourceCodes.DESTINATION_MISSING)
     if is_container(source) and not is_container(destination):
         destination = slash_variant(destination)
     if destination == source:
-        raise ForbiddenDestination("The destination is the resource itself")
+        raise ForbiddenDestination(ResourceCodes.DESTINATION_IS_SOURCE)
     if is_container(source) and destination.startswith(source):
-        raise ForbiddenDestination("A container cannot be copied or moved into itself")
+        raise ForbiddenDestination(ResourceCodes.INTO_ITSELF)
     if auxiliary_kind(destination) is not None:
-        raise ForbiddenDestination(
-            "Access rules and descriptions are copied and moved with what they belong to"
-        )
+        raise ForbiddenDestination(ResourceCodes.AUXILIARY_STAYS)
     if auxiliary_kind(slash_variant(destination)) is not None:
-        raise Conflict("Without its trailing slash, the URL is that of an auxiliary resource")
+        raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
     tree = Tree(source, with_members=operation.with_members)
     return TreeTransfer(tree, destination, moves=operation.method == "MOVE")
 
@@ -417,17 +409,17 @@ def _check_destination(request: ResourceRequest, transfer: TreeTransfer, state: 
     destination = TargetState(path, state)
     if destination.existing is not None:
         if not request.operation.overwrite:
-            raise PreconditionFailed("There is a resource at the destination")
+            raise PreconditionFailed(ResourceCodes.DESTINATION_EXISTS)
         if is_container(path):
-            raise Conflict("There is a container at the destination, which is not replaced")
+            raise Conflict(ResourceCodes.DESTINATION_IS_CONTAINER)
         return
     parent = parent_container(path)
     # RFC 4918 sections 9.8.5 and 9.9.4: unlike PUT, these methods create no containers.
     if parent is None or state[parent] is None:
-        raise Conflict("The container of the destination does not exist")
+        raise Conflict(ResourceCodes.DESTINATION_WITHOUT_CONTAINER)
     destination.check_creatable()
     for each in state.subjects:
         new_path = transfer.new_path(each)
         check_new_path_length(new_path)
         if new_path.count("/") > MAX_DEPTH:
-            raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
+            raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)

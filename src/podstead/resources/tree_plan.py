@@ -21,6 +21,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import essence
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
@@ -252,7 +253,9 @@ class TreePlanner:
         try:
             return await relocated(self._documents, content, each.content_type, relocation)
         except UnknownContext as unknown:
-            raise Conflict(f"The access rules of {subject} cannot be read: {unknown}") from unknown
+            raise Conflict(
+                ResourceCodes.RULES_UNREADABLE_BECAUSE, subject=subject, reason=str(unknown)
+            ) from unknown
 
     async def _stage(self, content: bytes) -> Body:
         return await self._store.stage_body(_single(content))

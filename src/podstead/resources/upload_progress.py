@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import (
     BadRequest,
     BodyTimeout,
@@ -20,6 +21,7 @@ from podstead.core.errors import (
 )
 from podstead.core.operation import RequestBody
 from podstead.core.value import Value
+from podstead.resources.codes import ResourceCodes
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import HeldDraft
 from podstead.storage.record_store import Contention, RecordStore
@@ -70,7 +72,7 @@ class Progress:
             with suppress(asyncio.CancelledError):
                 await receiving
                 return
-            raise BadRequest("Another request continues this upload")
+            raise BadRequest(ResourceCodes.UPLOAD_CONTINUED_ELSEWHERE)
         except (BadRequest, BodyTimeout):
             if not whole:
                 await self.checkpoint()
@@ -103,11 +105,11 @@ class Progress:
             await self._records.commit([put], [stored.unchanged])
         except Contention as error:
             if await self._records.read(UPLOADS, stored.key) is None:
-                raise NotFound("There is no such upload") from error
+                raise NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
             raise Overloaded("Another request continues this upload; try again") from error
         changed = await self._records.read(UPLOADS, stored.key)
         if changed is None:
-            raise NotFound("There is no such upload")
+            raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
         self.stored = changed
 
     async def _append(self, body: RequestBody, checksum: Checksum | None, *, whole: bool) -> None:
@@ -125,7 +127,7 @@ class Progress:
                 await self.checkpoint()
                 unrecorded_bytes = 0
         if checksum is not None and hashed is not None and hashed.digest() != checksum.digest:
-            raise ChecksumMismatch("The content does not have the checksum that was sent")
+            raise ChecksumMismatch(ResourceCodes.CHECKSUM_DIFFERS)
         await self._draft.sync()
 
 
@@ -157,6 +159,6 @@ class DraftBody(AnnouncedBody):
 
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         if self.size_bytes > limit_bytes:
-            raise BodyTooLarge(f"The body is larger than the limit of {limit_bytes} bytes")
+            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
         async for chunk in self._content.chunks():
             yield chunk

@@ -34,6 +34,7 @@ from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation, RequestBody
 from podstead.core.requester import requester
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.received import UploadedOperation
 from podstead.resources.service import ResourceService
@@ -202,7 +203,7 @@ class UploadService:
         try:
             async with self._held(begun.upload, agent) as (stored, draft):
                 if draft is None:
-                    raise NotFound("There is no such upload")
+                    raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
                 # What the agent holds already is not part of the storage's use yet.
                 root = storage_root(record.target)
                 held_bytes = sum(
@@ -235,7 +236,7 @@ class UploadService:
         async with self._held(upload, agent) as (stored, draft):
             if draft is None:
                 if stored.value.target != target:
-                    raise Conflict("The upload is finished and has become another resource")
+                    raise Conflict(ResourceCodes.UPLOAD_FINISHED)
                 return
             await draft.truncate(stored.value.size_bytes)
             record = replace(
@@ -309,14 +310,14 @@ class UploadService:
                 # The data root was restored from a backup that has the record only.
                 logger.warning("The draft of an upload is missing; the upload is forgotten")
                 await self._records.commit([UPLOADS.drop(key)])
-                raise NotFound("There is no such upload") from error
+                raise NotFound(ResourceCodes.NO_SUCH_UPLOAD) from error
 
     async def _find(self, key: str, agent: Identity | None) -> Versioned[UploadRecord]:
         for kind in (UPLOADS, FINISHED_UPLOADS):
             stored = await self._records.read(kind, key)
             if stored is not None and stored.value.agent == (None if agent is None else agent.iri):
                 return stored
-        raise NotFound("There is no such upload")
+        raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
 
     async def _own(self, agent: Identity | None) -> list[Versioned[UploadRecord]]:
         """The uploads that an agent has in progress."""
@@ -332,10 +333,7 @@ class UploadService:
         if in_all >= MAX_IN_ALL - RESERVED:
             limit = 0 if in_all >= MAX_IN_ALL else MAX_OF_RESERVED
         if own >= limit:
-            raise RateLimited(
-                "Too many uploads are in progress. Finish or cancel some of them first.",
-                retry_after_s=60,
-            )
+            raise RateLimited(ResourceCodes.TOO_MANY_UPLOADS, retry_after_s=60)
 
 
 def _check_target(record: UploadRecord) -> None:
@@ -381,6 +379,6 @@ def _key(upload: str) -> str:
     """The key of an upload's records and the name of its draft. Raises NotFound for a name that
     no upload can have."""
     if _NAME.fullmatch(upload) is None:
-        raise NotFound("There is no such upload")
+        raise NotFound(ResourceCodes.NO_SUCH_UPLOAD)
     # For the public, the name is a secret.
     return upload[:_AGENT_CHARS] + secret_key(upload)[: 2 * _RANDOM_BYTES]

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
-from podstead.storage.copying.tables import RecordRow, RecordTable
 from podstead.storage.records import BlobId, Entry, Version
+from podstead.storage.tables import RecordTable, Row
 
 OnProgress = Callable[[int, int], None]
 """Called with what is done and what there is to do."""
@@ -94,7 +94,7 @@ class Inspection(Protocol):
         The file contains secrets' hashes and small bodies: it is readable by this account only.
         """
 
-    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
         """The rows of a table in the engine's order of keys, after that key, without those that a
         copy leaves out. No other method may be called before the last row is read."""
 

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import AccessDenied, NotFound
+from podstead.storage.codes import StorageCodes
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import RecordKind, Versioned, secret_key
@@ -51,23 +52,13 @@ class UnusableInvitation(AccessDenied):
     """No invitation has this code, or it has ended, or it is used up; clients compare
     ``known_text``. Which of these it is tells a stranger nothing about codes."""
 
-    def __init__(self, known_text: str, message: str) -> None:
-        super().__init__(message)
-        self.known_text = known_text
-
 
 def _missing() -> UnusableInvitation:
-    return UnusableInvitation(
-        "Invitation required", "To register on this server, you need the code of an invitation"
-    )
+    return UnusableInvitation(StorageCodes.INVITATION_REQUIRED, known_text="Invitation required")
 
 
 def _wrong() -> UnusableInvitation:
-    return UnusableInvitation(
-        "Invalid invitation",
-        "There is no invitation with this code, or it has ended, or it has been used up; ask for "
-        "another one",
-    )
+    return UnusableInvitation(StorageCodes.INVITATION_UNUSABLE, known_text="Invalid invitation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +127,7 @@ class Invitations:
         for each in await self.all():
             if each.value.invitation_id == invitation_id:
                 return each
-        raise NotFound(f"There is no invitation '{invitation_id}'.")
+        raise NotFound(StorageCodes.NO_SUCH_INVITATION, name=invitation_id)
 
 
 def invitation_url(issuer: str, code: str) -> str:

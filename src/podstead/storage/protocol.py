@@ -384,7 +384,7 @@ class Store(
     def inspect(self) -> Inspection:
         """Read everything that is stored, as of this moment; for backups and checks, which block.
 
-        Raises StorageError.
+        The store need not be open. Raises SchemaTooNew, StorageError.
         """
 
     async def database_bytes(self) -> int:
@@ -392,7 +392,10 @@ class Store(
 
     def removals_locked(self) -> AbstractContextManager[None]:
         """Keep large bodies from being removed by any process, for a backup or a check, which may
-        block. Raises StorageError."""
+        block.
+
+        The store need not be open. Raises StorageError.
+        """
 
     def commit_figures(self) -> CommitFigures:
         """What this process has committed so far. Raises StorageError."""

@@ -12,19 +12,21 @@ from typing import Final, Generic, TypeVar
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.storage.codes import StorageCodes
 from podstead.storage.protocol import Store
 from podstead.storage.records import Committed, Precondition, Record, Version, Write, random_version
 from podstead.storage.registry import RecordKind, Value, Versioned
 
 MAX_ATTEMPTS: Final = 4
 """How often a change is computed before the requests that get in its way are too many."""
-BUSY: Final = "Another request is changing the same data; try again"
 
 Result = TypeVar("Result")
 
 
 class Contention(Overloaded):
     """Other requests changed what a change relied on; nothing was changed."""
+
+    code = StorageCodes.BUSY
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class RecordStore:
         records: Iterable[Record],
         preconditions: Iterable[Precondition] = (),
         *,
-        busy: str = BUSY,
+        busy: str | None = None,
     ) -> None:
         """Make the changes durable. Raises Contention with the message ``busy`` if a precondition
         does not hold, Overloaded, StorageError."""
@@ -129,4 +131,4 @@ class RecordStore:
             changes = await compute()
             if await self.try_commit(changes.records, changes.preconditions):
                 return changes.result
-        raise Contention(BUSY)
+        raise Contention

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.comparisons import BLOB_NAMES, Comparisons
 from podstead.storage.inspection import (
     DamagedBody,
     LargeBody,
@@ -20,35 +20,12 @@ from podstead.storage.inspection import (
 from podstead.storage.records import BlobId, Entry, EntryId, ResourceKind, Version
 
 
-@dataclass(frozen=True, slots=True)
-class InspectionSql:
-    """The SQL of an engine: what stands for a value, the key of resources and of bodies, and some
-    statements."""
-
-    mark: str
-    key: tuple[str, ...]
-    orphan_bodies: str
-    blob_names: str
-    members_without_container: str
-    wrong_member_counts: str
-    wrong_usage: str
-
-    @property
-    def join_bodies(self) -> str:
-        """The small bodies, beside their resources."""
-        conditions = " AND ".join(f"b.{column} = r.{column}" for column in self.key)
-        return f"LEFT JOIN bodies b ON {conditions}"
-
-    @property
-    def order(self) -> str:
-        """The order of the keys of resources."""
-        return ", ".join(f"r.{column}" for column in self.key)
-
-
 class StatementInspection(ABC):
     """Implements most of Inspection by statements."""
 
-    sql: ClassVar[InspectionSql]
+    mark: ClassVar[str]
+    """What stands for a value in a statement."""
+    sql: ClassVar[Comparisons]
 
     @abstractmethod
     def _rows(self, statement: str, *values: str) -> Iterator[tuple[Any, ...]]:
@@ -56,7 +33,7 @@ class StatementInspection(ABC):
         Raises StorageError."""
 
     def read_fact(self, name: str) -> str | None:
-        found = list(self._rows(f"SELECT value FROM facts WHERE name = {self.sql.mark}", name))  # noqa: S608
+        found = list(self._rows(f"SELECT value FROM facts WHERE name = {self.mark}", name))  # noqa: S608
         return found[0][0] if found else None
 
     def counts(self) -> StoreCounts:
@@ -79,7 +56,7 @@ class StatementInspection(ABC):
             yield LargeBody(*row)
 
     def entries(self, kind: str) -> Iterator[Entry]:
-        mark = self.sql.mark
+        mark = self.mark
         # "0" is the character after the slash.
         for entry, version, value, owner, expires_ms in self._rows(
             "SELECT entry, version, value, owner, expires_ms FROM entries"  # noqa: S608
@@ -101,7 +78,7 @@ class StatementInspection(ABC):
         yield from (path for (path,) in self._rows(self.sql.orphan_bodies))
 
     def blob_names(self) -> Iterator[BlobId]:
-        yield from (blob for (blob,) in self._rows(self.sql.blob_names))
+        yield from (blob for (blob,) in self._rows(BLOB_NAMES))
 
     def acls(self) -> Iterator[StoredAcl]:
         for row in self._rows(

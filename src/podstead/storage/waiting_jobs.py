@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import storage_root
+from podstead.storage.codes import StorageCodes
 from podstead.storage.records import Write
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class WaitingJobs(Generic[T]):
     def add(self, job: T, storage: str) -> None:
         """Add a job about a storage, or about none. Raises Overloaded."""
         if len(self._jobs) >= self._max_waiting:
-            raise Overloaded("Too many changes are waiting to be stored")
+            raise Overloaded(StorageCodes.TOO_MANY_CHANGES)
         count = self._counts.get(storage, 0)
         if storage and count >= (self._max_waiting + 1) // 2:
             raise Overloaded("Too many changes of this storage are waiting to be stored")

@@ -1,1 +1,1 @@
-"""Web Access Control: who may do what with which resource, decided in one place."""
+"""Web Access Control: decides which agents may do what with a resource."""

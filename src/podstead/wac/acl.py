@@ -1,14 +1,13 @@
-"""What does an ACL document say? From its triples to the authorizations about its subject.
+"""Parses the triples of an ACL into the authorizations about its subject.
 
 WAC, "Authorization Rule" and "Authorization Conformance". Pure. An authorization applies if it has
 the class, a known mode and a known subject, and if its object is the resource that the ACL belongs
 to (W-11, W-12). Everything else in the document is ignored without error: unknown modes, classes
 and predicates never widen access (W-16).
 
-An authorization whose object is a fragment of a container, such as the WebID ``./#me`` of a pod, is
-about what the container's document says of that thing. It can grant Read, and nothing else: those
-who have it read the container without its members. Other servers and programs ignore it, so it
-never opens the list of members.
+An authorization whose object is a fragment of a container, such as the WebID ``./#me`` of a pod,
+covers the container's own statements. It can grant only Read, which allows reading the container
+without its members. Other servers and programs ignore it, so it never opens the list of members.
 
 ``acl:condition`` is ignored as well, because WAC tells a server to ignore every type of condition
 that it does not advertise, and this server advertises none (W-9). An authorization with a condition
@@ -27,6 +26,7 @@ from podstead.core.iris import canonical_url
 from podstead.core.value import Value
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri, Subject
+from podstead.wac.codes import WacCodes
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
@@ -90,7 +90,7 @@ class AclDocument:
         return tuple(rule for rule in self.authorizations if rule.access_to)
 
     def about_contents(self) -> tuple[Authorization, ...]:
-        """The authorizations that apply to everything below that has no closer ACL."""
+        """The authorizations that apply to everything below without a closer ACL."""
         return tuple(rule for rule in self.authorizations if rule.default)
 
     def about_description(self) -> tuple[Authorization, ...]:
@@ -123,11 +123,11 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
     """
     document = _document(graph, subject_url)
     if len(document.groups()) > MAX_GROUPS:
-        raise BadRequest(f"An ACL can name at most {MAX_GROUPS} agent groups")
+        raise BadRequest(WacCodes.TOO_MANY_GROUPS, number=MAX_GROUPS)
     if of_storage_root and not any(
         Mode.CONTROL in rule.modes and rule.names_agents for rule in document.about_subject()
     ):
-        raise Conflict("The ACL of a storage's root must grant Control to at least one agent")
+        raise Conflict(WacCodes.OWNER_WITHOUT_CONTROL)
 
 
 def authorizations_by_node(graph: Graph, *, subject_url: str) -> Mapping[Subject, Authorization]:

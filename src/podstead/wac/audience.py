@@ -1,6 +1,6 @@
-"""Who may read a resource, in one word? For lists that say it of every member.
+"""Summarizes how widely a resource can be read, for lists of members.
 
-Derived from the rules that apply, as the decision uses them (``decision.py``); it decides nothing.
+The summary is derived from the rules that ``decision.py`` applies and decides nothing itself.
 """
 
 from __future__ import annotations

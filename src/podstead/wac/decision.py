@@ -1,4 +1,4 @@
-"""Which modes does an agent hold under the rules that apply? WAC, "Authorization Evaluation".
+"""Evaluates the rules that apply to a resource into modes (WAC, "Authorization Evaluation").
 
 Pure: the rules, the agent and the origin of the request are parameters. The modes of all matching
 authorizations add up (W-16). Write entails Append, and no other mode entails anything (W-15).

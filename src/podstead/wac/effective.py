@@ -1,4 +1,4 @@
-"""Which rules apply to a resource? Finding its effective ACL (WAC, "Effective ACL Resource").
+"""Finds the effective ACL of a resource (WAC, "Effective ACL Resource").
 
 The closest existing ACL decides alone (W-10): the resource's own ACL with its ``acl:accessTo``
 rules, or else the ACL of the closest container that has one, with its ``acl:default`` rules. Levels
@@ -37,6 +37,7 @@ from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
 from podstead.wac.acl import DENYING_ACL, read_acl
+from podstead.wac.codes import WacCodes
 from podstead.wac.decision import NO_RULES, Rules
 from podstead.wac.modes import governed
 
@@ -44,7 +45,7 @@ MAX_DEPTH = 100
 """How many levels a path may have: a decision looks at every container above the resource."""
 
 CACHE_OVERHEAD_BYTES = 1024
-"""What a cached document takes besides its content: its key, objects and entry, rounded up."""
+"""What a cached document occupies besides its content: key, objects and entry, rounded up."""
 
 
 class EffectiveAcl(Value):
@@ -94,8 +95,8 @@ class _Surroundings(Value):
 def _surroundings(subject: ResourcePath) -> _Surroundings:
     """The surroundings of a resource that is not auxiliary.
 
-    Those of a document are the surroundings of its container and three more paths, which are none
-    of these, because each begins with the path of the container and a name.
+    A document has the surroundings of its container and three paths more, each the container's path
+    followed by a name.
     """
     if not is_container(subject):
         above = _surroundings(parent_container(subject) or ROOT)
@@ -122,7 +123,7 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     target more than ``MAX_DEPTH`` levels below the server's root.
     """
     if target.count("/") > MAX_DEPTH:
-        raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
+        raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
     names = [target]
     while auxiliary_kind(names[-1]) is not None:
         names.append(subject_of(names[-1]))
@@ -155,7 +156,7 @@ class EffectiveAcls:
         )
 
     def over(self, source: DocumentSource) -> EffectiveAcls:
-        """The same on another source, such as one of an earlier moment, with the same cache."""
+        """The same finder on another source, such as an earlier snapshot, sharing the cache."""
         other = copy(self)
         other._acls = self._acls.over(source)  # noqa: SLF001 - of this class
         return other

@@ -1,4 +1,4 @@
-"""May this agent do this here? The one gate through which every operation on a resource passes.
+"""Authorizes every operation on a resource.
 
 The requirements come from :mod:`podstead.wac.modes`, the identity from authentication, and the
 stored state from one snapshot. The gate finds the rules and grants the operation, with the
@@ -35,8 +35,8 @@ OPAQUE_ORIGIN = "null"
 
 
 class StorageOwners(Protocol):
-    """Who owns each storage. The gate asks for every identity that the rules give no Control, so
-    an answer should be cheap."""
+    """Knows the owner of each storage. The gate asks for every identity without Control, so answers
+    should be cheap."""
 
     async def owner_of(self, storage: ResourcePath) -> str | None:
         """The owner's IRI; ``None`` if the path is not the root of a storage. Raises
@@ -44,7 +44,7 @@ class StorageOwners(Protocol):
 
 
 class AclFinder(Protocol):
-    """What finds the rules that apply (:class:`podstead.wac.effective.EffectiveAcls`)."""
+    """Finds the rules that apply (:class:`podstead.wac.effective.EffectiveAcls`)."""
 
     async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl: ...
 
@@ -146,7 +146,7 @@ class Gate:
         requirements: Requirements,
         snapshot: Snapshot,
     ) -> GrantedAccess:
-        """GrantedAccess the operation, with its preconditions, or refuse it.
+        """Grant the operation, with its preconditions, or refuse it.
 
         ``origin`` is the Origin header as received; ``snapshot`` holds
         :func:`podstead.wac.effective.paths_to_read` of the target. Raises NotAuthenticated for
@@ -187,16 +187,15 @@ class Gate:
     async def grant_on_description(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> GrantedAccess:
-        """What the agent may do with a container as far as its members are not concerned, besides
-        what it may do with the container; ``target`` is the container or its description. Only
-        Read is of use."""
+        """What the agent may do with a container without its members, in addition to :meth:`grant`;
+        ``target`` is the container or its description. Only Read matters."""
         subject = governed(target).subject
         return await self._held(agent, origin, subject, snapshot, of_description=True)
 
     async def basis(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> Basis:
-        """What :meth:`grant` decides on, for explaining the decision. Raises what it raises."""
+        """What :meth:`grant` decides on, for explaining the decision. Raises the same errors."""
         subject = governed(target).subject
         effective = await self._acls.find(subject, snapshot)
         if agent is None:
@@ -217,7 +216,7 @@ class Gate:
         """How far the right to read the target reaches; ``None`` if the agent may not know.
 
         An agent with Control knows the rules. One that may read knows whether everyone may, as the
-        ``WAC-Allow`` header says. Raises StorageError and Overloaded.
+        ``WAC-Allow`` header says.
         """
         subject = governed(target).subject
         held = await self._held(agent, origin, subject, snapshot)
@@ -229,14 +228,14 @@ class Gate:
         return reach_of(effective.rules, () if owner is None else (owner,))
 
     async def owner_of(self, target: ResourcePath) -> str | None:
-        """The name of the owner of the target's storage. Raises StorageError."""
+        """The name of the owner of the target's storage."""
         return await self._owner_of(target)
 
     async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
-        """Whether the target is in a storage that somebody else owns. Raises StorageError."""
+        """Whether somebody else owns the target's storage."""
         storage = storage_root(target)
         owner = None if storage is None else await self._owners.owner_of(storage)
-        # Mostly it is the owner who asks, with the very name of the pod's record.
+        # Mostly the owner asks, under the exact name in the pod's record.
         if owner is None or owner == agent.iri:
             return False
         return agent_name(owner) not in _names(agent.iri, agent.aliases)
@@ -297,7 +296,7 @@ class Gate:
         effective: EffectiveAcl,
         memberships: Memberships,
     ) -> GrantedAccess:
-        """What an agent with these names and memberships has under the rules."""
+        """The modes of an agent with these names and memberships under the rules."""
         rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
         held = agent_modes(rules, Requester(names, memberships.groups, asked_from))

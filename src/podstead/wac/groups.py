@@ -1,4 +1,4 @@
-"""Is the agent a member of the groups that rules name? (``acl:agentGroup``, W-14)
+"""Looks up whether an agent is a member of the groups that rules name (``acl:agentGroup``, W-14).
 
 A group is a node in a document, and its members are the objects of its ``vcard:hasMember``. What a
 rule grants reveals who is a member, so a document is used only for rules whose owner may read it
@@ -44,11 +44,11 @@ MAX_GROUP_DOCUMENT_BYTES = 1024 * 1024
 """A larger document of this server has no members: reading it would delay the request."""
 
 REMOTE_FRESH_MS = 10_000
-"""For how long a fetched document is used."""
+"""How long a fetched document is used."""
 REMOTE_RETRY_MS = 30_000
-"""For how long a failed fetch is not repeated."""
+"""How long a failed fetch is not repeated."""
 REMOTE_BUDGET_MS = 10_000
-"""For how long one decision may fetch; documents not fetched by then have no members in it."""
+"""How long one decision may spend fetching; documents not fetched by then count as empty."""
 
 MAX_DOCUMENTS_ELSEWHERE = 16
 """How many group documents in other storages one decision uses. The rules of each are evaluated,
@@ -73,8 +73,8 @@ class Readable:
 
 
 AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
-"""Decides about a group document; the snapshot holds
-:func:`podstead.wac.effective.paths_to_read` of it. Raises StorageError and Overloaded."""
+"""Decides about a group document; the snapshot holds :func:`podstead.wac.effective.paths_to_read`
+of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,8 @@ class GroupMemberships:
         readable: AskReadable | None,
         snapshot: Snapshot,
     ) -> _LocalMembers:
-        """The same in one snapshot. Raises Superseded if a document has changed since."""
+        """As :meth:`_local_members` in one snapshot. Raises Superseded if a document has changed
+        since."""
         decisions = [(path, await readable(path, snapshot)) for path in candidates if readable]
         paths = [*in_storage, *(path for path, decision in decisions if decision.may_read)]
         lasting = all(decision.lasting for _, decision in decisions)
@@ -262,7 +263,7 @@ class GroupMemberships:
         return members
 
     async def _parse_members(self, content: bytes, content_type: str, base_iri: str) -> Members:
-        """The members that the content states; none if it is not RDF. Raises UnknownContext and
+        """The members that the content states; none if it is not RDF. Raises UnknownContext or
         OutboundError if a JSON-LD context is not available."""
         try:
             graph = await self._parse(content, content_type, base_iri)
@@ -274,7 +275,7 @@ class GroupMemberships:
 
 
 def _usable(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
-    """The documents that are used, of all that the rules name."""
+    """The documents to use, of all that the rules name."""
     # Nothing is stored at deeper paths, and paths_to_read refuses them.
     possible = sorted(path for path in elsewhere if path.count("/") <= MAX_DEPTH)
     return tuple(possible[:MAX_DOCUMENTS_ELSEWHERE])

@@ -1,4 +1,4 @@
-"""What do the IRIs in access rules name: a resource, an origin, or an agent?
+"""Interprets the IRIs in access rules as resources, origins or agents.
 
 One IRI can be spelled in many ways, so IRIs are compared in their canonical form (W-11). Pure. An
 IRI that cannot be parsed names nothing.

@@ -1,4 +1,4 @@
-"""Which access modes does an operation need, and on which resources?
+"""Maps operations to the access modes that they need, and the resources that they need them on.
 
 Requirements follow from the method, the path of the target, what exists around it and, for PATCH,
 what the patch does. They never depend on the agent. Each names one resource and one mode that the

@@ -1,4 +1,4 @@
-"""What is the value of ``WAC-Allow`` for the modes on a resource?
+"""Serializes the ``WAC-Allow`` header.
 
 Web Access Control, section 6.1 "wac-allow HTTP Header"; sent with every response to GET and HEAD
 (W-50). It lists the modes on that resource alone: Write is listed even if the rules of the parent

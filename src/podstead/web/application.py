@@ -54,6 +54,7 @@ from podstead.web.authority import Authorities, FormerHost
 from podstead.web.body import BodyPace, Incoming
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates
+from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
@@ -463,7 +464,7 @@ def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
     if method not in _REFUSED_METHODS:
         raise MethodUnknown("This server does not support the method")
     allow = routes.service_methods(path) or allowed_methods(path)
-    raise MethodNotAllowed(f"This resource does not support {method}", allow=allow)
+    raise MethodNotAllowed(WebCodes.METHOD_NOT_ALLOWED, method=method, allow=allow)
 
 
 def _options_of_server() -> Response:

@@ -12,8 +12,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
 from podstead.web.asgi import Message, Receive, Scope
+from podstead.web.codes import WebCodes
 from podstead.web.deadlines import Deadlines
 from podstead.web.fields import HeaderFields
 
@@ -197,7 +199,7 @@ class AsgiBody:
             raise _too_large(limit_bytes)
         self._ended = not message.get("more_body", False)
         if self._ended and size_bytes is not None and self._received_bytes != size_bytes:
-            raise BadRequest("The body is shorter or longer than its Content-Length")
+            raise BadRequest(WebCodes.BODY_LENGTH_DIFFERS)
         return piece
 
     async def _next_message(self) -> Message:
@@ -215,13 +217,14 @@ class AsgiBody:
         if self._patience_s < 0:
             raise self._too_slow()
         if message["type"] == "http.disconnect":
-            raise BadRequest("The request body ended early")
+            raise BadRequest(WebCodes.BODY_ENDED_EARLY)
         return message
 
     def _too_slow(self) -> BodyTimeout:
         rate = self._pace.min_bytes_per_s
-        least = f"; the minimum rate is {rate:g} bytes per second" if rate else ""
-        return BodyTimeout(f"The request body did not arrive in time{least}")
+        if not rate:
+            return BodyTimeout(WebCodes.BODY_TIMEOUT)
+        return BodyTimeout(WebCodes.BODY_TOO_SLOW, number=f"{rate:g}")
 
 
 def _content_length(fields: HeaderFields) -> int | None:
@@ -249,4 +252,4 @@ def _is_chunked(fields: HeaderFields) -> bool:
 
 
 def _too_large(limit_bytes: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The body is larger than the limit of {limit_bytes} bytes")
+    return BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)

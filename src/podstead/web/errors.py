@@ -124,7 +124,7 @@ def refusal(
         page = error_page(
             status=status,
             reason=reason,
-            message="" if status == 500 else str(error),
+            error=error,
             server_name=challenges.server_name,
             target=target,
             language=preferred_language(accept_language),

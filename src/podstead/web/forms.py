@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from podstead.core.errors import BadRequest, UnsupportedMediaType
+from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
@@ -40,7 +41,7 @@ def only(fields: Fields, name: str) -> str | None:
     if values is None:
         return None
     if len(values) > 1:
-        raise BadRequest("A field appears twice")
+        raise BadRequest(WebCodes.REPEATED_FIELD)
     return values[0]
 
 
@@ -50,4 +51,4 @@ def _fields(encoded: bytes, max_fields: int = _MAX_FIELDS) -> Fields:
             encoded.decode("ascii"), max_num_fields=max_fields, errors="strict", separator="&"
         )
     except ValueError as error:
-        raise BadRequest("The parameters are malformed") from error
+        raise BadRequest(WebCodes.PARAMETERS_MALFORMED) from error

@@ -19,7 +19,9 @@ from multipart import (
     parse_options_header,
 )
 
+from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
+from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 
 MEDIA_TYPE: Final = "multipart/form-data"
@@ -54,7 +56,7 @@ class FormPart:
                 return
             received_bytes += len(event)
             if received_bytes > limit_bytes:
-                raise BodyTooLarge(f"The body is larger than the limit of {limit_bytes} bytes")
+                raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
             yield bytes(event)
 
     async def read(self, *, limit_bytes: int) -> bytes:
@@ -66,7 +68,7 @@ class FormPart:
         try:
             return (await self.read(limit_bytes=MAX_FIELD_BYTES)).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise BadRequest("The form is not UTF-8") from error
+            raise BadRequest(WebCodes.FORM_NOT_UTF_8) from error
 
 
 def is_multipart(request: Request) -> bool:
@@ -87,7 +89,7 @@ async def read_parts(request: Request) -> AsyncIterator[FormPart]:
     events = _parse(request, options["boundary"])
     async for event in events:
         if not isinstance(event, MultipartSegment) or event.name is None:
-            raise BadRequest("The form is malformed")
+            raise BadRequest(WebCodes.FORM_MALFORMED)
         part = FormPart(event.name, event.filename, event.header("Content-Type"), events)
         yield part
         async for _ in part.chunks(limit_bytes=sys.maxsize):
@@ -108,8 +110,6 @@ async def _parse(request: Request, boundary: str) -> AsyncIterator[MultipartSegm
                 yield event
         parser.close()
     except ParserLimitReached as error:
-        raise BodyTooLarge(
-            f"A form can have at most {MAX_PARTS} files: upload the rest with another one"
-        ) from error
+        raise BodyTooLarge(WebCodes.TOO_MANY_PARTS, number=MAX_PARTS) from error
     except MultipartError as error:
-        raise BadRequest("The form is malformed") from error
+        raise BadRequest(WebCodes.FORM_MALFORMED) from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 
 from podstead.core.errors import AccessDenied
+from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 
 _OURS = frozenset({"same-origin", "none"})
@@ -19,21 +20,13 @@ _OURS = frozenset({"same-origin", "none"})
 class CrossSiteRequest(AccessDenied):
     """The request seems to come from another site; nothing was changed."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "This request did not come from a page of this server, so nothing was changed: "
-            "open the page here and try again"
-        )
+    code = WebCodes.CROSS_SITE
 
 
 class WrongFormToken(AccessDenied):
     """The form belongs to another session; nothing was changed."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "This page is from before you last signed in, so nothing was changed: "
-            "reload it and try again"
-        )
+    code = WebCodes.FORM_OUTDATED
 
 
 def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from podstead.core.errors import AccessDenied, BadRequest
 from podstead.storage.invitations import Admission, Invitations, InvitationUse, UnusableInvitation
 from podstead.web.about_operator import AboutOperator
+from podstead.web.codes import WebCodes
 from podstead.web.limits import InvitationGuessLimit, PodCreationLimit
 
 OPEN: Final = "open"
@@ -22,10 +23,7 @@ class RegistrationClosed(AccessDenied):
 
     known_text = "Registration disabled"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Registration is disabled: only the operator of this server creates pods and accounts"
-        )
+    code = WebCodes.REGISTRATION_CLOSED
 
 
 class TermsNotAccepted(BadRequest):
@@ -33,8 +31,7 @@ class TermsNotAccepted(BadRequest):
 
     known_text = "Terms not accepted"
 
-    def __init__(self) -> None:
-        super().__init__("To register on this server, accept its terms")
+    code = WebCodes.TERMS_NOT_ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.certificate_forms import PresentedCertificate
 from podstead.web.client_certificates import ClientCertificates
+from podstead.web.codes import WebCodes
 from podstead.web.content_coding import if_none_match
 from podstead.web.fields import HeaderFields
 
@@ -64,7 +65,7 @@ async def read_request(
     raw_path: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]
     if len(raw_path) + len(query) + (1 if query else 0) > MAX_TARGET_BYTES:
-        raise TargetTooLong(f"The request target can have at most {MAX_TARGET_BYTES} bytes")
+        raise TargetTooLong(WebCodes.TARGET_TOO_LONG, number=MAX_TARGET_BYTES)
     fields = HeaderFields(scope["headers"])
     peer: str = (scope.get("client") or ("",))[0]
     host = authorities.check_host(fields, peer=peer)

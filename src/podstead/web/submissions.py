@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podstead.core.errors import BadRequest
+from podstead.web.codes import WebCodes
 from podstead.web.forms import MAX_FORM_BYTES, only, read_form
 from podstead.web.json_bodies import json_object
 from podstead.web.request import Request
@@ -14,8 +15,7 @@ from podstead.web.request import Request
 class PasswordsDiffer(BadRequest):
     """The new password and its repetition differ."""
 
-    def __init__(self) -> None:
-        super().__init__("The two passwords differ: type the same one twice")
+    code = WebCodes.PASSWORDS_DIFFER
 
 
 @dataclass(frozen=True, slots=True)

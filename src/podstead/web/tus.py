@@ -13,6 +13,7 @@ from podstead.core.identifiers import ResourcePath, encode_segment, is_container
 from podstead.core.media_types import JSON_LD, TURTLE, parse_media_type
 from podstead.resources.upload_progress import Checksum
 from podstead.storage.uploads import UploadRecord
+from podstead.web.codes import WebCodes
 from podstead.web.response import HeaderField
 
 VERSION: Final = b"1.0.0"
@@ -113,7 +114,7 @@ def member(container: ResourcePath, *names: str) -> ResourcePath:
     """The document with that name in a container, or in one below it. Raises BadRequest for a name
     that is no name."""
     if not all(names):
-        raise BadRequest("The name of a file is empty")
+        raise BadRequest(WebCodes.FILE_NAME_EMPTY)
     return parse_path(
         (container + "/".join(encode_segment(name.encode()) for name in names)).encode()
     )

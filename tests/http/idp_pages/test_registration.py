@@ -11,6 +11,7 @@ import pytest
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.pods.names import UnusablePodName, check_name
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.web.pod_pages.refusals import refusal_text
@@ -131,7 +132,10 @@ async def test_the_page_says_of_a_name_what_the_server_says_to_programs(
     sent = json.dumps({"name": name, "email": "c@example.org", "password": "long enough"})
     message = (await server.public.post("/.pods", sent, "application/json")).json()["message"]
     page = await _register(browser, username=name)
-    assert refusal_text(message) in html.unescape(page.text)
+    with pytest.raises(UnusablePodName) as refused:
+        check_name(name)
+    assert str(refused.value) == message
+    assert refusal_text(refused.value) in html.unescape(page.text)
     pattern = re.search(r'pattern="([^"]*)"', page.text)
     assert pattern is not None
     assert bool(re.fullmatch(pattern[1], name)) == (name == "idp")

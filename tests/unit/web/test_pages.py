@@ -7,15 +7,15 @@ from html.parser import HTMLParser
 
 import pytest
 
+from podstead.core.errors import BadRequest, NotFound
 from podstead.web.errors import STATUSES
 from podstead.web.pages import PAGE_POLICY
 from podstead.web.pod_pages.assets import asset_url, load_assets
 from podstead.web.pod_pages.rendering import error_page
 
 STYLE = load_assets()["base.css"].decode()
-MESSAGE = "The resource does not exist"
 PAGES = {
-    f"error {status}": error_page(status=status, reason=reason, message=MESSAGE).decode()
+    f"error {status}": error_page(status=status, reason=reason, error=NotFound()).decode()
     for status, reason in STATUSES.values()
 }
 VOID = frozenset({"meta", "br", "hr", "img", "input", "link"})
@@ -23,6 +23,10 @@ LOADING = frozenset(
     {"script", "img", "iframe", "object", "embed", "video", "audio", "source", "base",
      "form", "input", "button"}
 )  # fmt: skip
+
+
+def page_about(message: str, status: int = 400) -> str:
+    return error_page(status=status, reason="R", error=BadRequest(message)).decode()
 
 
 class Outline(HTMLParser):
@@ -94,12 +98,9 @@ def test_a_page_loads_its_style_alone_and_runs_nothing(page: str) -> None:
     "hostile", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;<b>", "</p>"]
 )
 def test_values_in_a_page_are_escaped(hostile: str) -> None:
-    expected = len(Outline(error_page(status=400, reason="R", message="x").decode()).elements)
-    for page in (
-        error_page(status=400, reason="R", message=hostile),
-        error_page(status=400, reason="R", message=f"{hostile}."),
-    ):
-        outline = Outline(page.decode())
+    expected = len(Outline(page_about("x")).elements)
+    for page in (page_about(hostile), page_about(f"{hostile}.")):
+        outline = Outline(page)
         assert len(outline.elements) == expected
         assert hostile in outline.text
 
@@ -107,14 +108,14 @@ def test_values_in_a_page_are_escaped(hostile: str) -> None:
 def test_a_refusal_does_not_say_that_something_is_there() -> None:
     """W-60, W-64: the words are the same for what exists and for what does not."""
     for status in (401, 403):
-        text = Outline(error_page(status=status, reason="R", message="Denied").decode()).text
+        text = Outline(page_about("Denied", status)).text
         assert "is here" not in text
         assert "is not public" not in text
 
 
 @pytest.mark.parametrize(("message", "shown"), [("No end", "No end."), ("An end.", "An end.")])
 def test_a_message_ends_as_a_sentence(message: str, shown: str) -> None:
-    text = Outline(error_page(status=404, reason="R", message=message).decode()).text
+    text = Outline(page_about(message)).text
     assert shown in text
     assert f"{shown}." not in text
 

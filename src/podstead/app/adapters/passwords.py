@@ -27,6 +27,7 @@ from argon2.low_level import ARGON2_VERSION, Type
 from podstead.app.adapters.bcrypt_hashes import matches_bcrypt
 from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.core.errors import Overloaded, StorageError
+from podstead.idp.codes import IdpCodes
 from podstead.idp.passwords import PasswordCheck, is_bcrypt
 
 T = TypeVar("T")
@@ -74,7 +75,7 @@ class Argon2Passwords:
             threads,
             wait_s=max_wait_s,
             max_waiting=max_pending,
-            refusal="Too many sign-ins are in progress; try again",
+            refusal=IdpCodes.TOO_MANY_SIGN_INS,
         )
 
     async def hash(self, password: str, *, network: str) -> str:

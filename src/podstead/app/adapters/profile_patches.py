@@ -12,6 +12,7 @@ from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.operation import InMemoryBody, Operation
+from podstead.idp.codes import IdpCodes
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 
@@ -47,11 +48,11 @@ class AccountProfiles:
     def _path_of(self, web_id: str) -> ResourcePath:
         url = web_id.partition("#")[0]
         if not url.startswith(f"{self._base_url}/"):
-            raise Conflict("The profile of this account is not on this server")
+            raise Conflict(IdpCodes.PROFILE_ELSEWHERE)
         try:
             return parse_path(url[len(self._base_url) :].encode())
         except (BadRequest, UnicodeEncodeError) as error:
-            raise Conflict("The profile of this account has no usable address") from error
+            raise Conflict(IdpCodes.PROFILE_ADDRESS_UNUSABLE) from error
 
 
 def _same_as(web_id: str, name: str) -> str:

@@ -24,7 +24,7 @@ from podstead.app.adapters.body_stores import layout_of, stored_blobs
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
-from podstead.app.operator.data_root import inspect_copy, opened_store
+from podstead.app.operator.data_root import inspect_copy, unopened_store
 from podstead.config import Settings
 from podstead.core.errors import Overloaded, PodsteadError
 from podstead.core.identifiers import ResourcePath
@@ -139,14 +139,13 @@ async def _back_up(
     settings: Settings, sink: Sink, *, previous: Path | None, on_step: OnStep
 ) -> Manifest:
     layout = layout_of(settings)
-    async with opened_store(settings) as store:
-        with store.removals_locked():
-            keys = key_storage(settings)
-            stored_keys = read_all_keys(keys) if keys.is_remote else None
-            is_on_s3 = isinstance(settings.bodies, S3Location)
-            objects = stored_blobs(settings) if is_on_s3 else None
-            copy = _Backup(layout, store, sink, on_step, stored_keys, objects)
-            return await copy.make(previous)
+    store = unopened_store(settings)
+    with store.removals_locked():
+        keys = key_storage(settings)
+        stored_keys = read_all_keys(keys) if keys.is_remote else None
+        is_on_s3 = isinstance(settings.bodies, S3Location)
+        objects = stored_blobs(settings) if is_on_s3 else None
+        return await _Backup(layout, store, sink, on_step, stored_keys, objects).make(previous)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ server does meanwhile is no finding. What is new since is looked up again, or ha
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -34,7 +34,7 @@ from podstead.app.operator.checking.private import (
 from podstead.app.operator.checking.repairs import Repairs, SetAside
 from podstead.app.operator.checking.repositories import check_repositories
 from podstead.app.operator.checking.rules import check_rules
-from podstead.app.operator.data_root import opened_store
+from podstead.app.operator.data_root import opened_store, unopened_store
 from podstead.config import Settings
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
@@ -64,7 +64,7 @@ async def check_root(
     has been repaired or cannot be."""
     layout = layout_of(settings)
     findings = []
-    async with opened_store(settings) as store:
+    async with opened_store(settings) if repair else nullcontext(unopened_store(settings)) as store:
         with store.removals_locked(), closing(store.inspect()) as records:
             now = datetime.now(tz=UTC).strftime("%Y-%m-%dT%H%M%SZ")
             base_url = records.read_fact(BASE_URL_FACT) or settings.base_url

@@ -34,15 +34,21 @@ async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """The store of an existing data root, while it is open."""
-    check_has_records(settings)
-    refuse_unfinished_copy(settings)
-    check_bodies(settings, stored_facts(settings))
-    store = new_store(settings)
+    store = unopened_store(settings)
     await store.open()
     try:
         yield store
     finally:
         await store.close()
+
+
+def unopened_store(settings: Settings) -> Store:
+    """The store of an existing data root for commands that only inspect it: they need none of what
+    is opened for requests and writes. Raises RootUnusable, StorageError."""
+    check_has_records(settings)
+    refuse_unfinished_copy(settings)
+    check_bodies(settings, stored_facts(settings))
+    return new_store(settings)
 
 
 def check_has_records(settings: Settings) -> None:

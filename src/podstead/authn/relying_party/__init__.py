@@ -1,1 +1,1 @@
-"""Signing people in at providers elsewhere: this server as a relying party (Solid-OIDC)."""
+"""Signs people in at other providers: this server as a relying party (Solid-OIDC)."""

@@ -1,8 +1,8 @@
-"""Who has signed in, by the ID token of a provider elsewhere? (OpenID Connect Core 3.1.3.7)
+"""Verifies the ID tokens of other providers (OpenID Connect Core 3.1.3.7).
 
 The issuer's keys, the statement of the WebID's document and the operator's rules are those that
-decide about access tokens (:mod:`podstead.authn.resource_tokens`). Look-ups are not counted here:
-the beginning of the sign-in was.
+decide about access tokens (:mod:`podstead.authn.resource_tokens`). Look-ups are not counted here,
+because the start of the sign-in was counted.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class IdTokens:
         return web_id
 
     async def _candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
-        """The keys that may have signed the token; those of this server are at hand."""
+        """The keys that may have signed the token; those of this server need no request."""
         own = self._own
         if own is None or not same_issuer(own.issuer, issuer):
             return await self._issuers.candidates(token, issuer, None)

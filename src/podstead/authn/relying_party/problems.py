@@ -1,4 +1,4 @@
-"""Why could somebody not be signed in at another provider?"""
+"""The reasons why a sign-in at another provider fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podstead.core.errors import RequestRefused
 
 
 class SignInProblem(Enum):
-    """What went wrong. The pages say what to do about each."""
+    """The kinds of failure. The pages explain what to do about each."""
 
     NO_ADDRESS = "no-address"
     """The text is not the address of a provider or a WebID."""

@@ -1,4 +1,4 @@
-"""What does a provider elsewhere offer, and which provider does a person mean?
+"""Finds the provider that a person means, and reads its description.
 
 A provider describes itself (OpenID Connect Discovery 1.0). What it says is checked before anybody
 is sent there: it must name itself, and offer the authorization code flow with PKCE (RFC 7636).
@@ -32,7 +32,7 @@ _Failure: TypeAlias = ExternalSignInFailed | RateLimited
 
 @dataclass(frozen=True, slots=True)
 class ForeignProvider:
-    """What a provider says about itself, as far as it matters for a sign-in."""
+    """The part of a provider's description that matters for a sign-in."""
 
     issuer: str
     authorization_endpoint: str
@@ -153,8 +153,8 @@ def read_provider(description: Json, issuer: str, *, allow_loopback: bool) -> Fo
     ):
         raise ExternalSignInFailed(SignInProblem.UNUSABLE)
     names_itself = description.get("authorization_response_iss_parameter_supported") is True
-    # A response that names nobody could be that of another provider whose endpoint this one calls
-    # its own, and this one would be sent the code.
+    # A response that names no issuer could come from another provider, whose endpoint this one
+    # claims as its own, and the code would be sent to this one.
     if not names_itself and any(
         each is not None and _origin(each) != _origin(named) for each in endpoints.values()
     ):

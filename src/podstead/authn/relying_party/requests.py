@@ -1,9 +1,10 @@
-"""What does a sign-in at another provider ask for? Its requests, as text.
+"""Composes the requests of a sign-in at another provider.
 
 Pure: the secrets of a sign-in follow from the secret of the browser and from the ``state``, so that
 nothing secret is stored. Authorization code flow with PKCE (RFC 6749 section 4.1, RFC 7636) and a
-DPoP proof (RFC 9449 section 5). The library of the provider would add a fifth of a second to the
-start of servers that are none, for no more than query strings and a hash.
+DPoP proof (RFC 9449 section 5). The OAuth library of this server's own provider is not used: it
+would add a fifth of a second to the start of servers without one, for no more than query strings
+and a hash.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SCOPE: Final = "openid webid"
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What only this browser and this server know of one sign-in."""
+    """The secrets of one sign-in, known only to this browser and this server."""
 
     verifier: str
     nonce: str

@@ -1,4 +1,4 @@
-"""How does a person sign in at another provider? In two steps, between which they are there.
+"""Signs people in at other providers in two steps, before and after their visit there.
 
 A sign-in belongs to the browser in which it began and can be finished once. It is finished only by
 the provider that it was begun with (RFC 9700 section 4.4, mix-up attacks): each provider has a
@@ -79,7 +79,7 @@ class AsksProviders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnClient:
-    """What this server is to providers: to each a client of its own, with one redirect URI.
+    """This server as a client: a separate client for each provider, with one redirect URI.
 
     ``callback`` and ``documents`` are the URLs below which those of all providers are.
     """
@@ -96,7 +96,7 @@ class OwnClient:
         return self.callback + key
 
     def metadata(self, key: str) -> Mapping[str, object]:
-        """What the provider learns about it."""
+        """The metadata that the provider receives."""
         return client_metadata(name=self.name, uri=self.uri, redirect_uri=self.redirect_uri(key))
 
     def document(self, key: str) -> bytes:
@@ -105,7 +105,7 @@ class OwnClient:
 
 
 def provider_key(issuer: str) -> str:
-    """What stands for a provider in URLs of this server."""
+    """The key of a provider in URLs of this server."""
     return hashlib.sha256(issuer.removesuffix("/").encode()).hexdigest()[:_KEY_CHARACTERS]
 
 
@@ -119,7 +119,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Who has signed in, by which provider, and the page to continue at."""
+    """The WebID that has signed in, its provider, and the page to continue at."""
 
     web_id: str
     issuer: str
@@ -148,7 +148,7 @@ class ExternalSignIns:
         self, typed: str, *, browser_secret: str, afterwards: str, client_address: str
     ) -> Begun:
         """Begin a sign-in with the provider that the person means. Raises ExternalSignInFailed,
-        RateLimited, StorageError, Overloaded."""
+        RateLimited."""
         provider = await self._providers.find(typed, client_address)
         client_id = await self._client_id(provider)
         state = self._records.randomness.token_hex(_SECRET_BYTES)
@@ -175,7 +175,7 @@ class ExternalSignIns:
         self, answer: Mapping[str, str], *, key: str, browser_secret: str | None
     ) -> Finished:
         """Finish the sign-in that an authorization response answers, which has come to the redirect
-        URI with ``key``. Raises ExternalSignInFailed, StorageError, Overloaded."""
+        URI with ``key``. Raises ExternalSignInFailed."""
         state = answer.get("state", "")
         visit = await self._take(state, browser_secret)
         if key != provider_key(visit.issuer):
@@ -221,7 +221,8 @@ class ExternalSignIns:
         return client_id
 
     async def _take(self, state: str, browser_secret: str | None) -> PendingSignIn:
-        """The sign-in with this ``state``, which is over then. Raises ExternalSignInFailed."""
+        """Take the sign-in with this ``state``, which can be finished only once. Raises
+        ExternalSignInFailed."""
         stored = await self._records.read(VISITS, secret_key(state))
         if stored is None or browser_secret is None:
             raise ExternalSignInFailed(SignInProblem.EXPIRED)

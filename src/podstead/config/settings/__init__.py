@@ -1,4 +1,4 @@
-"""Which settings are there? The table in several parts, one row per field, units in the names."""
+"""The table of settings in several parts, one row per field, units in the names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Settings(
     """The content of the file that ``terms`` names."""
 
     former_base_urls: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """What the data root says: URLs that were the base URL before ``podstead move-base``."""
+    """The base URLs before ``podstead move-base``, as recorded in the data root."""
 
     @property
     def uses_tls(self) -> bool:

@@ -1,4 +1,4 @@
-"""Are containers git repositories?"""
+"""The settings for containers as git repositories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which identity providers and which methods of authentication does the server accept?"""
+"""The settings for identity providers and methods of authentication."""
 
 from __future__ import annotations
 

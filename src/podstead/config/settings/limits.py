@@ -1,4 +1,4 @@
-"""Which limits apply to connections, requests and clients, and how long does the server wait?"""
+"""The limits for connections, requests and clients, and how long the server waits."""
 
 from __future__ import annotations
 

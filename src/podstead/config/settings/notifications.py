@@ -1,4 +1,4 @@
-"""Who may receive notifications, and how many subscriptions are allowed?"""
+"""The settings for notifications: who may receive them, and how many subscriptions are allowed."""
 
 from __future__ import annotations
 

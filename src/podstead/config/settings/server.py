@@ -1,4 +1,4 @@
-"""Where does the server listen, and how does it serve and log?"""
+"""The settings for listening, serving and logging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where and how does the server store its data?"""
+"""The settings for storing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Does the server issue simple tokens, how are they signed, and how long are they valid?"""
+"""The settings for simple tokens: whether they are issued, how they are signed, how long they
+last."""
 
 from __future__ import annotations
 

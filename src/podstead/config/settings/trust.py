@@ -1,4 +1,4 @@
-"""Which proxies, hosts and origins does the server trust?"""
+"""The settings for trusted proxies, hosts and origins."""
 
 from __future__ import annotations
 

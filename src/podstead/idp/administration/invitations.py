@@ -12,6 +12,7 @@ from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.administration.acting import Operator
 from podstead.idp.administration.audit_log import Actions
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.storage.invitations import (
     INVITATIONS,
     MAX_DAYS,
@@ -36,11 +37,11 @@ class InvitationActions(Actions):
         """Create an invitation, whose code is known only now. Raises BadRequest for numbers out of
         bounds, and Conflict if there are too many invitations."""
         if not 1 <= uses <= MAX_USES:
-            raise BadRequest(f"An invitation can be used 1 to {MAX_USES:,} times")
+            raise BadRequest(IdpCodes.INVITATION_USES, number=MAX_USES)
         if not 1 <= days <= MAX_DAYS:
-            raise BadRequest(f"An invitation is valid for 1 to {MAX_DAYS:,} days")
+            raise BadRequest(IdpCodes.INVITATION_DAYS, number=MAX_DAYS)
         if len(await self._invitations.all()) >= MAX_INVITATIONS:
-            raise Conflict("There are too many invitations; revoke some of them first")
+            raise Conflict(IdpCodes.TOO_MANY_INVITATIONS)
         made = self._invitations.new(uses=uses, days=days)
         facts = {"invitation": made.invitation.invitation_id, "uses": str(uses), "days": str(days)}
         event = AuditEvent.INVITATION_CREATED

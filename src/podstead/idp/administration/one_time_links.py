@@ -14,6 +14,7 @@ from typing import Final
 
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.account_creation import Joined
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
@@ -31,15 +32,13 @@ _FIRST: Final = "first-operator"
 class LinkUsed(NotFound):
     """The link has been used, has expired or has been replaced by a newer one."""
 
-    def __init__(self) -> None:
-        super().__init__("This link has been used, or it has expired: ask for a new one")
+    code = IdpCodes.LINK_USED
 
 
 class LinkUsedMeanwhile(Conflict):
     """Another request has used the link."""
 
-    def __init__(self) -> None:
-        super().__init__("This link has been used meanwhile")
+    code = IdpCodes.LINK_USED_MEANWHILE
 
 
 @dataclass(frozen=True, slots=True)

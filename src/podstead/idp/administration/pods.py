@@ -17,6 +17,7 @@ from podstead.idp.account_renaming import renaming_account
 from podstead.idp.administration.acting import Operator
 from podstead.idp.administration.audit_log import Actions
 from podstead.idp.audit import AuditEvent
+from podstead.storage.codes import StorageCodes
 from podstead.storage.protocol import PodRegistry
 from podstead.storage.records import (
     Committed,
@@ -66,7 +67,7 @@ async def existing_pod(pods: PodRegistry, name: str) -> PodRecord:
     """The pod of that name. Raises NotFound, StorageError."""
     pod = await pods.read_pod(name)
     if pod is None:
-        raise NotFound(f"There is no pod '{name}'.")
+        raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
     return pod
 
 
@@ -118,7 +119,7 @@ class PodActions(Actions):
             name=pod.name, version=self._records.new_version(), at_ms=self._records.now_ms()
         )
         if not await self._records.store.remove_pod(removal):
-            raise NotFound(f"There is no pod '{name}'.")
+            raise NotFound(StorageCodes.NO_SUCH_POD, name=name)
         self._note(AuditEvent.POD_DELETED, by, pod=pod.name)
 
     async def set_quota(

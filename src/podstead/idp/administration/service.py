@@ -17,6 +17,7 @@ from podstead.idp.administration.acting import Operator, acting_as
 from podstead.idp.administration.audit_log import Actions
 from podstead.idp.administration.one_time_links import OneTimeLinks
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.sessions import Sessions
@@ -149,5 +150,5 @@ class Administration(Actions):
     async def _account(self, account_id: str) -> Account:
         stored = await self._accounts.read(account_id)
         if stored is None:
-            raise NotFound("There is no such account")
+            raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
         return stored.value

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
 from podstead.idp.sign_in_methods import ending
@@ -63,16 +64,14 @@ class AllowedKeys:
         """Allow a key that the profile names to sign in. Raises NotFound for any other key,
         Conflict if there are too many, Overloaded, StorageError."""
         if not await self._stated.states(account.value, public_key):
-            raise NotFound("Your profile does not state this key; it may have been removed")
+            raise NotFound(IdpCodes.OWN_KEY_NOT_IN_PROFILE)
         owner = account.value.account_id
         key, now_ms = allowed_key(owner, public_key), self._records.now_ms()
         present = await self.of_account(owner)
         if any(each.key == key for each in present):
             return
         if len(present) >= MAX_PER_ACCOUNT:
-            raise Conflict(
-                f"At most {MAX_PER_ACCOUNT} such keys can sign in to an account; remove one first"
-            )
+            raise Conflict(IdpCodes.TOO_MANY_ALLOWED_KEYS, number=MAX_PER_ACCOUNT)
         allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
         event = AuditEvent.PROFILE_KEY_ALLOWED
         await self._records.commit(
@@ -91,7 +90,7 @@ class AllowedKeys:
         key = allowed_key(owner, public_key)
         stored = await self._records.read(ALLOWED_KEYS, key)
         if stored is None:
-            raise NotFound("This key cannot sign in; its permission may have been removed")
+            raise NotFound(IdpCodes.KEY_NOT_ALLOWED)
         await self._records.commit(
             await ending_allowed_key(self._records, stored, source), [stored.unchanged]
         )

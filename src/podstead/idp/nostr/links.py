@@ -15,13 +15,14 @@ import msgspec
 
 from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
 from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
+from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
 
@@ -129,7 +130,7 @@ class NostrLinks:
         """
         stored = await self.find(public_key)
         if stored is None or stored.value.account_id != account.value.account_id:
-            raise NotFound("There is no such key; it may have been removed")
+            raise NotFound(IdpCodes.NO_SUCH_KEY)
         stays = await remaining_factor(self._records, account, without=stored.unchanged)
         await self._unpublish(account.value, public_key)
         await self._drop(stored, [account.unchanged, stored.unchanged, stays], source)
@@ -149,7 +150,7 @@ class NostrLinks:
     ) -> Versioned[NostrLink]:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MAX_PER_ACCOUNT:
-            raise Conflict(f"An account can have at most {MAX_PER_ACCOUNT} keys; unlink one first")
+            raise Conflict(IdpCodes.TOO_MANY_LINKED_KEYS, number=MAX_PER_ACCOUNT)
         link = NostrLink(public_key, owner, created_s=self._records.now_s())
         await self._records.commit(
             [
@@ -161,7 +162,7 @@ class NostrLinks:
         self._note(AuditEvent.NOSTR_KEY_LINKED, link)
         stored = await self.find(public_key)
         if stored is None:
-            raise Contention(BUSY)
+            raise Contention
         return stored
 
     async def _take_back(
@@ -203,7 +204,7 @@ class NostrLinks:
         published = await self._records.transact(compute)
         if published is None:  # it was unlinked at the same time
             await self._unpublish(account, public_key)
-            raise Contention(BUSY)
+            raise Contention
         return published
 
     async def _unpublish(self, account: Account, public_key: str) -> None:

@@ -16,6 +16,8 @@ from authlib.oauth2 import AuthorizationServer, OAuth2Error
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant
 from authlib.oauth2.rfc7636 import CodeChallenge
 
+from podstead.core.errors import PodsteadError
+from podstead.idp.codes import IdpCodes
 from podstead.idp.oauth.clients import OAuthClient
 from podstead.idp.oauth.messages import LibraryRequest, Parameters, repeated
 from podstead.idp.records import AuthorizationRequest, Client
@@ -31,7 +33,7 @@ _DESCRIPTIONS: Final = MappingProxyType(
 )
 
 
-class UnusableClient(Exception):
+class UnusableClient(PodsteadError):
     """The request must not be answered by a redirect; ``str()`` is a sentence for the person."""
 
 
@@ -88,11 +90,9 @@ def check_authorization_request(parameters: Parameters, client: Client) -> Autho
 def _reply_address(parameters: Parameters, client: OAuthClient) -> ReplyAddress:
     redirect_uris = parameters.get("redirect_uri", ())
     if len(redirect_uris) != 1:
-        raise UnusableClient("The request does not contain a redirect_uri.")
+        raise UnusableClient(IdpCodes.REDIRECT_URI_MISSING)
     if not client.check_redirect_uri(redirect_uris[0]):
-        raise UnusableClient(
-            "The redirect_uri of the request is not one that the application has registered."
-        )
+        raise UnusableClient(IdpCodes.REDIRECT_URI_UNKNOWN)
     mode = next(iter(parameters.get("response_mode", ())), "query")
     state = next(iter(parameters.get("state", ())), None)
     return ReplyAddress(redirect_uris[0], mode if mode in RESPONSE_MODES else "query", state)

@@ -16,6 +16,7 @@ import msgspec
 from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.challenges import Challenges, Issued, challenge_of
+from podstead.idp.codes import IdpCodes
 from podstead.idp.factors import remaining_factor
 from podstead.idp.passkeys.ceremonies import (
     ADDING,
@@ -79,9 +80,7 @@ class Passkeys:
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
         if len(present) >= MAX_PER_ACCOUNT:
-            raise Conflict(
-                f"An account can have at most {MAX_PER_ACCOUNT} passkeys; remove one first"
-            )
+            raise Conflict(IdpCodes.TOO_MANY_PASSKEYS, number=MAX_PER_ACCOUNT)
         handle = present[0].user_handle if present else self._new_handle()
         issued = await self._challenges.issue(
             ADDING, holder=signed_in.stored.key, account_id=account_id, user_handle=handle
@@ -126,7 +125,7 @@ class Passkeys:
         """Rename a passkey. Raises NotFound, BadRequest, Overloaded, StorageError."""
         label = usable_name(name)
         if not label:
-            raise BadRequest("A passkey must have a name")
+            raise BadRequest(IdpCodes.PASSKEY_WITHOUT_NAME)
         stored = await self._existing(account_id, key)
         changed = msgspec.structs.replace(stored.value, name=label)
         await self._records.commit([PASSKEYS.replace(stored, changed)], [stored.unchanged])
@@ -201,7 +200,7 @@ class Passkeys:
         key = passkey_key(passkey.credential_id)
         known = await self._records.read(PASSKEYS, key)
         if known is not None:
-            raise Conflict("This passkey is already registered")
+            raise Conflict(IdpCodes.PASSKEY_REGISTERED)
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
         noted = await self._noting(AuditEvent.PASSKEY_ADDED, passkey, source)
         await self._records.commit([record, *noted], [account.unchanged, PASSKEYS.absent(key)])
@@ -209,7 +208,7 @@ class Passkeys:
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
         stored = await self._records.read(PASSKEYS, key)
         if stored is None or stored.value.account_id != account_id:
-            raise NotFound("There is no such passkey; it may have been removed")
+            raise NotFound(IdpCodes.NO_SUCH_PASSKEY)
         return stored
 
 
@@ -222,7 +221,7 @@ def usable_name(name: str) -> str:
     """The name to store for a passkey. Raises BadRequest if it is too long."""
     label = name.strip()
     if len(label) > MAX_NAME_CHARACTERS:
-        raise BadRequest(f"A name can have at most {MAX_NAME_CHARACTERS} characters")
+        raise BadRequest(IdpCodes.NAME_TOO_LONG, number=MAX_NAME_CHARACTERS)
     return label
 
 

@@ -17,6 +17,7 @@ from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.attempts import Attempts, attempt_at
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
 from podstead.idp.security_events import noting
@@ -33,8 +34,7 @@ MAX_FAILURES: Final = 5
 class NoHalfSignIn(AccessDenied):
     """This browser has not given a right password within the last minutes."""
 
-    def __init__(self) -> None:
-        super().__init__("Type your name and password first")
+    code = IdpCodes.PASSWORD_FIRST
 
 
 class SecondStep:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, Passkey, TwoFactor
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
@@ -44,10 +45,7 @@ class WrongCode(BadRequest):
 class SecondFactorDemanded(Conflict):
     """The operator demands a second factor, and this is the last one."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "This server requires a second factor besides the password: add another one first"
-        )
+    code = IdpCodes.SECOND_FACTOR_REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ class TwoFactors:
         it."""
         account_id, now_s = account.value.account_id, self._records.now_s()
         if not is_secret(secret):
-            raise BadRequest("This is no secret of an authenticator app")
+            raise BadRequest(IdpCodes.NO_AUTHENTICATOR_SECRET)
         step = matching_step(self._passwords, secret, typed, now_s=now_s, after=_NONE_AT_ALL)
         if step is None:
             raise WrongCode
@@ -131,7 +129,7 @@ class TwoFactors:
             nonlocal codes
             record, unchanged = await self._read(account_id)
             if record.is_on and not replacing:
-                raise Conflict("The account has a second factor already: sign in again")
+                raise Conflict(IdpCodes.SECOND_FACTOR_EXISTS)
             changed = replace(
                 record,
                 totp_secret=secret,
@@ -183,7 +181,7 @@ class TwoFactors:
                 return ()
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
-                raise BadRequest("Add a passkey first")
+                raise BadRequest(IdpCodes.PASSKEY_NEEDED)
             return (passkey.unchanged,)
 
         event = AuditEvent.PASSKEY_REQUIRED if required else AuditEvent.PASSKEY_NOT_REQUIRED

@@ -20,6 +20,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archive_names import ArchiveFolder, archive_name
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import EntryRegistry, ResourceStore
@@ -112,7 +113,7 @@ async def read_contents(
         if not await changed_since(store, pod.root, sequence):
             break
     else:
-        raise Overloaded("The pod is changing too fast to be read; try again")
+        raise Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
     left_out: list[ResourcePath] = []
     bundled: dict[ResourcePath, RepositoryBundle] = {}
     async for each in repository_entries(store, root=pod.root, now_ms=now_ms):
@@ -136,7 +137,7 @@ async def _all_resources(
         some = sorted((each for each in page.values() if each), key=lambda each: each.path)
         found += some
         if max_resources is not None and len(found) > max_resources:
-            raise Overloaded(f"An archive can contain at most {max_resources:,} files")
+            raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
         if len(some) < _RESOURCES_AT_ONCE:
             return found
         after = some[-1].path

@@ -19,6 +19,7 @@ from podstead.core.media_types import TURTLE, essence, parse_media_type
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.rdf.listing import server_managed
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.importing.values import (
     ImportedResource,
@@ -32,6 +33,7 @@ from podstead.resources.target_state import check_new_path_length
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Body, InlineBody, ResourceKind
 from podstead.wac.acl import check_storable, read_acl
+from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH
 from podstead.wac.modes import Mode
 
@@ -113,12 +115,12 @@ class Preparation:
             raise Conflict("It is outside of the pod")
         subject = subject_of(path)
         if subject != path and auxiliary_kind(subject) is not None:
-            raise Conflict("An auxiliary resource cannot have auxiliary resources of its own")
+            raise Conflict(ResourceCodes.AUXILIARY_OF_AUXILIARY)
         if is_container(path) and auxiliary_kind(slash_variant(path)) is not None:
-            raise Conflict("Without its trailing slash, the URL is that of an auxiliary resource")
+            raise Conflict(ResourceCodes.CONTAINER_NAMED_AS_AUXILIARY)
         check_new_path_length(subject)
         if subject.count("/") > MAX_DEPTH:
-            raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
+            raise TargetTooLong(WacCodes.TOO_DEEP, number=MAX_DEPTH)
 
     async def _prepared(self, resource: ImportedResource) -> Prepared:
         path, content_type = resource.path, resource.content_type

@@ -27,6 +27,7 @@ from podstead.core.media_types import TURTLE
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import Documents
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
@@ -45,22 +46,20 @@ class RulesOutOfReach(AccessDenied):
     """The agent has Control of the resource, but may not read the rules that it inherits."""
 
     def __init__(self, folder: ResourcePath) -> None:
-        super().__init__("The rules of the folder above decide, and you may not see them")
+        super().__init__(ResourceCodes.RULES_OUT_OF_REACH)
         self.folder = folder
 
 
 class RulesUnreadable(Conflict):
     """The ACL cannot be understood at present, so it cannot be edited."""
 
-    def __init__(self) -> None:
-        super().__init__("The access rules cannot be read, so they cannot be edited here")
+    code = ResourceCodes.RULES_UNREADABLE
 
 
 class RulesChanged(PreconditionFailed):
     """The rules are no longer those that the edit was made for."""
 
-    def __init__(self) -> None:
-        super().__init__("Somebody else has changed the access rules in the meantime")
+    code = ResourceCodes.RULES_CHANGED
 
 
 class RulesDocuments:
@@ -112,7 +111,7 @@ class RulesDocuments:
                 return await self._read(agent, resource, subject_of(decisive))
             except NotFound:
                 continue  # deleted since the snapshot
-        raise Overloaded("The access rules are changing too fast to be read; try again")
+        raise Overloaded(ResourceCodes.RULES_CHANGE_TOO_FAST)
 
     async def read_above(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
         """The ACL that would decide if the resource had none of its own; raises as :meth:`read`."""

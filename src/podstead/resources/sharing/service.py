@@ -19,6 +19,7 @@ from podstead.core.identifiers import ROOT, ResourcePath, acl_of, is_container, 
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import Document
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.edits import Edit, Inheritance, RulesDocument, edited
@@ -59,22 +60,19 @@ from podstead.wac.sharing.rules import (
 class OwnerLockedOut(Conflict):
     """The edit would take something from the owner of the storage."""
 
-    def __init__(self) -> None:
-        super().__init__("The owner of the storage keeps full access; this would take it away")
+    code = ResourceCodes.OWNER_LOCKED_OUT
 
 
 class NeedsConfirmation(Conflict):
     """The agent who edits would no longer have Control, and has not confirmed that."""
 
-    def __init__(self) -> None:
-        super().__init__("You would no longer be able to manage this; confirm if you mean it")
+    code = ResourceCodes.CONFIRMATION_NEEDED
 
 
 class NothingAbove(Conflict):
     """The root of a storage has no container above from which it could inherit."""
 
-    def __init__(self) -> None:
-        super().__init__("The root of a storage inherits from nothing, so it keeps its own rules")
+    code = ResourceCodes.NOTHING_ABOVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from typing import ClassVar
 
 import msgspec
 
 from podstead.storage.copying.rows import CopyRefused, CopyState
-from podstead.storage.copying.tables import RecordRow, RecordTable
+from podstead.storage.copying.tables import COPYING_FACT, FILLED
+from podstead.storage.tables import FACTS, RecordTable, Row
 
 
 class ResumableTarget(ABC):
     """Implements RowTarget for a migrated database that nobody else uses."""
+
+    lock_rows: ClassVar[str] = ""
+    """What ends a SELECT that keeps others from changing its rows."""
 
     def state(self) -> CopyState | None:
         with self._trouble():
@@ -31,7 +36,7 @@ class ResumableTarget(ABC):
             self._write_note(_note_of(state))
 
     def put(
-        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
+        self, table: RecordTable, rows: Iterable[Row], before: CopyState, after: CopyState
     ) -> None:
         with self._transaction():
             self._check_note(before)
@@ -58,22 +63,31 @@ class ResumableTarget(ABC):
         """The same, around a transaction."""
 
     @abstractmethod
-    def _read_note(self, *, is_for_update: bool = False) -> str | None: ...
+    def _fetch(self, statement: str, *values: str) -> list[Row]:
+        """Run a statement, in which ``%s`` stands for each value, and return its rows."""
 
-    @abstractmethod
-    def _write_note(self, note: str) -> None: ...
+    def _read_note(self, *, is_for_update: bool = False) -> str | None:
+        locked = self.lock_rows if is_for_update else ""
+        found = self._fetch(f"SELECT value FROM facts WHERE name = %s{locked}", COPYING_FACT)  # noqa: S608
+        return found[0][0] if found else None
 
-    @abstractmethod
-    def _remove_note(self) -> None: ...
+    def _write_note(self, note: str) -> None:
+        self._fetch(f"{FACTS.insert} VALUES (%s, %s) {FACTS.replace()}", COPYING_FACT, note)
 
-    @abstractmethod
-    def _has_no_rows(self) -> bool: ...
+    def _remove_note(self) -> None:
+        self._fetch("DELETE FROM facts WHERE name = %s", COPYING_FACT)
+
+    def _has_no_rows(self) -> bool:
+        return not any(
+            self._fetch(f"SELECT 1 FROM {name} LIMIT 1")  # noqa: S608
+            for name in (FACTS.name, *FILLED)
+        )
 
     @abstractmethod
     def _empty_tables(self) -> None: ...
 
     @abstractmethod
-    def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None: ...
+    def _add(self, table: RecordTable, rows: Iterable[Row]) -> None: ...
 
     @abstractmethod
     def _tidy(self) -> None:

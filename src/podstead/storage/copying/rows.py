@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podstead.core.errors import PodsteadError
-from podstead.storage.copying.tables import BODIES, ENTRIES, RECORD_TABLES, RecordRow, RecordTable
+from podstead.storage.tables import BODIES, ENTRIES, RECORD_TABLES, RecordTable, Row
 
 _BATCH_ROWS: Final = 5000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -34,7 +34,7 @@ class CopyFailed(PodsteadError):
 class RowSource(Protocol):
     """The rows of a store as of one moment. Methods raise StorageError."""
 
-    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
         """The rows of a table in the engine's order of keys, after that key.
 
         Leaves out what a copy does not take along (:mod:`podstead.storage.copying.tables`).
@@ -66,7 +66,7 @@ class RowTarget(Protocol):
         """Remove what another copy has brought, and note that one begins. Raises StorageError."""
 
     def put(
-        self, table: RecordTable, rows: Iterable[RecordRow], before: CopyState, after: CopyState
+        self, table: RecordTable, rows: Iterable[Row], before: CopyState, after: CopyState
     ) -> None:
         """Add rows, and replace the note, in one transaction. Raises StorageError, and CopyRefused
         if the note is not ``before``: somebody else is copying to this store."""
@@ -138,7 +138,7 @@ class RowsDigest(msgspec.Struct, frozen=True):
     total: int
 
 
-def digest_of_rows(rows: Iterable[RecordRow], on_done: Callable[[int], None]) -> RowsDigest:
+def digest_of_rows(rows: Iterable[Row], on_done: Callable[[int], None]) -> RowsDigest:
     """The number of the rows, and the sum of their hashes."""
     count = total = 0
     for row in rows:
@@ -150,8 +150,8 @@ def digest_of_rows(rows: Iterable[RecordRow], on_done: Callable[[int], None]) ->
 
 
 def _checked(
-    table: RecordTable, rows: Iterable[RecordRow], without: tuple[str, ...] = ()
-) -> Iterator[RecordRow]:
+    table: RecordTable, rows: Iterable[Row], without: tuple[str, ...] = ()
+) -> Iterator[Row]:
     """The rows that are copied; those of small bodies with their hash, which early versions did not
     store. Raises CopyFailed for a body that is not the one that was stored."""
     if table is ENTRIES:
@@ -168,8 +168,8 @@ def _checked(
             yield path, content, found
 
 
-def _batches(rows: Iterable[RecordRow]) -> Iterator[list[RecordRow]]:
-    batch: list[RecordRow] = []
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    batch: list[Row] = []
     size_bytes = 0
     for row in rows:
         batch.append(row)

@@ -1,4 +1,4 @@
-"""The tables and columns that both engines have, and that a copy takes along.
+"""What a copy takes along of the tables that both engines have, and what it leaves out.
 
 A copy leaves out what is listed in ``LEFT_OUT``: each engine keeps that for itself, or it means
 nothing to another server. A test compares this list with the migrations of both engines.
@@ -6,86 +6,9 @@ nothing to another server. A test compares this list with the migrations of both
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final
+from typing import Final
 
-RecordRow = tuple[Any, ...]
-"""The values of one row, in the order of the columns of its table."""
-
-
-class ColumnType(Enum):
-    """The types of columns, by their names in PostgreSQL."""
-
-    TEXT = "text"
-    NUMBER = "int8"
-    BYTES = "bytea"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTable:
-    """One table. ``has_root`` says that the keys of some engines begin with the root of the storage
-    that contains the path."""
-
-    name: str
-    columns: dict[str, ColumnType]
-    key: tuple[str, ...]
-    has_root: bool = False
-
-    @property
-    def names(self) -> str:
-        """The columns, as SQL lists them."""
-        return ", ".join(self.columns)
-
-    def key_of(self, row: RecordRow) -> RecordRow:
-        """The values of the key in a row."""
-        names = list(self.columns)
-        return tuple(row[names.index(name)] for name in self.key)
-
-    @property
-    def place_of_path(self) -> int:
-        """The place of the path in rows and in keys, in a table whose keys begin with a root."""
-        return self.key.index("path")
-
-
-def _table(text: str, *, has_root: bool = False, key: int = 1) -> RecordTable:
-    """From "name: column column#number column#bytes …", of which the first ``key`` are the key."""
-    types = {"": ColumnType.TEXT, "number": ColumnType.NUMBER, "bytes": ColumnType.BYTES}
-    name, _, columns = text.partition(":")
-    parts = [column.partition("#") for column in columns.split()]
-    found = {column: types[type_name] for column, _, type_name in parts}
-    return RecordTable(name, found, tuple(list(found)[:key]), has_root)
-
-
-BODIES: Final = _table("bodies: path content#bytes sha256#bytes", has_root=True)
-
-ENTRIES: Final = _table("entries: entry version value#bytes owner expires_ms#number")
-
-RECORD_TABLES: Final = (
-    _table(
-        "resources: path kind#number version content_type size_bytes#number modified_ms#number"
-        " created_ms#number blob members_version members_modified_ms#number member_count#number"
-        " container",
-        has_root=True,
-    ),
-    BODIES,
-    _table("staged: blob staged_ms#number"),
-    _table("garbage: blob dropped_ms#number root size_bytes#number"),
-    _table("storages: root used_bytes#number"),
-    _table("charges: charge root size_bytes#number"),
-    _table("changes: sequence#number path activity#number agent version at_ms#number"),
-    _table("counters: name value#number"),
-    _table(
-        "deleted_acls: write_version path version content_type content#bytes at_ms#number",
-        has_root=True,
-        key=2,
-    ),
-    _table("pods: folded_name name root owner created_ms#number quota_bytes#number"),
-    _table("tokens: token_id pod web_id issued_s#number expires_s#number revoked_s#number"),
-    ENTRIES,
-    _table("facts: name value"),
-)
-"""In the order in which they are copied."""
+from podstead.storage.tables import RECORD_TABLES
 
 LEFT_OUT: Final = frozenset(
     {"schema_version", "rate_buckets", "used_once", "private_keys", "registry_changes"}

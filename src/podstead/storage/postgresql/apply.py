@@ -16,8 +16,6 @@ import psycopg
 from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql import rows
-from podstead.storage.postgresql.rows import Row
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
 from podstead.storage.state import (
     MAX_KEPT_ACL_BYTES,
@@ -29,6 +27,18 @@ from podstead.storage.state import (
     folded,
     storages_of,
 )
+from podstead.storage.tables import (
+    BODIES,
+    CHANGES,
+    ENTRIES,
+    PODS,
+    RESOURCES,
+    STORAGES,
+    TOKENS,
+    RecordTable,
+    Row,
+    root_of,
+)
 
 Connection = psycopg.AsyncConnection[Row]
 Cursor = psycopg.AsyncCursor[Row]
@@ -39,39 +49,36 @@ CHANNEL: Final = "podstead_changes"
 _LOCKS: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS keys (key)"
 _KEYS: Final = "SELECT * FROM unnest(%s::text[], %s::text[])"
 
-_FIELDS: Final = ResourceRow.__struct_fields__
-_COLUMNS: Final = ", ".join(_FIELDS)
-_TYPES: Final = {
-    "kind": "bigint",
-    "size_bytes": "bigint",
-    "modified_ms": "bigint",
-    "created_ms": "bigint",
-    "members_modified_ms": "bigint",
-    "member_count": "bigint",
-}
-_ARRAYS: Final = ", ".join(f"%s::{_TYPES.get(name, 'text')}[]" for name in _FIELDS)
-_REPLACED: Final = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS if name != "path")
 
-_SELECT_RESOURCES: Final = f"SELECT {_COLUMNS} FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
-_PUT_RESOURCES: Final = (
-    f"INSERT INTO resources (root, {_COLUMNS}) SELECT * FROM unnest(%s::text[], {_ARRAYS})"  # noqa: S608
-    f" ON CONFLICT (root, path) DO UPDATE SET {_REPLACED}"
+def _put(table: RecordTable) -> str:
+    """The INSERT of many rows, whose values are one array for each column."""
+    columns, types = list(table.columns), [column.value for column in table.columns.values()]
+    if table.has_root:
+        columns, types = ["root", *columns], ["text", *types]
+    arrays = ", ".join(f"%s::{column}[]" for column in types)
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
+
+
+def _replace(table: RecordTable) -> str:
+    """The same, replacing rows with the same keys."""
+    return f"{_put(table)} {table.replace(with_root=table.has_root)}"
+
+
+_SELECT_RESOURCES: Final = (
+    f"SELECT {RESOURCES.names} FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 )
+_PUT_RESOURCES: Final = _replace(RESOURCES)
 _DELETE_RESOURCES: Final = f"DELETE FROM resources WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 
-_PUT_BODIES: Final = (
-    "INSERT INTO bodies (root, path, content, sha256)"
-    " SELECT * FROM unnest(%s::text[], %s::text[], %s::bytea[], %s::bytea[])"
-    " ON CONFLICT (root, path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
-)
+_PUT_BODIES: Final = _replace(BODIES)
 # One statement reads all sources before it replaces any, so a source may be a target as well.
 _COPY_BODIES: Final = (
-    "INSERT INTO bodies (root, path, content, sha256)"
+    "INSERT INTO bodies (root, path, content, sha256)"  # noqa: S608 - our columns
     " SELECT c.root, c.path, b.content, b.sha256"
     " FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[])"
     " AS c (root, path, source_root, source)"
     " JOIN bodies b ON b.root = c.source_root AND b.path = c.source"
-    " ON CONFLICT (root, path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
+    f" {BODIES.replace(with_root=True)}"
 )
 _DELETE_BODIES: Final = f"DELETE FROM bodies WHERE (root, path) IN ({_KEYS})"  # noqa: S608
 
@@ -99,26 +106,15 @@ _SELECT_STORAGES: Final = (
     " LEFT JOIN pods p ON p.folded_name = lower(trim(both '/' from s.root))"
     " WHERE s.root = ANY(%s) ORDER BY s.root FOR UPDATE OF s"
 )
-_PUT_STORAGES: Final = (
-    "INSERT INTO storages (root, used_bytes) SELECT * FROM unnest(%s::text[], %s::bigint[])"
-    " ON CONFLICT (root) DO UPDATE SET used_bytes = excluded.used_bytes"
-)
+_PUT_STORAGES: Final = _replace(STORAGES)
 _SELECT_PODS: Final = "SELECT folded_name FROM pods WHERE folded_name = ANY(%s)"
-_PUT_POD: Final = (
-    "INSERT INTO pods (folded_name, name, root, owner, created_ms, quota_bytes)"
-    " VALUES (%s, %s, %s, %s, %s, %s)"
-)
+_PUT_POD: Final = f"{PODS.insert} VALUES (%s, %s, %s, %s, %s, %s)"
 _DELETE_PODS: Final = "DELETE FROM pods WHERE folded_name = ANY(%s)"
 _SET_QUOTA: Final = "UPDATE pods SET quota_bytes = %s WHERE folded_name = %s"
-_SELECT_ENTRIES: Final = f"SELECT {rows.ENTRIES} FROM entries WHERE entry = ANY(%s)"  # noqa: S608
-_PUT_ENTRIES: Final = (
-    f"INSERT INTO entries ({rows.ENTRIES}) SELECT * FROM"  # noqa: S608 - our columns
-    " unnest(%s::text[], %s::text[], %s::bytea[], %s::text[], %s::bigint[])"
-    " ON CONFLICT (entry) DO UPDATE SET version = excluded.version, value = excluded.value,"
-    " owner = excluded.owner, expires_ms = excluded.expires_ms"
-)
+_SELECT_ENTRIES: Final = f"SELECT {ENTRIES.names} FROM entries WHERE entry = ANY(%s)"  # noqa: S608
+_PUT_ENTRIES: Final = _replace(ENTRIES)
 _DELETE_ENTRIES: Final = "DELETE FROM entries WHERE entry = ANY(%s)"
-_PUT_TOKEN: Final = f"INSERT INTO tokens ({rows.TOKENS}) VALUES (%s, %s, %s, %s, %s, %s)"  # noqa: S608
+_PUT_TOKEN: Final = f"{TOKENS.insert} VALUES (%s, %s, %s, %s, %s, %s)"
 # The time of the first revocation is kept.
 _REVOKE: Final = "UPDATE tokens SET revoked_s = %s WHERE token_id = %s AND revoked_s IS NULL"
 
@@ -127,7 +123,7 @@ _NEXT_SEQUENCE: Final = (
     "UPDATE counters SET value = value + %s WHERE name = 'changes' RETURNING value - %s"
 )
 _PUT_CHANGES: Final = (
-    f"INSERT INTO changes ({rows.CHANGES})"  # noqa: S608 - our columns
+    f"{CHANGES.insert}"  # noqa: S608 - our columns
     " SELECT counters.value - %s + c.number, c.path, c.activity, c.agent, c.version, c.at_ms"
     " FROM counters, unnest("
     "%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::bigint[])"
@@ -144,7 +140,7 @@ def lock_key(name: str) -> int:
 
 def locks_of(needs: Needs) -> list[int]:
     """The advisory locks of what a batch decides about, in the order in which to take them."""
-    names = {rows.root_of(path) for path in needs.paths}
+    names = {root_of(path) for path in needs.paths}
     names.update(f"entry {entry}" for entry in needs.entries)
     names.update(f"pod {name}" for name in needs.pods)
     return sorted({lock_key(name) for name in names})
@@ -202,7 +198,7 @@ async def flush(connection: Connection, state: State) -> Cursor | None:
     await _flush_resources(connection, state)
     for deleted in state.deleted_acls:  # before the bodies, which the statement copies
         *first, at_ms = deleted
-        root = rows.root_of(deleted.path)
+        root = root_of(deleted.path)
         values = (root, *first, root, deleted.path, at_ms)
         await connection.execute(_PUT_DELETED_ACL, values)
     for storage in storages_of(state.deleted_acls):
@@ -246,7 +242,7 @@ async def _flush_resources(connection: Connection, state: State) -> None:
         if row is None:
             gone.append(path)
         else:
-            put.append((rows.root_of(path), *astuple(row)))
+            put.append((root_of(path), *astuple(row)))
     if gone:
         await connection.execute(_DELETE_RESOURCES, _path_keys(gone))
     if put:
@@ -263,7 +259,7 @@ async def _flush_bodies(connection: Connection, state: State) -> None:
         elif isinstance(content, CopiedBody):
             copies[path] = content.source
         else:
-            put.append((rows.root_of(path), path, content, hashlib.sha256(content).digest()))
+            put.append((root_of(path), path, content, hashlib.sha256(content).digest()))
     if copies:  # before the rest, which may replace or delete their sources
         await connection.execute(_COPY_BODIES, _copy_columns(copies))
     if gone:
@@ -276,9 +272,7 @@ async def _flush_registries(connection: Connection, state: State) -> None:
     if state.dropped_pods:
         await connection.execute(_DELETE_PODS, (state.dropped_pods,))
     for pod in state.pods:
-        name = folded(pod.name)
-        values = (name, pod.name, pod.root, pod.owner, pod.created_ms, pod.quota_bytes)
-        await connection.execute(_PUT_POD, values)
+        await connection.execute(_PUT_POD, (folded(pod.name), *astuple(pod)))
     for quota in state.quotas:
         await connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
@@ -288,18 +282,8 @@ async def _flush_registries(connection: Connection, state: State) -> None:
 async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocation) -> None:
     if isinstance(token, TokenRevocation):
         await connection.execute(_REVOKE, (token.at_s, token.token_id))
-        return
-    await connection.execute(
-        _PUT_TOKEN,
-        (
-            token.token_id,
-            token.pod,
-            token.web_id,
-            token.issued_s,
-            token.expires_s,
-            token.revoked_s,
-        ),
-    )
+    else:
+        await connection.execute(_PUT_TOKEN, astuple(token))
 
 
 async def _flush_entries(connection: Connection, state: State) -> None:
@@ -310,7 +294,7 @@ async def _flush_entries(connection: Connection, state: State) -> None:
         if entry is None:
             gone.append(name)
         else:
-            put.append((name, entry.version, entry.value, entry.owner, entry.expires_ms))
+            put.append(astuple(entry))
     if gone:
         await connection.execute(_DELETE_ENTRIES, (gone,))
     if put:
@@ -330,7 +314,7 @@ async def _fetch(cursor: Cursor | None) -> list[Row]:
 
 def _path_keys(paths: Sequence[ResourcePath] | set[ResourcePath]) -> tuple[list[str], list[str]]:
     wanted = list(paths)
-    return [rows.root_of(path) for path in wanted], [str(path) for path in wanted]
+    return [root_of(path) for path in wanted], [str(path) for path in wanted]
 
 
 def _copy_columns(copies: Mapping[ResourcePath, ResourcePath]) -> tuple[list[str], ...]:

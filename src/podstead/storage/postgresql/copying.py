@@ -5,31 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from podstead.core.errors import StorageError
 from podstead.storage.copying.noted_target import ResumableTarget
-from podstead.storage.copying.tables import (
-    CHANGES_COUNTER,
-    COPYING_FACT,
-    FILLED,
-    OWN_ROWS,
-    RecordRow,
-    RecordTable,
-)
-from podstead.storage.postgresql.rows import root_of
+from podstead.storage.copying.tables import CHANGES_COUNTER, FILLED, OWN_ROWS
+from podstead.storage.tables import RecordTable, Row, root_of
 
 SyncConnection = psycopg.Connection[Any]
 
-_NOTE: Final = "SELECT value FROM facts WHERE name = %s"
 
-
-def select_rows(
-    connection: SyncConnection, table: RecordTable, after: RecordRow | None
-) -> Iterator[RecordRow]:
+def select_rows(connection: SyncConnection, table: RecordTable, after: Row | None) -> Iterator[Row]:
     """The rows in the order of their keys, after that key. Raises psycopg.Error."""
     conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
     key = ", ".join(("root", *table.key) if table.has_root else table.key)
@@ -53,6 +42,8 @@ def count_rows(connection: SyncConnection, table: RecordTable) -> int:
 class PostgresTarget(ResumableTarget):
     """A migrated database that nobody else uses."""
 
+    lock_rows = " FOR UPDATE"
+
     def __init__(self, conninfo: str) -> None:
         """Raises StorageError."""
         with self._trouble():
@@ -73,32 +64,15 @@ class PostgresTarget(ResumableTarget):
         with self._trouble(), self._connection.transaction():
             yield
 
-    def _read_note(self, *, is_for_update: bool = False) -> str | None:
-        select = f"{_NOTE} FOR UPDATE" if is_for_update else _NOTE
-        row = self._connection.execute(select.encode(), (COPYING_FACT,)).fetchone()
-        return None if row is None else row[0]
-
-    def _write_note(self, note: str) -> None:
-        self._connection.execute(
-            "INSERT INTO facts (name, value) VALUES (%s, %s)"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (COPYING_FACT, note),
-        )
-
-    def _remove_note(self) -> None:
-        self._connection.execute("DELETE FROM facts WHERE name = %s", (COPYING_FACT,))
-
-    def _has_no_rows(self) -> bool:
-        return not any(
-            self._connection.execute(f"SELECT 1 FROM {name} LIMIT 1".encode()).fetchone()  # noqa: S608
-            for name in ("facts", *FILLED)
-        )
+    def _fetch(self, statement: str, *values: str) -> list[Row]:
+        cursor = self._connection.execute(statement.encode(), values)
+        return [] if cursor.description is None else cursor.fetchall()
 
     def _empty_tables(self) -> None:
         self._connection.execute(f"TRUNCATE facts, {', '.join(FILLED)}".encode())
         self._connection.execute("DELETE FROM counters WHERE name = %s", (CHANGES_COUNTER,))
 
-    def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None:
+    def _add(self, table: RecordTable, rows: Iterable[Row]) -> None:
         types = [column.value for column in table.columns.values()]
         names = table.names
         if table.has_root:

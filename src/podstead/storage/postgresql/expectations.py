@@ -19,9 +19,9 @@ from typing import Final
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.storage.postgresql.apply import Connection
-from podstead.storage.postgresql.rows import root_of
 from podstead.storage.records import Metadata
 from podstead.storage.state import Needs, ResourceRow, State, folded
+from podstead.storage.tables import root_of
 
 CHANGED: Final = "POD01"
 """The SQLSTATE with which the comparison fails (migration 0005)."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.core.identifiers import ResourcePath, parent_container
+from podstead.core.identifiers import parent_container
+from podstead.storage.comparisons import CHARGE
 from podstead.storage.postgresql.apply import Connection, lock_key
-from podstead.storage.postgresql.comparisons import CHARGE, COUNTED, MISPLACED_MEMBERS
-from podstead.storage.postgresql.rows import root_of
+from podstead.storage.postgresql.comparisons import COMPARISONS, COUNTED
 
+_MISPLACED: Final = f"SELECT r.path FROM resources r WHERE r.root = %s AND {COMPARISONS.misplaced}"  # noqa: S608
 _CONTAIN: Final = "UPDATE resources SET container = %s WHERE root = %s AND path = %s"
 _COUNT_MEMBERS: Final = (
     "UPDATE resources c SET member_count = counted.actual FROM"  # noqa: S608 - our words
@@ -21,7 +22,7 @@ _COUNT_MEMBERS: Final = (
 )
 _SUM_USAGE: Final = f"""
     UPDATE storages SET used_bytes =
-        coalesce((SELECT sum({CHARGE}) FROM resources WHERE root = %s), 0)
+        coalesce((SELECT sum({CHARGE}) FROM resources r WHERE r.root = %s), 0)
         + coalesce((SELECT sum(size_bytes) FROM garbage WHERE root = %s), 0)
         + coalesce((SELECT sum(size_bytes) FROM charges WHERE root = %s), 0)
     WHERE root = %s
@@ -38,23 +39,8 @@ async def recount_storage(connection: Connection, root: str) -> None:
     """Record containers, numbers of members and usage of a storage as they are. Raises
     psycopg.Error."""
     await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(root),))
-    misplaced = await connection.execute(MISPLACED_MEMBERS.encode(), (root,))
+    misplaced = await connection.execute(_MISPLACED.encode(), (root,))
     for (path,) in await misplaced.fetchall():
         await connection.execute(_CONTAIN, (parent_container(path), root, path))
     await connection.execute(_COUNT_MEMBERS.encode(), (root,))
     await connection.execute(_SUM_USAGE.encode(), (root, root, root, root))
-
-
-async def take_orphan_body(connection: Connection, path: ResourcePath) -> bytes | None:
-    """Remove and return a small body that belongs to no resource. Raises psycopg.Error."""
-    key = (root_of(path), path)
-    # A write that stores a resource there may be about to commit.
-    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(key[0]),))
-    cursor = await connection.execute(
-        "DELETE FROM bodies WHERE root = %s AND path = %s AND NOT EXISTS"
-        " (SELECT 1 FROM resources WHERE root = %s AND path = %s AND blob IS NULL)"
-        " RETURNING content",
-        (*key, *key),
-    )
-    row = await cursor.fetchone()
-    return None if row is None else bytes(row[0])

@@ -19,10 +19,10 @@ from psycopg import IsolationLevel, errors
 from podstead.core.errors import StorageError
 from podstead.storage.copying.files import write_records_file
 from podstead.storage.copying.rows import CopyRefused
-from podstead.storage.copying.tables import RECORD_TABLES, RecordRow, RecordTable
 from podstead.storage.inspection import OnProgress
 from podstead.storage.postgresql import comparisons, copying
-from podstead.storage.statement_inspection import InspectionSql, StatementInspection
+from podstead.storage.statement_inspection import StatementInspection
+from podstead.storage.tables import RECORD_TABLES, RecordTable, Row
 
 _FETCHED_ROWS: Final = 500
 """How many rows of a result are in memory at a time; small bodies have up to 64 KiB."""
@@ -48,15 +48,8 @@ _INDEXES: Final = (
 class PostgresInspection(StatementInspection):
     """Reads a database. With ``is_alone``, nobody may write to it meanwhile."""
 
-    sql = InspectionSql(
-        "%s",
-        ("root", "path"),
-        comparisons.ORPHAN_BODIES,
-        comparisons.BLOB_NAMES,
-        comparisons.MEMBERS_WITHOUT_CONTAINER,
-        comparisons.WRONG_MEMBER_COUNTS,
-        comparisons.WRONG_USAGE,
-    )
+    mark = "%s"
+    sql = comparisons.COMPARISONS
 
     def __init__(self, conninfo: str, *, is_alone: bool = False) -> None:
         """Raises StorageError, and CopyRefused if ``is_alone`` and somebody else is connected."""
@@ -84,7 +77,7 @@ class PostgresInspection(StatementInspection):
         except OSError as error:
             raise StorageError(f"{target} could not be written: {error}") from error
 
-    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
         with _trouble():
             yield from copying.select_rows(self._connection, table, after)
 

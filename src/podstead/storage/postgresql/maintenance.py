@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.postgresql.apply import Connection
+from podstead.storage.postgresql.apply import Connection, lock_key
 from podstead.storage.records import BlobId
+from podstead.storage.tables import root_of
 
 BATCH_ROWS: Final = 500
 """The maximum number of rows that one transaction of a sweep deletes."""
@@ -198,3 +199,21 @@ async def delete_expired_uses(connection: Connection, *, now_ms: int) -> bool:
         (now_ms * 1000, BATCH_ROWS),
     )
     return BATCH_ROWS in (len(await used.fetchall()), len(await buckets.fetchall()))
+
+
+# --- Repairs ---------------------------------------------------------------------------------
+
+
+async def take_orphan_body(connection: Connection, path: ResourcePath) -> bytes | None:
+    """Remove and return a small body that belongs to no resource. Raises psycopg.Error."""
+    key = (root_of(path), path)
+    # A write that stores a resource there may be about to commit.
+    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(key[0]),))
+    cursor = await connection.execute(
+        "DELETE FROM bodies WHERE root = %s AND path = %s AND NOT EXISTS"
+        " (SELECT 1 FROM resources WHERE root = %s AND path = %s AND blob IS NULL)"
+        " RETURNING content",
+        (*key, *key),
+    )
+    row = await cursor.fetchone()
+    return None if row is None else bytes(row[0])

@@ -103,11 +103,9 @@ def schema_too_new(version: int, newest: int) -> SchemaTooNew:
     )
 
 
-async def check_schema(connection: psycopg.AsyncConnection) -> None:
-    """Raise SchemaTooNew or StorageError unless the schema is current. Raises psycopg.Error."""
-    cursor = await connection.execute("SELECT version FROM schema_version")
-    row = await cursor.fetchone()
-    version, newest = 0 if row is None else row[0], _MIGRATIONS[-1].number
+def check_schema(version: int) -> None:
+    """Raise SchemaTooNew or StorageError unless the schema of that number is current."""
+    newest = _MIGRATIONS[-1].number
     if version > newest:
         raise schema_too_new(version, newest)
     if version < newest:

@@ -51,6 +51,9 @@ class OpenParts:
     listening: ChangeListening
     clock: SharedClock
 
+    def notify(self) -> None:
+        self.listening.wake()
+
     async def close(self) -> None:
         """Finish what is waiting, and close all connections."""
         # First, because it uses the writer, and waiting writes need their blobs and notifications.
@@ -80,7 +83,9 @@ async def open_parts(
         await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
         await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
         async with reads.connection() as connection:
-            await check_schema(connection)
+            cursor = await connection.execute("SELECT version FROM schema_version")
+            row = await cursor.fetchone()
+            check_schema(0 if row is None else row[0])
         await clock.start()
     except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
         await reads.close()

@@ -14,12 +14,11 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.identifiers import ResourcePath
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.postgresql.apply import CHANNEL, Connection, lock_key
-from podstead.storage.postgresql.rows import end_of
 from podstead.storage.records import ChangeType, PodRemoval, ResourceKind
 from podstead.storage.state import folded
+from podstead.storage.tables import CHANGES, end_of
 
 BATCH_ROWS: Final = 500
 """The maximum number of resources that one transaction removes."""
@@ -38,9 +37,9 @@ _PUT_ENTRY: Final = (
     " expires_ms = NULL"
 )
 _LOG: Final = (
-    "WITH numbers AS (UPDATE counters SET value = value + %s WHERE name = 'changes'"
+    "WITH numbers AS (UPDATE counters SET value = value + %s WHERE name = 'changes'"  # noqa: S608
     " RETURNING value - %s AS base)"
-    " INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
+    f" {CHANGES.insert}"
     " SELECT numbers.base + gone.number, gone.path, %s, %s, %s, %s"
     " FROM numbers, unnest(%s::text[]) WITH ORDINALITY AS gone (path, number)"
 )
@@ -123,7 +122,7 @@ async def _remove_batch(connection: Connection, pending: _PendingRemoval) -> Non
     found = await connection.execute(
         "SELECT path FROM resources WHERE root = %s AND path >= %s AND path < %s"
         " ORDER BY path DESC LIMIT %s",
-        (pending.root, pending.root, end_of(ResourcePath(pending.root)), BATCH_ROWS),
+        (pending.root, pending.root, end_of(pending.root), BATCH_ROWS),
     )
     paths = [path for (path,) in await found.fetchall()]
     await _drop(connection, pending, paths)

@@ -2,114 +2,73 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
-from collections.abc import (
-    AsyncIterator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, Unpack
 
 import psycopg
 
-from podstead.core.errors import Overloaded, StorageError
+from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.blobs.body_store import BodyMissing, BodyStoreFactory
-from podstead.storage.blobs.local import LocalBlobs
-from podstead.storage.blobs.staging import (
-    DEFAULT_INLINE_BODY_BYTES,
-    STAGED_GRACE_MS,
+from podstead.storage.base_store import (
+    BaseStore,
+    MaintenanceStatements,
+    RemovalStatements,
+    StoreOptions,
+    checked,
 )
-from podstead.storage.buckets import BucketRate
-from podstead.storage.commit_figures import CommitFigures
+from podstead.storage.blobs.staging import STAGED_GRACE_MS
 from podstead.storage.compaction import Compaction
-from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
-from podstead.storage.open_body import OpenBody
-from podstead.storage.postgresql import figures, maintenance
+from podstead.storage.postgresql import figures, maintenance, removal
 from podstead.storage.postgresql.connecting import connect_for
+from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.prefetch import RequestPrefetch, current_prefetch
-from podstead.storage.postgresql.removal import begin_removal
-from podstead.storage.postgresql.sweeping import finish_removals, run_in_batches
-from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot, UploadDrafts
+from podstead.storage.protocol import ChangeSignal, InterprocessLock, Snapshot
 from podstead.storage.records import (
-    Body,
     CommitOutcome,
     Committed,
     DeletedAcl,
     Entry,
     EntryId,
-    LoggedChange,
     Metadata,
     PodRecord,
-    PodRemoval,
-    PodTotals,
-    StagedBlob,
     TokenRecord,
     Version,
     Write,
 )
 from podstead.storage.removal_lock import removals_locked
+from podstead.storage.tables import Row
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
-
-logger = logging.getLogger("podstead.storage")
-
-DELETED_ACL_MS: Final = 24 * 60 * 60 * 1000
-"""How long the content of deleted ACLs is kept, as the other engine does."""
-
-DEFAULT_CHANGE_LOG_DAYS: Final = 30
-DEFAULT_MAX_WAITING: Final = 1024
 
 CLOCK_ERROR_MS: Final = 5 * 60 * 1000
 """How much the clocks of nodes may differ. A node keeps uses of proofs so much longer than it needs
 them itself, because others may accept those proofs still."""
 
-_MS_PER_DAY: Final = 24 * 60 * 60 * 1000
+Found = TypeVar("Found")
 
 
-class PostgresStore:
+class PostgresStore(BaseStore):
     """Implements Store with a PostgreSQL database and a directory of blobs that all nodes share.
 
     One object serves one event loop; each worker process of each node has its own.
     """
 
-    def __init__(
-        self,
-        conninfo: str,
-        layout: RootLayout,
-        *,
-        inline_body_bytes: int = DEFAULT_INLINE_BODY_BYTES,
-        change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
-        max_waiting: int = DEFAULT_MAX_WAITING,
-        space: DiskSpace | None = None,
-        bodies: BodyStoreFactory | None = None,
-    ) -> None:
-        """Does no I/O; the database must have been migrated before :meth:`open`.
+    _maintenance: ClassVar[MaintenanceStatements] = maintenance
+    _removal: ClassVar[RemovalStatements] = removal
+
+    def __init__(self, conninfo: str, layout: RootLayout, **options: Unpack[StoreOptions]) -> None:
+        """The database must have been migrated before :meth:`open`.
 
         ``conninfo`` is a connection string or URI of libpq; ``layout`` is that of a root on a disk
-        that all nodes share. Bodies of at most ``inline_body_bytes``
-        are stored in the database. While ``max_waiting`` writes wait for their commit, further ones
-        are refused. ``bodies`` makes the store of large bodies, if they are not kept in files
-        of ``layout``.
+        that all nodes share.
         """
+        super().__init__(layout, is_shared=True, **options)
         self._conninfo = conninfo
-        self._removal_lock = layout.removal_lock
-        self._inline_body_bytes = inline_body_bytes
-        self._change_log_ms = change_log_days * _MS_PER_DAY
-        self._max_waiting = max_waiting
-        self._space = space or DiskSpace(layout.root)
-        self._new_bodies = bodies or (
-            lambda _: LocalBlobs(layout.blobs, self._space, is_shared=True)
-        )
         self._opened: OpenParts | None = None
 
     # --- life cycle ---------------------------------------------------------------------------
@@ -120,7 +79,7 @@ class PostgresStore:
             new_bodies=partial(self._new_bodies, self),
             inline_body_bytes=self._inline_body_bytes,
             max_waiting=self._max_waiting,
-            removal_lock=self._removal_lock,
+            removal_lock=self._layout.removal_lock,
         )
 
     async def close(self) -> None:
@@ -129,17 +88,10 @@ class PostgresStore:
         opened, self._opened = self._opened, None
         await opened.close()
 
-    @property
-    def uploads(self) -> UploadDrafts:
-        return self._use().blobs.uploads
-
     async def recount(self) -> None:
         writer = self._use().writer
         for root in await writer.run(figures.storage_roots):
             await writer.run(partial(figures.recount_storage, root=root))
-
-    async def take_orphan_body(self, path: ResourcePath) -> bytes | None:
-        return await self._use().writer.run(partial(figures.take_orphan_body, path=path))
 
     async def database_bytes(self) -> int:
         return await self._use().reader.database_bytes()
@@ -148,23 +100,18 @@ class PostgresStore:
     def removals_locked(self) -> Iterator[None]:
         """Of repositories on this node's disk, and of bodies by all nodes."""
         with (
-            removals_locked(self._removal_lock),
+            removals_locked(self._layout.removal_lock),
             psycopg.connect(self._conninfo) as connection,
         ):
             connection.execute(maintenance.HOLD_REMOVALS, (maintenance.REMOVAL_LOCK,))
             yield
 
-    def commit_figures(self) -> CommitFigures:
-        writer = self._use().writer
-        return CommitFigures(writer.waiting, writer.batches, writer.commits_s)
-
     def inspect(self) -> Inspection:
-        self._use()
         from podstead.storage.postgresql.inspection import (  # noqa: PLC0415 - for commands
             PostgresInspection,
         )
 
-        return PostgresInspection(self._conninfo)
+        return checked(PostgresInspection(self._conninfo), check_schema)
 
     def _use(self) -> OpenParts:
         """For whatever is not read ahead: the response to the request cannot be used again."""
@@ -178,6 +125,16 @@ class PostgresStore:
         if self._opened is None or self._opened.reads.closed:
             raise StorageError("The store is not open")
         return self._opened
+
+    def _all(
+        self, select: str, values: Sequence[Any], make: Callable[[Row], Found]
+    ) -> Coroutine[Any, Any, list[Found]]:
+        return self._use().reader.all(select, values, make)
+
+    def _all_slowly(
+        self, select: str, values: Sequence[Any], make: Callable[[Row], Found]
+    ) -> Coroutine[Any, Any, list[Found]]:
+        return self._use().reader.all_slowly(select, values, make)
 
     # --- resources ----------------------------------------------------------------------------
 
@@ -207,36 +164,10 @@ class PostgresStore:
             ahead.learn(snapshot)
         return snapshot
 
-    async def open_body(self, metadata: Metadata) -> OpenBody | None:
-        opened = self._use_noted()
-        # A newer body is never returned for the version that the caller decided about. So the
-        # metadata, which the caller has read, is all that the body depends on.
-        current = await opened.reader.read_content(metadata.path, metadata.version)
-        if current is None:
-            return None
-        if metadata.blob is not None:
-            try:
-                return await opened.blobs.open(metadata.blob, metadata.size_bytes)
-            except BodyMissing:
-                if await opened.reader.read_content(metadata.path, metadata.version) is None:
-                    return None  # it was replaced and removed in between
-                raise
-        content, sha256 = current
-        if content is None or sha256 is None or len(content) != metadata.size_bytes:
-            raise StorageError("A body is missing or damaged")
-        if hashlib.sha256(content).digest() != sha256:
-            raise StorageError("A body is damaged: its hash does not match")
-        return ContentBody(content)
-
     async def list_members(
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
     ) -> Sequence[Metadata]:
         return await self._use().reader.list_members(container, after, limit)
-
-    async def list_acls(
-        self, *, after: ResourcePath | None = None, limit: int
-    ) -> Sequence[Metadata]:
-        return await self._use().reader.list_acls(after, limit)
 
     async def read_tree(
         self,
@@ -252,28 +183,6 @@ class PostgresStore:
             ahead.learn(snapshot)
         return snapshot
 
-    async def stage_body(
-        self, content: bytes | AsyncIterator[bytes], *, content_type: str | None = None
-    ) -> Body:
-        return await self._use().staging.stage(content, content_type)
-
-    async def stage_upload(
-        self, draft: str, size_bytes: int, *, content_type: str | None = None
-    ) -> Body:
-        return await self._use().staging.stage_upload(draft, size_bytes, content_type)
-
-    async def stage_copies(
-        self, resources: Sequence[Metadata]
-    ) -> Mapping[ResourcePath, StagedBlob]:
-        return await self._use().staging.stage_copies(resources)
-
-    async def discard(self, body: Body) -> None:
-        if isinstance(body, StagedBlob):
-            await self._use().staging.discard([body.blob])
-
-    async def discard_all(self, bodies: Sequence[StagedBlob]) -> None:
-        await self._use().staging.discard([body.blob for body in bodies])
-
     async def commit(self, write: Write) -> CommitOutcome:
         opened, ahead, seen = self._use(), current_prefetch(), None
         if ahead is not None:
@@ -283,17 +192,6 @@ class PostgresStore:
         if isinstance(outcome, Committed) and outcome.dropped:
             opened.staging.dropped.add(outcome.dropped)
         return outcome
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
-        return await self._use().reader.changes_after(sequence, limit)
-
-    async def changes_before(
-        self, sequence: int, *, first: int, below: ResourcePath, limit: int
-    ) -> Sequence[LoggedChange]:
-        return await self._use().reader.changes_before(sequence, first, below, limit)
-
-    async def newest_sequence(self) -> int:
-        return await self._use().reader.newest_sequence()
 
     def listen(self) -> ChangeSignal:
         return self._use().listening.listen()
@@ -312,9 +210,6 @@ class PostgresStore:
     async def read_pod(self, name: str) -> PodRecord | None:
         return await self._use_noted().registries.read_pod(name)
 
-    async def list_pods(self, *, after: str = "", limit: int) -> Sequence[PodRecord]:
-        return await self._use().reader.list_pods(after, limit)
-
     async def used_bytes(self, name: str) -> int:
         opened = self._use()
         state = opened.registries.state()
@@ -322,72 +217,22 @@ class PostgresStore:
             pod = await opened.registries.read_pod(name)
             if pod is not None and pod.root == state.storage:
                 return state.used_bytes or 0
-        return await opened.reader.used_bytes(name)
-
-    async def pod_totals(self, *, default_quota_bytes: int) -> PodTotals:
-        return await self._use().reader.pod_totals(default_quota_bytes)
-
-    async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
-        await self._use().writer.run(
-            partial(maintenance.put_charge, charge=charge, root=root, size_bytes=size_bytes)
-        )
-
-    async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
-        return await self._use().reader.list_charges(root)
-
-    async def remove_pod(self, removal: PodRemoval) -> bool:
-        opened = self._use()
-        if not await opened.writer.run(partial(begin_removal, removal=removal)):
-            return False
-        opened.listening.wake()
-        # The first transaction has removed the pod. The rest only frees space, so a failure is not
-        # reported to the caller.
-        try:
-            await finish_removals(opened.writer, opened.listening)
-            await opened.staging.sweep_garbage(now_ms=removal.at_ms)
-        except (StorageError, Overloaded):
-            logger.exception("The rest of a pod could not be removed; the next sweep will continue")
-        return True
+        return await super().used_bytes(name)
 
     async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
-        return await self._use().reader.read_entry(entry, now_ms)
-
-    async def list_entries(
-        self, kind: str, *, owner: str | None = None, after: str = "", limit: int, now_ms: int
-    ) -> Sequence[Entry]:
-        return await self._use().reader.list_entries(
-            kind, owner=owner, after=after, limit=limit, now_ms=now_ms
-        )
-
-    async def count_entries(self, kind: str, *, at_most: int) -> int:
-        return await self._use().reader.count_entries(kind, at_most)
+        if "\0" in entry:  # which no text of this database contains, and strangers may ask for it
+            return None
+        return await super().read_entry(entry, now_ms=now_ms)
 
     async def read_token(self, token_id: str) -> TokenRecord | None:
         return await self._use_noted().registries.read_token(token_id)
-
-    async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
-        return await self._use().reader.list_tokens(pod)
-
-    # --- ephemeral records --------------------------------------------------------------------
-
-    async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
-        return await self._use().ephemeral.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
-
-    async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
-        return await self._use().ephemeral.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
-
-    async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
-        return await self._use().ephemeral.use_once(key, until_ms=until_ms, now_ms=now_ms)
-
-    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
-        return await self._use().ephemeral.is_used(key, now_ms=now_ms)
 
     # --- maintenance --------------------------------------------------------------------------
 
     async def compact(self, *, now_ms: int, is_alone: bool) -> Compaction:  # noqa: ARG002
         # Other nodes may use the database however many use the data root, so its tables are not
         # written anew, which would lock them.
-        await self._sweep_current(self._use(), now_ms)
+        await self._sweep_current(now_ms)
         try:
             connection = await connect_for(self._conninfo)
             async with connection:
@@ -399,24 +244,6 @@ class PostgresStore:
     async def sweep_own_files(self, *, now_ms: int) -> None:
         await self._use().blobs.remove_drafts(before_ms=now_ms - STAGED_GRACE_MS)
 
-    async def sweep(self, *, now_ms: int) -> None:
-        opened = self._use()
-        await self._sweep_current(opened, now_ms)
-        oldest_stored_ms = now_ms - self._change_log_ms
-        await run_in_batches(
-            opened.writer,
-            partial(maintenance.delete_old_changes, before_ms=oldest_stored_ms),
-            partial(maintenance.delete_old_acls, before_ms=oldest_stored_ms),
-            partial(maintenance.clear_old_acl_content, before_ms=now_ms - DELETED_ACL_MS),
-        )
-
-    async def _sweep_current(self, opened: OpenParts, now_ms: int) -> None:
-        """Sweep everything but the change log."""
-        await opened.staging.sweep(now_ms=now_ms)
-        await opened.staging.sweep_uploads(partial(self.read_entry, now_ms=now_ms), now_ms=now_ms)
-        await finish_removals(opened.writer, opened.listening)
-        await run_in_batches(
-            opened.writer,
-            partial(maintenance.delete_expired_uses, now_ms=now_ms - CLOCK_ERROR_MS),
-            partial(maintenance.delete_expired_entries, now_ms=now_ms),
-        )
+    async def _sweep_uses(self, now_ms: int) -> None:
+        delete = maintenance.delete_expired_uses
+        await self._run_all(partial(delete, now_ms=now_ms - CLOCK_ERROR_MS))

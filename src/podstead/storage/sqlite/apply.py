@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
-from podstead.storage.sqlite.statements import Row, insert_rows, run_in
+from podstead.storage.sqlite.statements import insert_rows, run_in
 from podstead.storage.state import (
     MAX_KEPT_ACL_BYTES,
     MIN_KEPT_ACL_BYTES,
@@ -25,30 +25,34 @@ from podstead.storage.state import (
     folded,
     storages_of,
 )
-
-_COLUMNS = ", ".join(ResourceRow.__struct_fields__)
-
-_SELECT_RESOURCES = f"SELECT {_COLUMNS} FROM resources WHERE path IN"  # noqa: S608 - our columns
-_INSERT_RESOURCES = f"INSERT INTO resources ({_COLUMNS})"
-_REPLACE_RESOURCES = "ON CONFLICT (path) DO UPDATE SET " + ", ".join(
-    f"{column} = excluded.{column}" for column in ResourceRow.__struct_fields__ if column != "path"
+from podstead.storage.tables import (
+    BODIES,
+    CHANGES,
+    DELETED_ACLS,
+    ENTRIES,
+    PODS,
+    RESOURCES,
+    STORAGES,
+    TOKENS,
+    Row,
 )
+
+_SELECT_RESOURCES = f"SELECT {RESOURCES.names} FROM resources WHERE path IN"  # noqa: S608
+_INSERT_RESOURCES = RESOURCES.insert
+_REPLACE_RESOURCES = RESOURCES.replace()
 _DELETE_RESOURCES = "DELETE FROM resources WHERE path IN"
 
-_INSERT_BODIES = "INSERT INTO bodies (path, content, sha256)"
-_REPLACE_BODIES = (
-    "ON CONFLICT (path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
-)
+_INSERT_BODIES = BODIES.insert
+_REPLACE_BODIES = BODIES.replace()
 _SELECT_BODY = "SELECT content, sha256 FROM bodies WHERE path = ?"
 _COPY_BODY = (
-    "INSERT INTO bodies (path, content, sha256)"
-    " SELECT ?, content, sha256 FROM bodies WHERE path = ?"
-    " ON CONFLICT (path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
+    f"{_INSERT_BODIES} SELECT ?, content, sha256 FROM bodies WHERE path = ?"  # noqa: S608
+    f" {_REPLACE_BODIES}"
 )
 _DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
 
 _INSERT_DELETED_ACL = (
-    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
+    f"{DELETED_ACLS.insert}"  # noqa: S608 - our columns
     " VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT content FROM bodies WHERE path = ?2)), ?6)"
 )
 
@@ -68,28 +72,24 @@ _SELECT_STORAGES = (
     "SELECT s.root, s.used_bytes, p.folded_name, p.quota_bytes FROM storages s"
     " LEFT JOIN pods p ON p.folded_name = lower(trim(s.root, '/')) WHERE s.root IN"
 )
-_INSERT_STORAGES = "INSERT INTO storages (root, used_bytes)"
-_REPLACE_STORAGES = "ON CONFLICT (root) DO UPDATE SET used_bytes = excluded.used_bytes"
+_INSERT_STORAGES = STORAGES.insert
+_REPLACE_STORAGES = STORAGES.replace()
 
 _SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
+_INSERT_CHANGES = CHANGES.insert
 _UPDATE_SEQUENCE = "UPDATE counters SET value = ? WHERE name = 'changes'"
-_INSERT_CHANGES = "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
 
+_INSERT_PODS = PODS.insert
 _SELECT_PODS = "SELECT folded_name FROM pods WHERE folded_name IN"
-_INSERT_PODS = "INSERT INTO pods (folded_name, name, root, owner, created_ms, quota_bytes)"
-
 _DELETE_POD = "DELETE FROM pods WHERE folded_name = ?"
 _SET_QUOTA = "UPDATE pods SET quota_bytes = ? WHERE folded_name = ?"
 
-_SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries WHERE entry IN"
-_INSERT_ENTRIES = "INSERT INTO entries (entry, version, value, owner, expires_ms)"
-_REPLACE_ENTRIES = (
-    "ON CONFLICT (entry) DO UPDATE SET version = excluded.version, value = excluded.value,"
-    " owner = excluded.owner, expires_ms = excluded.expires_ms"
-)
+_SELECT_ENTRIES = f"SELECT {ENTRIES.names} FROM entries WHERE entry IN"  # noqa: S608
+_INSERT_ENTRIES = ENTRIES.insert
+_REPLACE_ENTRIES = ENTRIES.replace()
 _DELETE_ENTRIES = "DELETE FROM entries WHERE entry IN"
 
-_INSERT_TOKENS = "INSERT INTO tokens (token_id, pod, web_id, issued_s, expires_s, revoked_s)"
+_INSERT_TOKENS = TOKENS.insert
 # The time of the first revocation is kept.
 _REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
 
@@ -145,15 +145,7 @@ def flush(connection: apsw.Connection, state: State) -> None:
     for name in state.dropped_pods:
         connection.execute(_DELETE_POD, (name,))
     for pod in state.pods:
-        row = (
-            folded(pod.name),
-            pod.name,
-            pod.root,
-            pod.owner,
-            pod.created_ms,
-            pod.quota_bytes,
-        )
-        insert_rows(connection, _INSERT_PODS, [row])
+        insert_rows(connection, _INSERT_PODS, [(folded(pod.name), *astuple(pod))])
     for quota in state.quotas:
         connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
@@ -210,14 +202,14 @@ def _copy_bodies(
 
 
 def _flush_entries(connection: apsw.Connection, state: State) -> None:
-    rows: list[tuple[EntryId, str, bytes, str | None, int | None]] = []
+    rows: list[Row] = []
     gone: list[EntryId] = []
     for name in state.changed_entries:
         entry = state.entries[name]
         if entry is None:
             gone.append(name)
         else:
-            rows.append((name, entry.version, entry.value, entry.owner, entry.expires_ms))
+            rows.append(astuple(entry))
     run_in(connection, _DELETE_ENTRIES, gone)
     insert_rows(connection, _INSERT_ENTRIES, rows, _REPLACE_ENTRIES)
 
@@ -226,12 +218,4 @@ def _flush_token(connection: apsw.Connection, token: TokenRecord | TokenRevocati
     if isinstance(token, TokenRevocation):
         connection.execute(_REVOKE, (token.at_s, token.token_id))
     else:
-        row = (
-            token.token_id,
-            token.pod,
-            token.web_id,
-            token.issued_s,
-            token.expires_s,
-            token.revoked_s,
-        )
-        insert_rows(connection, _INSERT_TOKENS, [row])
+        insert_rows(connection, _INSERT_TOKENS, [astuple(token)])

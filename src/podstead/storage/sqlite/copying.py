@@ -6,28 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final
 
 import apsw
 
 from podstead.core.errors import StorageError
 from podstead.storage.copying.noted_target import ResumableTarget
-from podstead.storage.copying.tables import (
-    COPYING_FACT,
-    FILLED,
-    OWN_ROWS,
-    RECORD_TABLES,
-    RecordRow,
-    RecordTable,
-)
+from podstead.storage.copying.tables import OWN_ROWS
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
-
-_NOTE: Final = "SELECT value FROM facts WHERE name = ?"
+from podstead.storage.tables import RECORD_TABLES, RecordTable, Row
 
 
 def select_rows(
-    connection: apsw.Connection, table: RecordTable, after: RecordRow | None
-) -> Iterator[RecordRow]:
+    connection: apsw.Connection, table: RecordTable, after: Row | None
+) -> Iterator[Row]:
     """The rows in the order of their keys, after that key. Raises apsw.Error."""
     conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
     key = ", ".join(table.key)
@@ -68,35 +59,18 @@ class SqliteTarget(ResumableTarget):
             with self._connection:
                 yield
 
-    def _read_note(self, *, is_for_update: bool = False) -> str | None:  # noqa: ARG002 - nobody else writes
-        note: str | None = self._connection.execute(_NOTE, (COPYING_FACT,)).get
-        return note
-
-    def _write_note(self, note: str) -> None:
-        self._connection.execute(
-            "INSERT INTO facts (name, value) VALUES (?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (COPYING_FACT, note),
-        )
-
-    def _remove_note(self) -> None:
-        self._connection.execute("DELETE FROM facts WHERE name = ?", (COPYING_FACT,))
-
-    def _has_no_rows(self) -> bool:
-        return not any(
-            self._connection.execute(f"SELECT 1 FROM {name} LIMIT 1").get  # noqa: S608
-            for name in ("facts", *FILLED)
-        )
+    def _fetch(self, statement: str, *values: str) -> list[Row]:
+        rows: list[Row] = self._connection.execute(statement.replace("%s", "?"), values).fetchall()
+        return rows
 
     def _empty_tables(self) -> None:
         for table in RECORD_TABLES:
             where = f" WHERE {OWN_ROWS[table.name]}" if table.name == "counters" else ""
             self._connection.execute(f"DELETE FROM {table.name}{where}")  # noqa: S608
 
-    def _add(self, table: RecordTable, rows: Iterable[RecordRow]) -> None:
+    def _add(self, table: RecordTable, rows: Iterable[Row]) -> None:
         marks = ", ".join("?" * len(table.columns))
-        insert = f"INSERT INTO {table.name} ({table.names}) VALUES ({marks})"  # noqa: S608
-        self._connection.executemany(insert, rows)
+        self._connection.executemany(f"{table.insert} VALUES ({marks})", rows)
 
     def _tidy(self) -> None:
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

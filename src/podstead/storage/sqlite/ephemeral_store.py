@@ -123,7 +123,7 @@ class EphemeralStore:
         """Release the connection. Raises apsw.Error."""
         self._connection.close()
 
-    def take(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
+    async def take(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
         """Take a token; ``None`` on success, otherwise the whole seconds to wait.
 
         Raises StorageError, Overloaded.
@@ -160,7 +160,7 @@ class EphemeralStore:
                 raise
             return note()
 
-    def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
+    async def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking a token. Raises StorageError,
         Overloaded."""
         try:
@@ -169,7 +169,7 @@ class EphemeralStore:
             raise _error(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
 
-    def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
+    async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Record a use; False if the key was used before. Raises StorageError, Overloaded."""
         try:
             return self._write(
@@ -178,7 +178,7 @@ class EphemeralStore:
         except apsw.Error as error:
             raise self._error(error) from error
 
-    def is_used(self, key: bytes, *, now_ms: int) -> bool:
+    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
         """Whether the key has been used. Raises StorageError, Overloaded."""
         try:
             return self._connection.execute(_IS_USED, (key, now_ms)).get is not None

@@ -17,14 +17,15 @@ from urllib.parse import quote
 import apsw
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.tables import FACTS_OF_PLACE, RecordRow, RecordTable
+from podstead.storage.copying.tables import FACTS_OF_PLACE
 from podstead.storage.inspection import OnProgress
 from podstead.storage.private_files import sync_directory
 from podstead.storage.sqlite import copying, figures
 from podstead.storage.sqlite.connection import BusyHandler, open_reader
 from podstead.storage.sqlite.migrate import read_schema_version
 from podstead.storage.sqlite.trouble import explained
-from podstead.storage.statement_inspection import InspectionSql, StatementInspection
+from podstead.storage.statement_inspection import StatementInspection
+from podstead.storage.tables import RecordTable, Row
 
 _WAIT_S: Final = 10.0
 _STEP_PAGES: Final = 1024
@@ -35,15 +36,8 @@ _PRIVATE_FILE: Final = 0o600
 class SqliteInspection(StatementInspection):
     """Reads a database; with ``is_copy``, one that nobody writes to."""
 
-    sql = InspectionSql(
-        "?",
-        ("path",),
-        figures.ORPHAN_BODIES,
-        figures.BLOB_NAMES,
-        figures.MEMBERS_WITHOUT_CONTAINER,
-        figures.WRONG_MEMBER_COUNTS,
-        figures.WRONG_USAGE,
-    )
+    mark = "?"
+    sql = figures.COMPARISONS
 
     def __init__(self, database: Path, *, is_copy: bool = False) -> None:
         """Raises StorageError."""
@@ -90,7 +84,7 @@ class SqliteInspection(StatementInspection):
             raise _error(self._database, error) from error
         return [str(fault) for (fault,) in rows if fault != "ok"]
 
-    def rows(self, table: RecordTable, *, after: RecordRow | None = None) -> Iterator[RecordRow]:
+    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
         with _trouble(self._database):
             yield from copying.select_rows(self._connection, table, after)
 

@@ -13,7 +13,8 @@ import apsw
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import BlobId
-from podstead.storage.sqlite.statements import Row, run_in
+from podstead.storage.sqlite.statements import run_in
+from podstead.storage.tables import Row
 
 _ADD_USED = "UPDATE storages SET used_bytes = used_bytes + ? WHERE root = ?"
 
@@ -156,3 +157,16 @@ def delete_expired_entries(connection: apsw.Connection, *, now_ms: int) -> bool:
         (now_ms, BATCH_ROWS),
     )
     return connection.changes() == BATCH_ROWS
+
+
+# --- Repairs ---------------------------------------------------------------------------------
+
+
+def take_orphan_body(connection: apsw.Connection, path: ResourcePath) -> bytes | None:
+    """Remove and return a small body that belongs to no resource. Raises apsw.Error."""
+    content: bytes | None = connection.execute(
+        "DELETE FROM bodies WHERE path = ?1 AND NOT EXISTS"
+        " (SELECT 1 FROM resources WHERE path = ?1 AND blob IS NULL) RETURNING content",
+        (path,),
+    ).get
+    return content

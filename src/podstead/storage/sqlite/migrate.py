@@ -56,9 +56,9 @@ def check_not_newer(database: Path) -> None:
         raise _too_new(version, newest)
 
 
-def check_schema(connection: apsw.Connection) -> None:
-    """Raise SchemaTooNew or StorageError unless the schema is current. Raises apsw.Error."""
-    version, newest = read_schema_version(connection), read_migrations()[-1].number
+def check_schema(version: int) -> None:
+    """Raise SchemaTooNew or StorageError unless the schema of that number is current."""
+    newest = read_migrations()[-1].number
     if version > newest:
         raise _too_new(version, newest)
     if version < newest:

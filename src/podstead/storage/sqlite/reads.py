@@ -11,7 +11,7 @@ cleared if they do not lead to the new count without a gap (see ``row_changes.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 from msgspec.structs import astuple
@@ -19,25 +19,24 @@ from msgspec.structs import astuple
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Snapshot
-from podstead.storage.records import (
-    Change,
-    ChangeType,
-    DeletedAcl,
-    Entry,
-    EntryId,
-    LoggedChange,
-    Metadata,
-    PodRecord,
-    PodTotals,
-    ResourceKind,
-    TokenRecord,
-    Version,
-)
+from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version
 from podstead.storage.sqlite.data_version import DataVersion
 from podstead.storage.sqlite.row_changes import ChangeQueue, RowChanges, read_row_count
 from podstead.storage.sqlite.shared_changes import SharedChanges
-from podstead.storage.sqlite.statements import Row, run_in
+from podstead.storage.sqlite.statements import run_in
 from podstead.storage.state import folded
+from podstead.storage.tables import (
+    DELETED_ACL,
+    METADATA,
+    POD,
+    TOKENS,
+    Row,
+    deleted_acl_of,
+    end_of,
+    metadata_of,
+    pod_of,
+    token_of,
+)
 
 MAX_CACHED_ROWS = 8192
 """Rows of each kind to cache; with :data:`MAX_CACHED_KEY_CHARS`, this bounds their memory."""
@@ -45,66 +44,28 @@ MAX_CACHED_ROWS = 8192
 MAX_CACHED_KEY_CHARS = 512
 """Rows with longer paths, names and IDs are not cached."""
 
-_METADATA = (
-    "path, kind, version, content_type, size_bytes, modified_ms, created_ms, blob,"
-    " members_version, members_modified_ms"
-)
-_COLUMNS = _METADATA.count(",") + 1
+_COLUMNS = METADATA.count(",") + 1
 _SELECT_METADATA = (
     # The row count comes in every row, and in one without a resource if none exists.
-    f"SELECT rows.value, {_METADATA}"  # noqa: S608 - our columns
+    f"SELECT rows.value, {METADATA}"  # noqa: S608 - our columns
     " FROM (SELECT value FROM counters WHERE name = 'rows') rows"
     " LEFT JOIN resources ON path IN"
 )
 _SELECT_MEMBERS = (
-    f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE container = ? AND path > ? ORDER BY path LIMIT ?"
 )
-_SELECT_ACLS = (
-    # The number is written out, so that SQLite uses the index of these rows.
-    f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
-    f" WHERE kind = {ResourceKind.ACL.value} AND path > ? ORDER BY path LIMIT ?"
-)
 _SELECT_TREE = (
-    f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
+    f"SELECT {METADATA} FROM resources"  # noqa: S608 - our columns
     " WHERE path >= ? AND path < ? ORDER BY path LIMIT ?"
 )
 _SELECT_CONTENT = (
     "SELECT r.version, b.content, b.sha256 FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path = ?"
 )
-_SELECT_CHANGES = (
-    "SELECT sequence, path, activity, agent, version, at_ms FROM changes"
-    " WHERE sequence > ? ORDER BY sequence LIMIT ?"
-)
-_SELECT_CHANGES_BEFORE = (
-    "SELECT sequence, path, activity, agent, version, at_ms FROM changes"
-    " WHERE sequence < ? AND sequence >= ? AND path >= ? AND path < ?"
-    " ORDER BY sequence DESC LIMIT ?"
-)
-_SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
-_SELECT_DELETED_ACLS = (
-    "SELECT path, version, content_type, content, at_ms FROM deleted_acls WHERE write_version = ?"
-)
-_SELECT_PODS = "SELECT name, root, owner, created_ms, quota_bytes FROM pods"
-_SELECT_USED_BYTES = (
-    "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
-)
-_SELECT_POD_TOTALS = (
-    "SELECT count(*), coalesce(sum(used), 0), coalesce(sum(quota), 0),"
-    " coalesce(sum(quota > 0 AND used * 10 >= quota * 9), 0) FROM ("
-    " SELECT coalesce(s.used_bytes, 0) AS used, coalesce(p.quota_bytes, ?) AS quota"
-    " FROM pods p LEFT JOIN storages s ON s.root = p.root) each_pod"
-)
-_SELECT_CHARGES = "SELECT charge, size_bytes FROM charges WHERE root = ?"
-_COUNT_ENTRIES = (
-    "SELECT count(*) FROM (SELECT 1 FROM entries WHERE entry > ? AND entry < ? LIMIT ?)"
-)
-_SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries"
-_SELECT_TOKENS = "SELECT token_id, pod, web_id, issued_s, expires_s, revoked_s FROM tokens"
-
-_KINDS: Final = {kind.value: kind for kind in ResourceKind}
-_ACTIVITIES: Final = {activity.value: activity for activity in ChangeType}
+_SELECT_DELETED_ACLS = f"SELECT {DELETED_ACL} FROM deleted_acls WHERE write_version = ?"  # noqa: S608
+_SELECT_POD = f"SELECT {POD} FROM pods WHERE folded_name = ?"  # noqa: S608 - our columns
+_SELECT_TOKEN = f"SELECT {TOKENS.names} FROM tokens WHERE token_id = ?"  # noqa: S608
 
 _READ_ERRORS = (apsw.Error, ValueError, TypeError, LookupError)
 """Errors of SQLite, and those caused by rows with unexpected values."""
@@ -171,12 +132,12 @@ class ReadConnection:
         Raises StorageError.
         """
         start = root if after is None else max(root, f"{after}\0")
-        end = _end_of(root) if root.endswith("/") else f"{root}\0"
+        end = end_of(root) if root.endswith("/") else f"{root}\0"
 
         def read() -> dict[ResourcePath, Metadata | None]:
             rows = self._connection.execute(_SELECT_TREE, (start, end, limit)).fetchall()
             # Not cached: a large tree would displace everything else.
-            tree = {metadata.path: metadata for metadata in map(_metadata, rows)}
+            tree = {metadata.path: metadata for metadata in map(metadata_of, rows)}
             return {**self._read_missing_metadata(tuple(also)), **tree}
 
         try:
@@ -240,19 +201,19 @@ class ReadConnection:
         for row_count, *row in run_in(self._connection, _SELECT_METADATA, missing):
             row_counts.add(row_count)
             if row[0] is not None:
-                metadata = _metadata(row)
+                metadata = metadata_of(row)
                 read[metadata.path] = metadata
         if row_counts != {self._row_count}:  # also if there is no count: absence must be certain
             raise _AnotherState
         return found | _cache_rows(cached, read)
 
     def _select_pod(self, folded_name: str) -> PodRecord | None:
-        row = self._one(f"{_SELECT_PODS} WHERE folded_name = ?", folded_name)
-        return None if row is None else _pod(row)
+        row = self._query(_SELECT_POD, (folded_name,)).get
+        return None if row is None else pod_of(row)
 
     def _select_token(self, token_id: str) -> TokenRecord | None:
-        row = self._one(f"{_SELECT_TOKENS} WHERE token_id = ?", token_id)
-        return None if row is None else _token(row)
+        row = self._query(_SELECT_TOKEN, (token_id,)).get
+        return None if row is None else token_of(row)
 
     def data_version(self) -> int:
         """A number that changes with every commit of any process. Raises StorageError."""
@@ -299,7 +260,7 @@ class ReadConnection:
 
     def _apply_changes(self, changes: RowChanges) -> None:
         read: dict[ResourcePath, Metadata | None] = {
-            path: None if row is None else _metadata(astuple(row)[:_COLUMNS])
+            path: None if row is None else metadata_of(astuple(row)[:_COLUMNS])
             for path, row in changes.resources.items()
         }
         _cache_rows(self._metadata, read)
@@ -328,7 +289,7 @@ class ReadConnection:
 
     # --- rows that are not --------------------------------------------------------------------
 
-    def read_content(
+    async def read_content(
         self, path: ResourcePath, version: Version
     ) -> tuple[bytes | None, bytes | None] | None:
         """Small body and its SHA-256 at the path, ``None`` if its version is another one by now.
@@ -338,7 +299,7 @@ class ReadConnection:
         try:
             # One statement reads version and content, so they belong together.
             row: tuple[Version, bytes | None, bytes | None] | None
-            row = self._one(_SELECT_CONTENT, path)
+            row = self._query(_SELECT_CONTENT, (path,)).get
         except _READ_ERRORS as error:
             raise _read_error() from error
         return None if row is None or row[0] != version else row[1:]
@@ -347,119 +308,29 @@ class ReadConnection:
         self, container: ResourcePath, after: ResourcePath | None, limit: int
     ) -> list[Metadata]:
         """Members in the byte order of their paths. Raises StorageError."""
-        return self._all(_SELECT_MEMBERS, (container, after or "", limit), _metadata)
-
-    def list_acls(self, after: ResourcePath | None, limit: int) -> list[Metadata]:
-        """ACLs in the byte order of their paths. Raises StorageError."""
-        return self._all(_SELECT_ACLS, (after or "", limit), _metadata)
-
-    def changes_before(
-        self, sequence: int, first: int, below: ResourcePath, limit: int
-    ) -> list[LoggedChange]:
-        """Rows of the change log about a part of the tree, backwards. Raises StorageError."""
-        values = (sequence, first, below, _end_of(below), limit)
-        return self._all(_SELECT_CHANGES_BEFORE, values, _logged_change)
-
-    def changes_after(self, sequence: int, limit: int) -> list[LoggedChange]:
-        """Rows of the change log with a greater sequence number. Raises StorageError."""
-        return self._all(_SELECT_CHANGES, (sequence, limit), _logged_change)
-
-    def newest_sequence(self) -> int:
-        """The number of the newest row the change log has had. Raises StorageError."""
-        try:
-            sequence: int = self._query(_SELECT_SEQUENCE, ()).get
-        except _READ_ERRORS as error:
-            raise _read_error() from error
-        return sequence
+        return self.all(_SELECT_MEMBERS, (container, after or "", limit), metadata_of)
 
     def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]
     ) -> dict[ResourcePath, DeletedAcl]:
         """Access rules that a write deleted, of those paths. Raises StorageError."""
         wanted = tuple(paths)
-        found = self._all(
+        found = self.all(
             f"{_SELECT_DELETED_ACLS} AND path IN ({', '.join('?' * len(wanted))})",
             (write, *wanted),
-            _deleted_acl,
+            deleted_acl_of,
         )
         return {deleted.metadata.path: deleted for deleted in found}
 
-    def list_pods(self, after: str, limit: int) -> list[PodRecord]:
-        """Pods by name, after ``after``. Raises StorageError."""
-        select = f"{_SELECT_PODS} WHERE folded_name > ? ORDER BY folded_name LIMIT ?"
-        return self._all(select, (folded(after), limit), _pod)
-
-    def list_tokens(self, pod: str | None) -> list[TokenRecord]:
-        """All tokens, or those of one pod, newest first. Raises StorageError."""
-        order = "ORDER BY issued_s DESC, token_id"
-        if pod is None:
-            return self._all(f"{_SELECT_TOKENS} {order}", (), _token)
-        return self._all(f"{_SELECT_TOKENS} WHERE pod = ? {order}", (pod,), _token)
-
-    def read_entry(self, entry: EntryId, now_ms: int) -> Entry | None:
-        """The entry with that ID, unless it has expired. Raises StorageError."""
-        try:
-            row: Row | None = self._one(f"{_SELECT_ENTRIES} WHERE entry = ?", entry)
-            read = None if row is None else Entry(*row)
-        except _READ_ERRORS as error:
-            raise _read_error() from error
-        return None if read is None or read.has_expired(now_ms) else read
-
-    def list_entries(
-        self, kind: str, *, owner: str | None, after: str, limit: int, now_ms: int
-    ) -> list[Entry]:
-        """Unexpired entries of a kind, in the order of their IDs, after ``after``.
-
-        Raises StorageError.
-        """
-        # "0" is the character after the slash that ends the kind.
-        condition = "entry > ? AND entry < ? AND (expires_ms IS NULL OR expires_ms > ?)"
-        values: list[str | int] = [max(f"{kind}/", after), f"{kind}0", now_ms]
-        if owner is not None:
-            condition += " AND owner = ?"
-            values.append(owner)
-        return self._all(
-            f"{_SELECT_ENTRIES} WHERE {condition} ORDER BY entry LIMIT ?",
-            (*values, limit),
-            lambda row: Entry(*row),
-        )
-
-    def count_entries(self, kind: str, at_most: int) -> int:
-        """The number of entries of a kind, or ``at_most`` if it is larger. Raises StorageError."""
-        values = (f"{kind}/", f"{kind}0", at_most)
-        return self._all(_COUNT_ENTRIES, values, lambda row: int(row[0]))[0]
-
-    def used_bytes(self, name: str) -> int:
-        """The bytes that a pod is charged for. Raises StorageError."""
-        try:
-            used_bytes: int | None = self._one(_SELECT_USED_BYTES, folded(name))
-        except _READ_ERRORS as error:
-            raise _read_error() from error
-        return used_bytes or 0
-
-    def pod_totals(self, default_quota_bytes: int) -> PodTotals:
-        """Sums over all pods. Raises StorageError."""
-        values = (default_quota_bytes,)
-        return self._all(_SELECT_POD_TOTALS, values, lambda row: PodTotals(*row))[0]
-
-    def list_charges(self, root: ResourcePath) -> dict[str, int]:
-        """The charges of a storage besides its resources. Raises StorageError."""
-        return dict(self._all(_SELECT_CHARGES, (root,), lambda row: (row[0], row[1])))
-
-    def _one(self, select: str, key: str) -> Any:  # noqa: ANN401 - the caller knows its columns
-        """The only row, or its only value; ``None`` if there is no row."""
-        return self._query(select, (key,)).get
-
-    def _all(
-        self, select: str, values: Sequence[str | int], make: Callable[[Row], Value]
-    ) -> list[Value]:
+    def all(self, select: str, values: Sequence[Any], make: Callable[[Row], Value]) -> list[Value]:
+        """What ``make`` makes of each row. Raises StorageError."""
         try:
             # Fetches all rows first, because an open cursor would keep its snapshot open.
             return [make(row) for row in self._query(select, values).fetchall()]
         except _READ_ERRORS as error:
             raise _read_error() from error
 
-    def _query(self, select: str, values: Sequence[str | int]) -> apsw.Cursor:
+    def _query(self, select: str, values: Sequence[Any]) -> apsw.Cursor:
         # What follows this read must not be older than it: an access decision after a row of the
         # change log, for example, or another attempt to read a version that was replaced.
         self._data_version.ask_again()
@@ -476,35 +347,5 @@ def _cache_rows(
     return read
 
 
-def _end_of(container: ResourcePath) -> str:
-    """What follows all paths that begin with that of the container: "0" follows "/"."""
-    return f"{container[:-1]}0"
-
-
 def _read_error() -> StorageError:
     return StorageError("The store could not be read")
-
-
-def _metadata(row: Sequence[Any]) -> Metadata:
-    path, kind, *rest = row
-    return Metadata(path, _KINDS[kind], *rest)
-
-
-def _logged_change(row: Row) -> LoggedChange:
-    sequence, path, activity, agent, version, at_ms = row
-    return LoggedChange(sequence, Change(path, _ACTIVITIES[activity], agent), version, at_ms)
-
-
-def _deleted_acl(row: Row) -> DeletedAcl:
-    path, version, content_type, content, at_ms = row
-    known = content or b""
-    metadata = Metadata(path, ResourceKind.ACL, version, content_type, len(known), at_ms, at_ms)
-    return DeletedAcl(metadata, known)
-
-
-def _pod(row: Row) -> PodRecord:
-    return PodRecord(*row)
-
-
-def _token(row: Row) -> TokenRecord:
-    return TokenRecord(*row)

@@ -17,16 +17,16 @@ import msgspec
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.records import ChangeType, PodRemoval, ResourceKind
-from podstead.storage.sqlite.statements import Row, insert_rows
+from podstead.storage.sqlite.statements import insert_rows
 from podstead.storage.state import folded
+from podstead.storage.tables import CHANGES, DELETED_ACLS, Row, end_of
 
 BATCH_ROWS: Final = 500
 """The maximum number of resources that one transaction removes."""
 
 _KIND: Final = "removal"
-_INSERT_CHANGES: Final = "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
 _KEEP_ACLS: Final = (
-    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
+    f"{DELETED_ACLS.insert}"  # noqa: S608 - our columns
     " SELECT ?, r.path, r.version, r.content_type, b.content, ?"
     " FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path >= ? AND r.path < ? AND r.kind = ?"
@@ -116,8 +116,7 @@ def _remove_batch(connection: apsw.Connection, pending: _PendingRemoval) -> None
 
 
 def _below(root: str) -> tuple[str, str]:
-    # "0" is the character after the slash: the range contains the root and all paths below it.
-    return root, f"{root[:-1]}0"
+    return root, end_of(root)
 
 
 def _paths(
@@ -146,7 +145,7 @@ def _log(connection: apsw.Connection, pending: _PendingRemoval, paths: list[Reso
     deletion = ChangeType.DELETE.value
     insert_rows(
         connection,
-        _INSERT_CHANGES,
+        CHANGES.insert,
         [
             (number, path, deletion, pending.agent, pending.version, pending.at_ms)
             for number, path in enumerate(paths, sequence + 1)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 import apsw
 
-Row = tuple[Any, ...]
-"""One row as read; the reader knows the types of the selected columns."""
+from podstead.storage.tables import Row
 
 MAX_ROWS = 64
 """The maximum number of rows or keys in one statement, far below SQLite's parameter limit."""

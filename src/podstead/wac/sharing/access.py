@@ -1,8 +1,8 @@
-"""Who has access to a resource, in one entry each? Computed from the ACL that decides about it.
+"""Lists who has access to a resource, one entry for each grantee, from its effective ACL.
 
 Pure. The entries of plain rules can be edited. An entry says where it comes from, and for a
-container whether it is about the container alone, about everything inside that has no rules of its
-own, or both.
+container whether it covers the container alone, everything inside without rules of its own, or
+both.
 """
 
 from __future__ import annotations

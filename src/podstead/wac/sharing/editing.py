@@ -1,8 +1,8 @@
-"""What does an ACL become when somebody's access is changed? From a graph and changes to a graph.
+"""Edits the plain rules of an ACL: from a graph and changes to a new graph.
 
 Pure. Only plain rules (:mod:`podstead.wac.sharing.rules`) that name the grantee are changed, and
-only where they are about what the change is about. All other statements stay as they are. Whatever
-a special rule grants to the grantee, it goes on granting.
+only where they are about what the change is about. All other statements stay as they are. A special
+rule goes on granting whatever it grants to the grantee.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Target:
 def with_changes(
     graph: Graph, changes: Iterable[AccessChange], *, acl_url: str, subject_url: str
 ) -> Graph:
-    """The ACL after the changes, made one after the other."""
+    """The ACL after the changes, which are made in order."""
     target = _Target(acl_url, subject_url)
     for change in changes:
         graph = _changed(graph, change, target)
@@ -113,7 +113,7 @@ def _changed(graph: Graph, change: AccessChange, target: _Target) -> Graph:
         ):
             continue
         removed.update(_without(graph, rule, change.grantee))
-        # What the rule says about the part that does not change is said again.
+        # Restate what the rule says about the part that does not change.
         if authorization.access_to and not edits_here:
             here |= authorization.modes
         if authorization.default and not edits_inside:

@@ -1,4 +1,4 @@
-"""Why does somebody have these modes? The rules that grant each, or what is missing.
+"""Explains an agent's modes: the rules that grant each, or what is missing.
 
 Pure. The modes are those of the gate's own decision (:func:`podstead.wac.decision.agent_modes`);
 this module only names the rules that lead to it.
@@ -32,8 +32,8 @@ class Cause(Enum):
 class Reason:
     """Why a mode is held or not.
 
-    ``RULE`` comes with the rule, and with the grantee in it that the agent is; ``ORIGIN`` with a
-    rule that names origins.
+    ``RULE`` comes with the rule and the grantee that matches the agent; ``ORIGIN`` with a rule that
+    names origins.
     """
 
     mode: Mode
@@ -99,7 +99,7 @@ def _obstacles(
 
 
 def _matching(rule: Authorization, requester: Requester | None) -> Grantee | None:
-    """Whom of the rule's grantees the agent is; the most particular if there are several."""
+    """The grantee of the rule that matches the agent; the most specific if several do."""
     if requester is not None:
         for name in sorted(rule.agents & requester.names):
             return agent(name)

@@ -1,12 +1,12 @@
-"""Which ACLs name whom? The records of an index over access rules, derived from parsed ACLs.
+"""Derives the records of an index over access rules, which finds the ACLs that name an agent.
 
 Pure. There is a record for each ACL, which says whom it names with which modes, and one for each
 agent and group that it names, which is found by the name. The records of an ACL belong to its
 storage and are written in the transaction that writes the ACL. They only suggest where to look:
 whether somebody has access is always the gate's decision.
 
-An ACL that names very many is recorded under a mark instead of under each name, so that what one
-write costs is bounded; it is then a candidate for everybody.
+An ACL with very many names is recorded under one marker instead of each name, which bounds the cost
+of a write; it is then a candidate for everybody.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _MODES: Final = {letter: mode for mode, letter in _LETTERS.items()}
 
 
 class IndexedGrantee(msgspec.Struct, frozen=True, array_like=True):
-    """Somebody whom an ACL names, and the modes that its rules grant on its subject (``here``) and
-    on what inherits from it, as letters."""
+    """An agent, group or class that an ACL names, and the modes that its rules grant on its subject
+    (``here``) and on what inherits from it, as letters."""
 
     kind: str
     iri: str
@@ -60,7 +60,7 @@ class IndexedGrantee(msgspec.Struct, frozen=True, array_like=True):
 
 class IndexedAcl(msgspec.Struct, frozen=True):
     """Whom an ACL names: classes first, then groups and agents by IRI. ``total`` is their number,
-    of which only some are listed if there are very many. The key is the path of the ACL."""
+    of which a very long ACL lists only some. The key is the path of the ACL."""
 
     grantees: tuple[IndexedGrantee, ...]
     total: int
@@ -71,7 +71,7 @@ class IndexedAcl(msgspec.Struct, frozen=True):
 
 
 class Mention(msgspec.Struct, frozen=True):
-    """That an ACL names an agent or a group; the key is :func:`mention_key`."""
+    """The fact that an ACL names an agent or a group; the key is :func:`mention_key`."""
 
     iri: str
 
@@ -80,13 +80,13 @@ ACLS: Final = RecordKind("access-rules", IndexedAcl)
 MENTIONS: Final = RecordKind("access-mention", Mention)
 
 MANY: Final = "*"
-"""The prefix of the keys of ACLs that name very many."""
+"""The prefix of the keys of ACLs with very many names."""
 GROUPS: Final = "g"
 """The prefix of the keys of all groups."""
 
 
 def agent_prefix(iri: str) -> str:
-    """What the keys of the mentions of an agent begin with; the path of the ACL follows."""
+    """The key prefix of an agent's mentions; the path of the ACL follows."""
     return f"a{_hash(agent_name(iri))}"
 
 

@@ -1,4 +1,4 @@
-"""Which role do modes amount to? The roles are combinations of modes that people have names for.
+"""Maps combinations of modes to the roles that people know them by.
 
 Pure. A role adds nothing to the modes: rules that grant another combination are shown with the
 modes that they grant (``Role.OTHER``), never rounded to the nearest role.

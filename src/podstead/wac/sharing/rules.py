@@ -1,10 +1,10 @@
-"""What does an ACL say, rule by rule? Which rules can be edited, and which are kept as they are.
+"""Reads an ACL rule by rule, and tells plain rules, which can be edited, from special ones.
 
 Pure. A *plain* rule is an authorization that consists of nothing but agents, groups, the two agent
 classes, known modes, and its own resource. Everything else is *special*: it names origins, another
 resource or an unknown class, has a condition or any other statement, or has no effect. Special
-rules are shown and never changed, because a program that does not understand a statement cannot
-know what would become of it.
+rules are shown and never changed, because a program cannot foresee the effect of editing a
+statement that it does not understand.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class GranteeKind(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Grantee:
-    """One of those whom rules grant access: an agent or a group by its IRI, or a class of agents.
+    """A holder of access under rules: an agent or a group by its IRI, or a class of agents.
 
     The IRI of an agent is canonical (:func:`podstead.wac.iris.agent_name`).
     """
@@ -156,7 +156,7 @@ class RuleSet:
         return tuple(rule for rule in self._effective() if rule.authorization.access_to)
 
     def about_contents(self) -> tuple[AccessRule, ...]:
-        """The rules that decide about everything below that has no closer ACL."""
+        """The rules that decide about everything below without a closer ACL."""
         return tuple(rule for rule in self._effective() if rule.authorization.default)
 
     def _effective(self) -> tuple[AccessRule, ...]:
@@ -205,7 +205,7 @@ def _peculiarities(
 
 
 def _peculiarity(predicate: Iri, object_: Object, subject: str | None) -> Peculiarity | None:
-    """What a plain rule would not state, if the statement is such a one."""
+    """Why a plain rule would not contain the statement, if so."""
     if predicate == ORIGIN:
         return Peculiarity.ORIGINS
     known, otherwise = False, Peculiarity.FURTHER_STATEMENTS

@@ -41,6 +41,7 @@ from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.browsers import browser_name
+from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -167,7 +168,7 @@ class AccountPages:
         where no mail is sent, NotAuthenticated, WrongFormToken."""
         await browser_request.submission()
         if self._verification is None:
-            raise NotFound("This server sends no mail")
+            raise NotFound(WebCodes.NO_MAIL)
         account = browser_request.owner().account
         await self._verification.ask(account, browser_request.source.language)
         return self._changed(browser_request, "email-asked")
@@ -217,7 +218,7 @@ class AccountPages:
         await self._pod_sessions.end_all(owner.account.web_id, _root_of(owner.account))
         stored = await self._accounts.read(owner.account.account_id)
         if stored is None:
-            raise NotFound("The account has been deleted")
+            raise NotFound(WebCodes.ACCOUNT_DELETED)
         signed_in = await self._sign_in.begin(
             browser_request, stored, lasting=owner.session.lasting, password=sent.text("new")
         )
@@ -265,13 +266,11 @@ class AccountPages:
         if not self._sessions.is_recent(owner):
             if browser_request.wants_page:
                 return see_other(again_path("delete"))
-            raise AccessDenied(
-                "Sign in again: deletion requires a sign-in within the last ten minutes"
-            )
+            raise AccessDenied(WebCodes.SIGN_IN_AGAIN_TO_DELETE)
         if sent.text("pod") != owner.account.pod:
             if browser_request.wants_page:
                 return self._deletion_page(owner, status=400)
-            raise BadRequest("The field pod must contain the name of the pod to delete")
+            raise BadRequest(WebCodes.POD_NAME_MISSING)
         account = owner.account
         await self._accounts.delete(account.account_id, agent=account.web_id)
         if not browser_request.wants_page:

@@ -10,9 +10,11 @@ from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate
+from podstead.idp.codes import IdpCodes
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import format_day, machine_time
 from podstead.web.idp.login_page import again_path
@@ -61,7 +63,7 @@ class CertificatePages:
         for each in await self._keys(browser_request):
             if each.mark == browser_request.segment:
                 return json_response(200, _as_json(each))
-        raise NotFound("The profile does not state this key; it may have been removed")
+        raise NotFound(IdpCodes.KEY_NOT_IN_PROFILE)
 
     @route(CERTIFICATES_PATH, "POST", is_page=False)
     async def create(self, browser_request: BrowserRequest) -> Response:
@@ -149,7 +151,7 @@ class CertificatePages:
 
 
 def _unreadable() -> Conflict:
-    return Conflict("Your profile cannot be read, so its keys are not known; repair it first")
+    return Conflict(WebCodes.OWN_KEYS_UNKNOWN)
 
 
 def _download(content: bytes, media_type: str) -> str:

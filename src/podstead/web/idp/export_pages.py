@@ -14,6 +14,7 @@ from podstead.idp.pod_exports import PodExports
 from podstead.idp.sessions import Sessions
 from podstead.resources.exporting.downloads import PodDownloads
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import SignInAgain, check_recent
@@ -51,7 +52,7 @@ class ExportPages:
         owner, request = browser_request.owner(), browser_request.request
         name = owner.account.pod + _SUFFIX
         if browser_request.segment != name:
-            raise NotFound("This is not the name of your pod")
+            raise NotFound(WebCodes.OTHER_POD_NAME)
         if not await self._exports.is_allowed(owner):
             raise SignInAgain(again_path("export"))
         archive = await self._downloads.open(owner.account.pod)

@@ -19,6 +19,7 @@ from podstead.idp.records import Account
 from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.codes import WebCodes
 from podstead.web.forms import read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
@@ -94,7 +95,7 @@ class InteractionPages:
         pending = await self._pending(browser_request)
         sent = await read_submission(browser_request.request)
         if not _is_theirs(pending, browser_request):
-            raise AccessDenied("Another account is signed in now; go back and sign in again")
+            raise AccessDenied(WebCodes.OTHER_ACCOUNT_SIGNED_IN)
         interaction = pending.interaction
         may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
             IDENTITY_SCOPE

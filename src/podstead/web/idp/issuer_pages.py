@@ -9,6 +9,7 @@ from podstead.core.errors import Conflict
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
@@ -41,7 +42,7 @@ class IssuerPages:
         try:
             named = await self._profile_issuer.is_named_by(browser_request.owner().account.web_id)
         except UnusableDocument as error:
-            raise Conflict("Your profile cannot be read; repair it first") from error
+            raise Conflict(WebCodes.OWN_PROFILE_UNREADABLE) from error
         return json_response(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
     @route(ISSUER_PATH, "POST", is_page=False)

@@ -14,6 +14,7 @@ from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import secret_key
 from podstead.web.about_operator import AboutOperator
+from podstead.web.codes import WebCodes
 from podstead.web.idp.console.access import segment
 from podstead.web.limits import address_key, take
 from podstead.web.pod_pages import addresses
@@ -58,11 +59,11 @@ class ForgotPage:
     async def post(self, page: PageRequest) -> Response:
         """Queue a message. Raises NotFound without mail, RateLimited, WrongFormToken."""
         if not self._sends_mail:
-            raise NotFound("There is nothing at this address")
+            raise NotFound(WebCodes.NO_SUCH_PAGE)
         sent = await page.form()
         login = sent.text("login").strip()
         if not login or len(login) > MAX_EMAIL_CHARACTERS or not login.isprintable():
-            raise BadRequest("Type the name of your pod or your e-mail address")
+            raise BadRequest(WebCodes.LOGIN_MISSING)
         await take(
             self._records.store,
             f"forgot:{address_key(page.request.client_address)}",

@@ -10,6 +10,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound, ServerTrouble
 from podstead.idp.challenges import Challenges
+from podstead.idp.codes import IdpCodes
 from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
 from podstead.idp.nostr.events import SignedEvents
 from podstead.idp.nostr.links import NostrLinks, did_of
@@ -121,7 +122,7 @@ class NostrKeyEndpoints:
         """Raises NotAuthenticated, NotFound."""
         stored = await self._links.find(browser_request.segment)
         if stored is None or stored.value.account_id != browser_request.owner().account.account_id:
-            raise NotFound("There is no such key; it may have been removed")
+            raise NotFound(IdpCodes.NO_SUCH_KEY)
         return json_response(200, _as_json(stored.value))
 
     @route(KEYS_PATH + "/{key}", "POST", "DELETE", is_page=False)

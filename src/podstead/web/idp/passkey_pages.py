@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import NotFound
+from podstead.idp.codes import IdpCodes
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
@@ -52,7 +53,7 @@ class PasskeyPages:
         for each in await self._passkeys.of_account(browser_request.owner().account.account_id):
             if each.key == browser_request.segment:
                 return json_response(200, _as_json(each))
-        raise NotFound("There is no such passkey; it may have been removed")
+        raise NotFound(IdpCodes.NO_SUCH_PASSKEY)
 
     @route(PASSKEYS_PATH + "/{id}", "PATCH", is_page=False)
     @route(PASSKEYS_PATH + "/{id}/name", "POST")

@@ -12,6 +12,7 @@ from typing import Any
 from podstead.core.errors import NotAuthenticated
 from podstead.idp.sessions import Sessions
 from podstead.web.browsers import browser_name
+from podstead.web.codes import WebCodes
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.cookies import Cookies
 from podstead.web.pod_pages.account.security_views import SecurityView
@@ -66,7 +67,7 @@ class OwnAccountPages:
     async def _facts(self, page: PageRequest) -> tuple[dict[str, Any], list[HeaderField]]:
         owner = await self._sessions.read(self._cookies.session(page.request))
         if owner is None:
-            raise NotAuthenticated("Sign in first")
+            raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
         flash = self._cookies.flash_message(page.request)
         facts = await self._account.facts(owner, changed=None if flash is None else flash.name)
         del facts["csrf_token"]  # every page has it

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotFound
+from podstead.idp.codes import IdpCodes
 from podstead.idp.pod_tokens import PodTokens
 from podstead.storage.records import TokenRecord
 from podstead.web.browser_responses import json_response, see_other
@@ -37,7 +38,7 @@ class PodTokenPages:
         for each in await self.tokens.of(browser_request.owner().account):
             if each.token_id == browser_request.segment:
                 return json_response(200, _as_json(each))
-        raise NotFound("There is no such token; it may have been revoked")
+        raise NotFound(IdpCodes.NO_SUCH_TOKEN)
 
     @route(POD_TOKENS_PATH + "/{id}", "POST", "DELETE", is_page=False)
     async def revoke(self, browser_request: BrowserRequest) -> Response:

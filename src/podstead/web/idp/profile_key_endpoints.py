@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotFound, ServerTrouble
+from podstead.idp.codes import IdpCodes
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.links import NostrLinks, did_of
 from podstead.idp.nostr.profile_keys import ProfileKeys
@@ -131,7 +132,7 @@ class ProfileKeyEndpoints:
         for each in await self.of(browser_request.owner().account):
             if each.public_key == browser_request.segment:
                 return each
-        raise NotFound("There is no such key; it may have been removed")
+        raise NotFound(IdpCodes.NO_SUCH_KEY)
 
 
 def _as_json(key: ListedProfileKey) -> dict[str, object]:

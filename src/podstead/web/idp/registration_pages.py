@@ -27,6 +27,7 @@ from podstead.pods.names import (
 from podstead.storage.invitations import UnusableInvitation
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
@@ -186,7 +187,7 @@ class RegistrationPages:
     ) -> Response:
         stored = await self._accounts.read(created.account.account_id)
         if stored is None:
-            raise NotFound("The account has been deleted meanwhile")
+            raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         uid = "" if pending is None else pending.uid
         path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT_PATH
         if not uid and browser_request.wants_page:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from podstead.core.errors import NotAuthenticated
 from podstead.idp import authentication_methods
 from podstead.idp.authorizations import Authorizations
+from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account, HalfSignIn
 from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, takes_recovery_codes
@@ -118,7 +119,7 @@ class SecondStepPages:
         sent = await read_submission(browser_request.request)
         half, account = await self._second_step.find(browser_request.browser)
         if not (await self._two_factors.of(account.value.account_id)).missing:
-            raise NotAuthenticated("The account has a second factor already: sign in again")
+            raise NotAuthenticated(IdpCodes.SECOND_FACTOR_EXISTS)
         secret = sent.text("secret")
         try:
             codes = await self._two_factors.add_app(

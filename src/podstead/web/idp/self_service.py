@@ -10,11 +10,13 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.codes import IdpCodes
 from podstead.idp.connected_clients import ConnectedClient, ConnectedClients
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
 from podstead.web.browser_responses import json_response, see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
@@ -89,7 +91,7 @@ class SelfService:
                     if is_this
                     else self._gone(browser_request, "session")
                 )
-        raise NotFound("There is no such session; it may have ended")
+        raise NotFound(WebCodes.NO_SUCH_SESSION)
 
     # --- applications -------------------------------------------------------------------------
 
@@ -121,7 +123,7 @@ class SelfService:
                     AuditEvent.CONSENT_ENDED, account_id=account_id, client_id=client_id
                 )
         if not ended:
-            raise NotFound("There is no such application; it may have been removed")
+            raise NotFound(WebCodes.NO_SUCH_CLIENT)
         return self._gone(browser_request, "disconnected")
 
     def _shown_as(
@@ -161,7 +163,7 @@ class SelfService:
             if each.credential_id == browser_request.segment:
                 body = {"id": each.credential_id, "name": each.name, "webId": each.web_id}
                 return json_response(200, body)
-        raise NotFound("There are no such client credentials")
+        raise NotFound(IdpCodes.NO_SUCH_CREDENTIALS)
 
     @route(CREDENTIALS_PATH, "POST", is_page=False)
     async def create_credential(self, browser_request: BrowserRequest) -> Response:
@@ -175,9 +177,7 @@ class SelfService:
         if not self._sessions.is_recent(owner):
             if browser_request.wants_page:
                 return see_other(again_path("credentials", browser_request.back))
-            raise AccessDenied(
-                "Sign in again: this action requires a sign-in within the last ten minutes"
-            )
+            raise AccessDenied(WebCodes.SIGN_IN_AGAIN)
         created = await self._credentials.create(
             owner.owner,
             name=sent.text("name"),
@@ -247,7 +247,7 @@ def _named(listed: list[dict[str, object]], name: str) -> Mapping[str, object]:
     for each in listed:
         if each["id"] == name:
             return each
-    raise NotFound("There is nothing with that name; it may have been removed")
+    raise NotFound(WebCodes.NO_SUCH_ENTRY)
 
 
 def _event_json(event: SecurityEvent) -> dict[str, object]:

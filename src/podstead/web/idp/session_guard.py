@@ -23,6 +23,7 @@ from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.source import RequestSource
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
@@ -108,7 +109,7 @@ class BrowserRequest:
     def owner(self) -> OpenSession:
         """The session. Raises NotAuthenticated."""
         if self.open_session is None:
-            raise NotAuthenticated("Sign in first")
+            raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
         return self.open_session
 
     async def submission(self) -> FormSubmission:
@@ -297,5 +298,5 @@ def path_segment(browser_request: BrowserRequest, index: int) -> str:
     """A segment of the path, counted from 1."""
     segments = browser_request.request.path.split("/")
     if index >= len(segments):
-        raise BadRequest("The address is too short")
+        raise BadRequest(WebCodes.ADDRESS_TOO_SHORT)
     return segments[index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podstead.core.errors import AccessDenied
 from podstead.idp.sessions import OpenSession, Sessions
+from podstead.web.codes import WebCodes
 
 
 class SignInAgain(AccessDenied):
@@ -13,9 +14,7 @@ class SignInAgain(AccessDenied):
 
     def __init__(self, again_at: str | None = None) -> None:
         """``again_at`` is the path where a person can sign in again, instead of being refused."""
-        super().__init__(
-            "Sign in again: this action requires a sign-in within the last ten minutes"
-        )
+        super().__init__(WebCodes.SIGN_IN_AGAIN)
         self.again_at = again_at
 
 

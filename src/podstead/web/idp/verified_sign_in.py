@@ -16,6 +16,7 @@ from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.records import Account, VerifiedFactor
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
 from podstead.web.idp.session_guard import BrowserRequest, path_segment
@@ -68,7 +69,7 @@ class VerifiedSignIn:
             or account.value.disabled
             or verified.verified_s < account.value.valid_after_s
         ):
-            raise AccessDenied("The account has changed in the meantime; go back and sign in again")
+            raise AccessDenied(WebCodes.ACCOUNT_CHANGED)
         signed_in = await self.sign_in.begin(
             browser_request,
             account,

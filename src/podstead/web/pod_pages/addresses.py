@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 from podstead.web.routes import is_reserved, rest_of_path
 
@@ -137,7 +138,7 @@ def target_of(request: Request) -> ResourcePath:
     can be none."""
     path = rest_of_path(request.path)
     if path != "/" and is_reserved(path):
-        raise NotFound("There is nothing at this address")
+        raise NotFound(WebCodes.NO_SUCH_PAGE)
     return path
 
 

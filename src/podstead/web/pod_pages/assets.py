@@ -14,6 +14,7 @@ from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
+from podstead.web.codes import WebCodes
 from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
 from podstead.web.cors import Sharing
 from podstead.web.pod_pages.addresses import ASSETS
@@ -72,7 +73,7 @@ class AssetsEndpoint:
         *_above, hashed, name = request.path.split("/")
         content = load_assets().get(name)
         if content is None or hashed != _hash():
-            raise NotFound("There is no such file in this version")
+            raise NotFound(WebCodes.NO_SUCH_ASSET)
         headers = [_FOR_GOOD]
         if accepts_gzip(request.fields):
             content = _compressed(name)

@@ -1,53 +1,55 @@
-"""Reads the catalogues of translations: PO files, in the part of gettext's format that
-``make texts`` writes.
+"""Compiles the catalogues of translations for :mod:`gettext`: PO files, in the part of the format
+that ``make texts`` writes, to the binary MO format.
 
 https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html
+https://www.gnu.org/software/gettext/manual/html_node/MO-Files.html
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from sys import intern
-from typing import Final, NamedTuple
+from json import loads
+from struct import pack
+from typing import Final
 
 _FIELD: Final = re.compile(
     r'^(msgid|msgid_plural|msgstr|msgstr\[\d\])((?:\s*"(?:[^"\\\n]|\\.)*"[ \t]*$)+)', re.MULTILINE
 )
 _QUOTED: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-_ESCAPE: Final = re.compile(r"\\(.)")
-_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r"}
+_MO_MAGIC: Final = 0x950412DE
+_MO_HEADER_BYTES: Final = 28
 
 
-class Message(NamedTuple):
-    """A text and its translations: one, or one for each plural form."""
+def compiled_catalogues(content: str) -> bytes:
+    """PO files, one after the other, as one MO file."""
+    messages = dict(_messages(content))
+    texts = [text.encode() + b"\0" for text in (*messages.keys(), *messages.values())]
+    second = _MO_HEADER_BYTES + 8 * len(messages)
+    position = second + 8 * len(messages)
+    numbers = [_MO_MAGIC, 0, len(messages), _MO_HEADER_BYTES, second, 0, 0]
+    for text in texts:
+        numbers += len(text) - 1, position
+        position += len(text)
+    return pack(f"<{len(numbers)}I", *numbers) + b"".join(texts)
 
-    text: str
-    translations: tuple[str, ...]
-    is_plural: bool
 
-
-def read_catalogue(content: str) -> Iterator[Message]:
-    """The messages of a PO file. The translation of the empty text is the header."""
+def _messages(content: str) -> Iterator[tuple[str, str]]:
+    """The translated messages as MO files have them: a NUL separates the plural forms. The
+    translation of the empty text is the header."""
     text: str | None = None
-    translations: list[str] = []
-    is_plural = False
-    for name, quoted in _FIELD.findall(content):
-        if name == "msgid":
-            if text is not None:
-                yield Message(text, tuple(translations), is_plural)
-            # The same texts are in the catalogues of all languages.
-            text, translations, is_plural = intern(_unquoted(quoted)), [], False
-        elif name == "msgid_plural":
-            is_plural = True
+    forms: list[str] = []
+    for name, quoted in [*_FIELD.findall(content), ("msgid", "")]:
+        if name == "msgid_plural":
+            text = f"{text}\0{_unquoted(quoted)}"
+        elif name != "msgid":
+            forms.append(_unquoted(quoted))
         else:
-            translations.append(_unquoted(quoted))
-    if text is not None:
-        yield Message(text, tuple(translations), is_plural)
+            if text is not None and all(forms):
+                yield text, "\0".join(forms)
+            text, forms = _unquoted(quoted), []
 
 
 def _unquoted(quoted: str) -> str:
     text = "".join(_QUOTED.findall(quoted))
-    if "\\" not in text:
-        return text
-    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), text)
+    return loads(f'"{text}"') if "\\" in text else text

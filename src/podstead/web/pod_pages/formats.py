@@ -1,4 +1,4 @@
-"""How are dates, numbers and sizes written in the language of the current request?
+"""Writes dates, numbers and sizes in the language of the current request.
 
 As the Unicode CLDR says: dates in its medium format, times in its short one. The tests compare what
 this table says with the library Babel, which has all of the CLDR and takes 8 MiB of memory for the

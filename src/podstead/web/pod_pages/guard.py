@@ -38,7 +38,7 @@ from podstead.web.pod_pages.notices import Notice, clear_notice, read_notice, se
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import People, Person
 from podstead.web.pod_pages.problems import further_text, problem
-from podstead.web.pod_pages.refusals import is_translated, refusal_text
+from podstead.web.pod_pages.refusals import is_translated
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
@@ -157,7 +157,7 @@ class PageGuard:
             status=status,
             headers=headers,
             reason=reason,
-            message=refusal_text(further_text(str(error))),
+            message=further_text(error),
             is_translated=is_translated(error),
             problem=problem(
                 status, target_or_none(page.request), signed_in=page.person is not None

@@ -1,4 +1,4 @@
-"""In which language does a person read the pages of the server?"""
+"""Chooses the language in which a person reads the pages of the server."""
 
 from __future__ import annotations
 

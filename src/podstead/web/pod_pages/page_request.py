@@ -10,6 +10,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
 from podstead.resources.outcome import ResourceRequest
+from podstead.web.codes import WebCodes
 from podstead.web.forms import MAX_FORM_BYTES, Fields, only, read_query
 from podstead.web.limits import address_key
 from podstead.web.origins import check_form_token
@@ -97,7 +98,7 @@ class PageRequest:
     def signed_in(self) -> Person:
         """The person. Raises NotAuthenticated, which leads browsers to the sign-in."""
         if self.person is None:
-            raise NotAuthenticated("Sign in first")
+            raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
         return self.person
 
     async def form(self, *, max_bytes: int = MAX_FORM_BYTES) -> FormSubmission:

@@ -19,6 +19,7 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
+from podstead.web.codes import WebCodes
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.people import Person, SignedInBy
 from podstead.web.pod_pages.session_cookies import SessionCookies
@@ -74,7 +75,7 @@ class PeopleByPodToken:
         record = await self._records.store.read_token(verified.token_id)
         pod = None if record is None else await self._records.store.read_pod(record.pod)
         if pod is None:
-            raise NotAuthenticated("The pod of this token has been deleted", invalid=True)
+            raise NotAuthenticated(WebCodes.POD_OF_TOKEN_DELETED, invalid=True)
         now_s = self._records.now_s()
         secret = self._records.randomness.token_hex(_SECRET_BYTES)
         session = PageSession(

@@ -1,4 +1,4 @@
-"""What does a page say about a request that failed, and what is the next step?"""
+"""Says on a page that a request failed, and what the next step is."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
+from podstead.core.codes import CoreCodes
+from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ROOT, ResourcePath, parent_container
 from podstead.web.pod_pages.addresses import FILES, ask_url, files_url, sign_in_url
+from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.routes import is_reserved
 
@@ -33,8 +35,10 @@ _TEXTS: Final = {
 }
 
 
-_SAID: Final = frozenset({str(AccessDenied()), str(NotFound()), str(NotAuthenticated())})
-"""Messages that say no more than the texts."""
+_SAID: Final = frozenset(
+    {CoreCodes.ACCESS_DENIED, CoreCodes.NO_SUCH_RESOURCE, CoreCodes.SIGN_IN_REQUIRED}
+)
+"""What says no more than the texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ class Problem:
     steps: Sequence[Step]
 
 
-def further_text(message: str) -> str:
-    """What a message says besides the text of the page, in English."""
-    return "" if message in _SAID else message
+def further_text(error: PodsteadError) -> str:
+    """What an error says besides the text of the page."""
+    return "" if error.code in _SAID else refusal_text(error)
 
 
 def problem(status: int, target: ResourcePath | None, *, signed_in: bool) -> Problem:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ResourcePath
 from podstead.web.browser_responses import VARY_BY_COOKIE
 from podstead.web.pages import HTML, render
@@ -25,7 +26,7 @@ from podstead.web.pod_pages.notices import NOTICES, Notice, Tone
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.problems import further_text, problem
-from podstead.web.pod_pages.refusals import is_translated, refusal_text
+from podstead.web.pod_pages.refusals import is_translated
 from podstead.web.pod_pages.texts import ENGLISH, LANGUAGES, _, texts_in, use_texts
 from podstead.web.response import NO_STORE, HeaderField, Response, content_response
 
@@ -148,7 +149,7 @@ def error_page(
     *,
     status: int,
     reason: str,
-    message: str,
+    error: PodsteadError,
     server_name: str = "Podstead",
     target: ResourcePath | None = None,
     language: str = ENGLISH,
@@ -167,8 +168,8 @@ def error_page(
             "actions": frozenset(),
             "status": status,
             "reason": reason,
-            "message": refusal_text(further_text(message)),
-            "is_translated": is_translated(message),
+            "message": "" if status == 500 else further_text(error),
+            "is_translated": is_translated(error),
             "problem": problem(status, target, signed_in=False),
         },
     )

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from podstead.core.errors import NotFound
 from podstead.previews.rendering import ContentRenderer
 from podstead.web.about_operator import AboutOperator
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import TERMS
 from podstead.web.pod_pages.page_request import PageRequest
@@ -45,7 +46,7 @@ class TermsPage:
     async def get(self, page: PageRequest) -> Response:
         """The page. Raises NotFound, Overloaded."""
         if not self._text:
-            raise NotFound("There is nothing at this address")
+            raise NotFound(WebCodes.NO_SUCH_PAGE)
         return self._renderer.page(
             page,
             "terms.html",

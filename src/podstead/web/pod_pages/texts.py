@@ -1,31 +1,30 @@
-"""Which texts do people read, in which language? Catalogues in gettext's format (PO files).
+"""The texts of the pages in each language, found by the standard library's gettext.
 
 Texts stand in the code and in the templates in English; ``_()`` and ``{% trans %}`` mark them.
-The catalogues have the translations, and are read from the package as they are: no step compiles
-them. Each part of the pages has catalogues of its own, named after its folder.
+The catalogues (PO files) have the translations; the package contains them as they are, and they are
+compiled when they are first used. Each part of the pages has catalogues of its own, named after its
+folder.
 """
 
 from __future__ import annotations
 
-import gettext as plural_forms
-import re
-from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
+from io import BytesIO
 from typing import Final
 
 from markupsafe import Markup
 
-from podstead.web.pod_pages.catalogues import read_catalogue
+from podstead.web.pod_pages.catalogues import compiled_catalogues
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = {ENGLISH: "English", "de": "Deutsch", "es": "Español", "nl": "Nederlands"}
 """The languages of the pages and their own names, in the order in which the choice lists them."""
 
 _MAX_ACCEPT_LANGUAGE_CHARACTERS: Final = 500
-_PLURAL_FORMS: Final = re.compile(r"^Plural-Forms:.*\bplural=(.+?);?$", re.MULTILINE)
 
 
 def N_(message: str) -> str:  # noqa: N802 - gettext's own name, by which the texts are found
@@ -38,14 +37,12 @@ class Texts:
     """The texts of the pages in one language."""
 
     language: str
-    messages: Mapping[str, str] = field(default_factory=dict)
-    plurals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    plural_form: Callable[[int], int] = field(default=lambda number: int(number != 1))
+    translations: NullTranslations = field(default_factory=NullTranslations)
     _markup: dict[str, Markup] = field(default_factory=dict)
 
     def get(self, message: str) -> str:
         """The translation of a text; the English text if there is none."""
-        return self.messages.get(message, message)
+        return self.translations.gettext(message) if message else ""  # not the header
 
     def markup(self, message: str) -> Markup:
         """The translation of a text, for a template: texts are ours, and contain no markup of
@@ -57,10 +54,7 @@ class Texts:
 
     def get_plural(self, singular: str, plural: str, number: int) -> str:
         """The translation of a text that depends on a number."""
-        forms = self.plurals.get(singular)
-        if forms is None:
-            return singular if number == 1 else plural
-        return forms[self.plural_form(number)]
+        return self.translations.ngettext(singular, plural, number)
 
 
 _IN_ENGLISH: Final = Texts(ENGLISH)
@@ -93,22 +87,9 @@ def texts_in(language: str) -> Texts:
     """The texts in one of the languages, read from the package once."""
     if language == ENGLISH:
         return _IN_ENGLISH
-    messages: dict[str, str] = {}
-    plurals: dict[str, tuple[str, ...]] = {}
-    expression = "n != 1"
     folder = files("podstead.web") / "locales" / language / "LC_MESSAGES"
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        for text, translations, is_plural in read_catalogue(file.read_text("utf-8")):
-            if not text:
-                stated = _PLURAL_FORMS.search(translations[0])
-                expression = stated[1] if stated else expression
-            elif not all(translations):
-                continue
-            elif is_plural:
-                plurals[text] = translations
-            else:
-                messages[text] = translations[0]
-    return Texts(language, messages, plurals, plural_forms.c2py(expression))
+    catalogues = "\n".join(file.read_text("utf-8") for file in folder.iterdir())
+    return Texts(language, GNUTranslations(BytesIO(compiled_catalogues(catalogues))))
 
 
 def load_texts() -> None:

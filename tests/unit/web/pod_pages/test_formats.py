@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from gettext import GNUTranslations
 from io import BytesIO
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 import podstead.web
 from podstead.web.pod_pages import formats
-from podstead.web.pod_pages.catalogues import read_catalogue
+from podstead.web.pod_pages.catalogues import compiled_catalogues
 from podstead.web.pod_pages.texts import LANGUAGES, texts_in, use_texts
 
 LOCALES = Path(podstead.web.__file__).with_name("locales")
@@ -77,19 +78,14 @@ def test_every_language_has_months_where_its_dates_name_them() -> None:
 
 @pytest.mark.parametrize("path", sorted(LOCALES.rglob("*.po")), ids=lambda path: str(path)[-40:])
 def test_catalogues_are_read_as_babel_reads_them(path: Path) -> None:
-    expected = {
-        (message.id, message.string)
-        if isinstance(message.id, str)
-        else (message.id[0], tuple(message.string or ()))
-        for message in read_po(BytesIO(path.read_bytes()))
-        if message.id
-    }
-    read = {
-        (text, translations if is_plural else translations[0])
-        for text, translations, is_plural in read_catalogue(path.read_text("utf-8"))
-        if text
-    }
-    assert read == expected
+    read = GNUTranslations(BytesIO(compiled_catalogues(path.read_text("utf-8"))))
+    for message in read_po(BytesIO(path.read_bytes())):
+        if isinstance(message.id, str):
+            assert not message.id or read.gettext(message.id) == message.string
+        else:
+            singular, plural = message.id
+            forms = tuple(read.ngettext(singular, plural, number) for number in (1, 2))
+            assert forms == message.string
 
 
 def test_escapes_and_texts_of_several_lines_are_read() -> None:
@@ -110,10 +106,14 @@ msgid "%(num)s day"
 msgid_plural "%(num)s days"
 msgstr[0] "%(num)s Tag"
 msgstr[1] "%(num)s Tage"
+
+msgid "untranslated"
+msgstr ""
 """
-    header, text, plural = read_catalogue(content)
-    assert header.text == ""
-    assert text.text == 'A "quoted" text\nof two lines\\\t'
-    assert text.translations == ('Ein "zitierter" Text\nvon zwei Zeilen\\\t',)
-    assert plural.translations == ("%(num)s Tag", "%(num)s Tage")
-    assert plural.is_plural
+    read = GNUTranslations(BytesIO(compiled_catalogues(content)))
+    assert read.gettext('A "quoted" text\nof two lines\\\t') == (
+        'Ein "zitierter" Text\nvon zwei Zeilen\\\t'
+    )
+    forms = [read.ngettext("%(num)s day", "%(num)s days", number) for number in (0, 1, 2)]
+    assert forms == ["%(num)s Tage", "%(num)s Tag", "%(num)s Tage"]
+    assert read.gettext("untranslated") == "untranslated"

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from podstead.core.errors import NotFound
 from podstead.idp.administration.acting import Operator
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.sources import request_source
 from podstead.web.pod_pages.guard import Handler, PageGuard
@@ -35,7 +36,7 @@ def _for_operators(handler: ConsoleHandler) -> Handler:
     async def guarded(page: PageRequest) -> Response:
         person = page.person
         if person is None or not person.is_operator or person.account_id is None:
-            raise NotFound("There is nothing at this address")
+            raise NotFound(WebCodes.NO_SUCH_PAGE)
         operator = Operator(person.account_id, person.name, request_source(page.request))
         return await handler(page, operator)
 

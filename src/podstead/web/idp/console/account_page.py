@@ -20,6 +20,7 @@ from podstead.idp.administration.pods import PodActions
 from podstead.idp.administration.service import Administration, OwnAccount
 from podstead.idp.records import Account
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.idp.console.access import again, segment
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
 from podstead.web.pod_pages.addresses import link_url
@@ -297,7 +298,7 @@ def _quota(sent: FormSubmission) -> int | None:
     if kind in ("default", "none"):
         return None if kind == "default" else 0
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MAX_QUOTA_MB:
-        raise BadRequest("The quota must be a whole number of megabytes")
+        raise BadRequest(WebCodes.QUOTA_MALFORMED)
     return int(text) * _MB
 
 
@@ -305,7 +306,7 @@ def _action(name: str, listed: Listed) -> Action:
     """The action that is confirmed. Raises NotFound, BadRequest."""
     action = ACTIONS.get(name)
     if action is None:
-        raise NotFound("There is nothing at this address")
+        raise NotFound(WebCodes.NO_SUCH_PAGE)
     if not action.allowed(listed):
-        raise BadRequest("This cannot be done with this account as it is now")
+        raise BadRequest(WebCodes.ACTION_NOT_POSSIBLE)
     return action

@@ -9,6 +9,7 @@ from podstead.core.errors import BadRequest
 from podstead.idp.administration.acting import Operator
 from podstead.idp.administration.invitations import InvitationActions
 from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
+from podstead.web.codes import WebCodes
 from podstead.web.idp.console.access import segment
 from podstead.web.idp.console.addresses import INVITATIONS
 from podstead.web.pod_pages.guard import PageGuard
@@ -78,5 +79,5 @@ class InvitationsPage:
 def _number(sent: FormSubmission, name: str) -> int:
     text = sent.text(name).strip()
     if not text.isascii() or not text.isdigit() or len(text) > 6:
-        raise BadRequest("The number of uses and of days must be whole numbers")
+        raise BadRequest(WebCodes.NO_WHOLE_NUMBERS)
     return int(text)

@@ -32,6 +32,7 @@ from podstead.pods.names import (
 )
 from podstead.storage.registry import Versioned
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.idp.console.access import segment
@@ -143,7 +144,7 @@ class LinkPage:
     async def _signed_in(self, page: PageRequest, account: Account, password: str) -> Response:
         stored = await self.accounts.read(account.account_id)
         if stored is None:
-            raise NotFound("The account has been deleted meanwhile")
+            raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         address = CONSOLE if stored.value.operator else ACCOUNT_PATH
         found = await self.two_factors.of(account.account_id)
         if not found.enough_for_password:

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlencode
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, encode_segment, parent_container, parse_path
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.agents import agent_text
 from podstead.web.pod_pages.account.pods import chosen_pod
@@ -155,7 +156,7 @@ def read_filter(typed: Typed, *, root: ResourcePath) -> ChangeFilter:
     try:
         kind = ChangeKind(typed.kind) if typed.kind else None
     except ValueError as error:
-        raise BadRequest("There is no such kind of change") from error
+        raise BadRequest(WebCodes.NO_SUCH_CHANGE) from error
     until_ms = _day_ms(typed.until)
     return ChangeFilter(
         below=_folder(typed.folder, root),
@@ -179,7 +180,7 @@ def _day_ms(typed: str) -> int | None:
     try:
         day = datetime.strptime(typed, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as error:
-        raise BadRequest("A date must be written like 2026-11-22") from error
+        raise BadRequest(WebCodes.DATE_MALFORMED) from error
     return int((day - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.people import Person
 
@@ -28,5 +29,5 @@ def chosen_pod(page: PageRequest, person: Person) -> ChosenPod:
     name = page.query_text("pod")
     pods = [each for each in person.pods if not name or each == f"/{name}/"]
     if not pods:
-        raise NotFound("You have no such pod on this server" if name else "You have no pod here")
+        raise NotFound(WebCodes.NO_SUCH_OWN_POD if name else WebCodes.NO_POD_HERE)
     return ChosenPod(pods[0], person.pods)

@@ -38,6 +38,7 @@ from podstead.rdf.profile_details import (
 )
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import whole_body
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages.page_request import PageRequest
 
 _WITHOUT_MEMBERS: Final = Preferences(
@@ -131,14 +132,14 @@ class Profiles:
         """Raises ExternalProfile."""
         url = web_id.partition("#")[0]
         if not url.startswith(f"{self._base_url}/"):
-            raise ExternalProfile("Your profile is not on this server")
+            raise ExternalProfile(WebCodes.OWN_PROFILE_ELSEWHERE)
         try:
             document = parse_path(url[len(self._base_url) :].encode("ascii"))
         except (BadRequest, UnicodeEncodeError) as error:
-            raise ExternalProfile("Your WebID has no usable address") from error
+            raise ExternalProfile(WebCodes.WEB_ID_UNUSABLE) from error
         storage = storage_root(document)
         if storage is None:
-            raise ExternalProfile("Your WebID is in no pod")
+            raise ExternalProfile(WebCodes.WEB_ID_IN_NO_POD)
         return ProfilePlaces(web_id, document, storage)
 
     def links(self, places: ProfilePlaces) -> Links:
@@ -208,7 +209,7 @@ class Profiles:
         BadRequest for another type, RequestRefused, ServerTrouble."""
         ending = PICTURE_TYPES.get(media_type)
         if ending is None:
-            raise BadRequest("The picture must be a JPEG, PNG, WebP, GIF or AVIF file")
+            raise BadRequest(WebCodes.PICTURE_TYPE)
         hashed = hashlib.sha256(content).hexdigest()[:_HASH_CHARACTERS]
         path = ResourcePath(f"{places.pictures}{hashed}.{ending}")
         profile = await self.read(page, places)

@@ -21,6 +21,7 @@ from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
@@ -214,14 +215,14 @@ class Creation:
 def _known(kind: str) -> _Form:
     form = _FORMS.get(kind)
     if form is None:
-        raise NotFound("There is no form for this")
+        raise NotFound(WebCodes.NO_SUCH_FORM)
     return form
 
 
 def _container(page: PageRequest) -> ResourcePath:
     target = page.target
     if not is_container(target):
-        raise NotFound("Only folders can contain something new")
+        raise NotFound(WebCodes.NEW_NEEDS_FOLDER)
     return target
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import SHARED, files_url
 from podstead.web.pod_pages.files.container_page import ContainerPage
@@ -46,5 +47,5 @@ def _first_pod(page: PageRequest) -> ResourcePath:
     """The root of the person's pod. Raises NotAuthenticated, NotFound."""
     pods = page.signed_in().pods
     if not pods:
-        raise NotFound("You have no pod on this server")
+        raise NotFound(WebCodes.NO_POD)
     return pods[0]

@@ -18,6 +18,7 @@ from podstead.core.media_types import essence
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import raw_url
 from podstead.web.pod_pages.files.names import shown_name
@@ -52,7 +53,7 @@ class RawContent:
         RangeNotSatisfiable."""
         target = page.target
         if is_container(target):
-            raise NotFound("A container has no content of its own")
+            raise NotFound(WebCodes.NO_CONTENT_OF_CONTAINER)
         asked = operation_of(page.request, None)
         operation = replace(asked, target=target, accept=None, origin=None)
         request = ResourceRequest(operation, page.identity)

@@ -21,6 +21,7 @@ from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
@@ -143,12 +144,12 @@ def _top(page: PageRequest) -> ResourcePath:
     if not named:
         pods = page.signed_in().pods
         if not pods:
-            raise NotFound("You have no pod on this server")
+            raise NotFound(WebCodes.NO_POD)
         return pods[0]
     try:
         path = parse_path(named.encode("ascii"))
     except UnicodeEncodeError as error:
-        raise BadRequest("The folder to search in is malformed") from error
+        raise BadRequest(WebCodes.SEARCH_FOLDER_MALFORMED) from error
     if not is_container(path) or is_reserved(path):
         raise NotFound
     return path

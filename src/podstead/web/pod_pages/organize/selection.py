@@ -31,6 +31,7 @@ from podstead.core.identifiers import (
 from podstead.core.slug import MAX_NAME_BYTES
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
+from podstead.web.codes import WebCodes
 from podstead.web.cookies import CookieJar
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
 from podstead.web.pod_pages.files.names import shown_name
@@ -83,7 +84,7 @@ class Selection:
     def only(self) -> Item:
         """The resource, if it is only one. Raises BadRequest."""
         if len(self.items) != 1:
-            raise BadRequest("Select one file or folder only")
+            raise BadRequest(WebCodes.SELECT_ONE)
         return self.items[0]
 
     def text(self, name: str) -> str:
@@ -109,9 +110,9 @@ async def read_selection(page: PageRequest) -> Selection:
     place = page.target
     names = tuple(dict.fromkeys(fields.get("name", ())))
     if "selection" in fields and not names:
-        raise NothingSelected("Select something first")
+        raise NothingSelected(WebCodes.NOTHING_SELECTED)
     if names and not is_container(place):
-        raise BadRequest("Only members of a folder can be selected")
+        raise BadRequest(WebCodes.SELECTION_NEEDS_FOLDER)
     paths = [_member(place, name) for name in names] or [place]
     items = tuple(Item(path, shown_name(path), is_container(path)) for path in paths)
     return Selection(place, items, names, fields)
@@ -139,7 +140,7 @@ def _member(place: ResourcePath, name: str) -> ResourcePath:
     except UnicodeEncodeError as error:
         raise BadRequest("The name of a selected member must be percent-encoded") from error
     if path == place or parent_container(path) != place:
-        raise BadRequest("What is selected is not in the folder")
+        raise BadRequest(WebCodes.SELECTION_ELSEWHERE)
     return path
 
 

@@ -14,6 +14,7 @@ from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResource
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import AccessEntry, Scope
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import SHARED, files_url, share_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
@@ -102,7 +103,7 @@ class SharedPage:
         person = page.signed_in()
         pod = _storage(page.query_text("pod")) or person.pods[0]
         if pod not in person.pods:
-            raise NotFound("This is not one of your pods")
+            raise NotFound(WebCodes.OTHERS_POD)
         found, after = await self._lists.shared_by(
             person.identity, pod, after=page.query_text("after")
         )

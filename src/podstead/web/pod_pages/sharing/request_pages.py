@@ -17,6 +17,7 @@ from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.wac.sharing.roles import ROLE_MODES, Role
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
 from podstead.web.pod_pages.files.names import shown_name
@@ -184,7 +185,7 @@ class RequestsPage:
         path: ResourcePath = parse_path(sent.text("request").encode())
         request = await self._requests.read(person.identity, path)
         if request is None:
-            raise NotFound("This request is no longer there")
+            raise NotFound(WebCodes.REQUEST_GONE)
         await self._requests.answer(person.identity, request, allowed=False)
         back = local_address(sent.text("next")) or REQUESTS
         return self._guard.see_other(back, Notice("request-refused"))

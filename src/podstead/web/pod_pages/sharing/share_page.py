@@ -29,6 +29,7 @@ from podstead.resources.sharing.service import (
     SharingState,
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
+from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import share_url
 from podstead.web.pod_pages.collation import name_sort_key
@@ -276,7 +277,7 @@ class SharePage:
 def _identity(page: PageRequest) -> Identity:
     identity = page.identity
     if identity is None:
-        raise NotAuthenticated("Sign in first")
+        raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
     return identity
 
 

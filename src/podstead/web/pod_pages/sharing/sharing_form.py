@@ -12,6 +12,7 @@ from podstead.wac.sharing.access import Scope
 from podstead.wac.sharing.editing import AccessChange
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import Grantee, GranteeKind
+from podstead.web.codes import WebCodes
 from podstead.web.submissions import FormSubmission
 
 
@@ -49,7 +50,7 @@ class WantedChange:
         if self.action == "resume":
             return Edit(inheritance=Inheritance.RESUME)
         if self.grantee is None:
-            raise BadRequest("The form does not say whose access to change")
+            raise BadRequest(WebCodes.GRANTEE_MISSING)
         scope = self.scope if is_container(target) else Scope.THIS
         was = self.was if is_container(target) else None
         modes = NO_MODES if self.action == "remove" else ROLE_MODES[self.role]
@@ -64,15 +65,15 @@ def read_change(sent: FormSubmission, grantee: Grantee | None) -> WantedChange:
     """The change that a form asks for. Raises BadRequest."""
     action = sent.text("change")
     if action not in ("set", "remove", "stop", "resume"):
-        raise BadRequest("The form does not say what to change")
+        raise BadRequest(WebCodes.CHANGE_MISSING)
     try:
         role = Role(sent.text("role") or Role.VIEW.value)
         scope = Scope(sent.text("scope") or Scope.BOTH.value)
         was = Scope(sent.text("was")) if sent.text("was") else None
     except ValueError as error:
-        raise BadRequest("There is no such role") from error
+        raise BadRequest(WebCodes.NO_SUCH_ROLE) from error
     if role not in ROLE_MODES:
-        raise BadRequest("There is no such role")
+        raise BadRequest(WebCodes.NO_SUCH_ROLE)
     return WantedChange(action, grantee, role, scope, was, sent.text("request"))
 
 
@@ -81,7 +82,7 @@ def read_kind(sent: FormSubmission) -> GranteeKind:
     try:
         return GranteeKind(sent.text("kind") or GranteeKind.AGENT.value)
     except ValueError as error:
-        raise BadRequest("There are no such people") from error
+        raise BadRequest(WebCodes.NO_SUCH_PEOPLE) from error
 
 
 def _modes(modes: Modes, *, now: bool, before: bool) -> Modes | None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest
 from podstead.web.browser_responses import see_other
+from podstead.web.codes import WebCodes
 from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import HOME, local_address
@@ -32,7 +33,7 @@ class LanguageChoice:
         sent = await read_submission(page.request)
         language = sent.text("language")
         if language not in LANGUAGES:
-            raise BadRequest("The pages do not exist in this language")
+            raise BadRequest(WebCodes.NO_SUCH_LANGUAGE)
         chosen = self._cookies.set(LANGUAGE_COOKIE, language, _KEPT_S)
         asked = sent.text("next")
         if asked == "/":

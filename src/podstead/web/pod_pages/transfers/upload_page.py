@@ -32,6 +32,7 @@ from podstead.resources.service import ResourceService
 from podstead.resources.uploads import UploadService
 from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
+from podstead.web.codes import WebCodes
 from podstead.web.multipart_forms import FormPart, is_multipart, read_parts
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
@@ -199,7 +200,7 @@ class UploadPage:
                     name = numbered(name)
                 else:
                     return UploadedFile(sent_name, name, _ending(result, name == sent_name))
-            raise Conflict("There are too many files with names like this one")
+            raise Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
         except NotAuthenticated:
             raise
         except RequestRefused as error:
@@ -224,7 +225,7 @@ class UploadPage:
                 name = numbered(name)
             else:
                 return UploadedFile(sent_name, name, Ending.HELD, held=state.upload)
-        raise Conflict("There are too many files with names like this one")
+        raise Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
 
     async def _place_all(self, page: PageRequest, container: ResourcePath) -> list[UploadedFile]:
         """What became of the files that were held."""
@@ -253,7 +254,7 @@ class UploadPage:
                     name = numbered(name)
                 else:
                     return UploadedFile(sent_name, name, Ending.RENAMED)
-            raise Conflict("There are too many files with names like this one")
+            raise Conflict(WebCodes.TOO_MANY_NAMES_ALIKE)
         except RequestRefused as error:
             return _failed(sent_name, name, error)
 
@@ -277,7 +278,7 @@ def numbered(name: str) -> str:
     above, slash, last = name.rpartition("/")
     matched = _NAME.fullmatch(last)
     if matched is None:
-        raise BadRequest("The file has no name")
+        raise BadRequest(WebCodes.FILE_WITHOUT_NAME)
     number = int(matched["number"] or 1) + 1
     return f"{above}{slash}{matched['stem']} ({number}){matched['end'] or ''}"
 
@@ -291,7 +292,7 @@ def read_fields(field: str) -> tuple[str, str, str]:
     """The upload, the name that was sent and the other name. Raises BadRequest."""
     values = [unquote(value) for value in field.split("&")]
     if len(values) != 3:
-        raise BadRequest("The form is malformed")
+        raise BadRequest(WebCodes.FORM_MALFORMED)
     return values[0], values[1], values[2]
 
 
@@ -299,13 +300,13 @@ def _target(container: ResourcePath, name: str) -> ResourcePath:
     """Where a file goes. Raises BadRequest, Conflict."""
     target = tus.member(container, *name.split("/"))
     if is_of_service(target) or auxiliary_kind(target) is not None:
-        raise Conflict("The server needs this name for itself: rename the file first")
+        raise Conflict(WebCodes.NAME_OF_SERVER)
     return target
 
 
 def _container(page: PageRequest) -> ResourcePath:
     if not is_container(page.target):
-        raise NotFound("Files are uploaded to folders")
+        raise NotFound(WebCodes.UPLOAD_NEEDS_FOLDER)
     return page.target
 
 
@@ -313,7 +314,7 @@ def _taken(text: str) -> TakenNames:
     try:
         return TakenNames(text)
     except ValueError as error:
-        raise BadRequest("There is no such choice") from error
+        raise BadRequest(WebCodes.NO_SUCH_CHOICE) from error
 
 
 def _failed(sent_name: str, name: str, error: RequestRefused) -> UploadedFile:

@@ -1,0 +1,88 @@
+"""Error codes of the identity provider."""
+
+from __future__ import annotations
+
+from podstead.core.codes import ErrorCode
+
+
+class IdpCodes(ErrorCode):
+    """What errors of the identity provider say to people."""
+
+    PASSKEY_WITHOUT_NAME = "A passkey must have a name"
+    PASSWORD_TOO_LONG = "A password can have at most {number} characters; choose a shorter one"
+    PASSWORD_TOO_SHORT = (
+        "A password must have at least {number} characters; choose a longer one, such as a few "
+        "words that you can remember"
+    )
+    PASSKEY_NEEDED = "Add a passkey first"
+    EMAIL_TAKEN = "An account has this e-mail address already: sign in, or use another"
+    NAME_TAKEN = "Another account has this name"
+    SIGN_IN_FIRST = "Sign in first"
+    ACCOUNT_UNUSABLE = "The account cannot be used"
+    SECOND_FACTOR_EXISTS = "The account has a second factor already: sign in again"
+    OTHER_WEB_ID = "The account has another WebID"
+    CLIENT_GONE = "The application is no longer registered"
+    CLIENT_UNAVAILABLE = "The application's document cannot be read at present; try again later"
+    EMAIL_MISSING = "The e-mail address of the account is missing"
+    PASSWORD_NOT_UNICODE = "The password is not well-formed Unicode"
+    PASSWORD_MISSING = "The password of the account is missing"
+    KEY_NOT_IN_PROFILE = "The profile does not state this key; it may have been removed"
+    PROFILE_ADDRESS_UNUSABLE = "The profile of this account has no usable address"
+    PROFILE_ELSEWHERE = "The profile of this account is not on this server"
+    REDIRECT_URI_UNKNOWN = (
+        "The redirect_uri of the request is not one that the application has registered."
+    )
+    REDIRECT_URI_MISSING = "The request does not contain a redirect_uri."
+    NO_SUCH_CREDENTIALS = "There are no such client credentials"
+    TOO_MANY_INVITATIONS = "There are too many invitations; revoke some of them first"
+    NO_SUCH_ACCOUNT = "There is no such account"
+    NO_SUCH_KEY = "There is no such key; it may have been removed"
+    NO_SUCH_PASSKEY = "There is no such passkey; it may have been removed"
+    NO_SUCH_TOKEN = "There is no such token; it may have been revoked"
+    NO_AUTHENTICATOR_SECRET = "This is no secret of an authenticator app"
+    LAST_FACTOR = "This is the only way to sign in to the account: add another one first"
+    KEY_NOT_ALLOWED = "This key cannot sign in; its permission may have been removed"
+    LINK_USED_MEANWHILE = "This link has been used meanwhile"
+    LINK_USED = "This link has been used, or it has expired: ask for a new one"
+    PASSKEY_REGISTERED = "This passkey is already registered"
+    CLIENT_UNKNOWN = (
+        "This server does not know the application. If you have used it here before, clear the "
+        "data that your browser stores for the application's site, and try again."
+    )
+    SECOND_FACTOR_REQUIRED = (
+        "This server requires a second factor besides the password: add another one first"
+    )
+    INTERACTION_EXPIRED = "This sign-in has expired. Go back to the application and start again"
+    INTERACTION_FINISHED = "This sign-in is finished. Go back to the application"
+    OTHER_BROWSER = "This sign-in was started in another browser"
+    TOO_MANY_SIGN_INS = "Too many sign-ins are in progress; try again"
+    PASSWORD_FIRST = "Type your name and password first"
+    NOT_VERIFIED = "Your identity was not verified in this sign-in; go back and try again"
+    VERIFIED_TOO_LONG_AGO = "Your identity was verified too long ago; go back and try again"
+    OWN_KEY_NOT_IN_PROFILE = "Your profile does not state this key; it may have been removed"
+    NO_SUCH_DELETED_POD = (
+        "There is no deleted pod '{name}'.",
+        "There is no deleted pod with the name “{name}”",
+    )
+    POD_HAS_ACCOUNT = (
+        "The pod '{name}' already has an account.",
+        "The pod “{name}” already has an account",
+    )
+    INVITATION_USES = "An invitation can be used 1 to {number:,} times"
+    INVITATION_DAYS = "An invitation is valid for 1 to {number:,} days"
+    TOO_MANY_PROFILE_KEYS = "A profile can have at most {number} keys; remove one first"
+    NAME_TOO_LONG = "A name can have at most {number} characters"
+    TOO_MANY_CREDENTIALS = (
+        "An account can have at most {number} client credentials; remove one first"
+    )
+    TOO_MANY_PASSKEYS = "An account can have at most {number} passkeys; remove one first"
+    TOO_MANY_LINKED_KEYS = "An account can have at most {number} keys; unlink one first"
+    TOO_MANY_ALLOWED_KEYS = "At most {number} such keys can sign in to an account; remove one first"
+    EMAIL_UNUSABLE = (
+        "An e-mail address must contain one @ and have at most {number} characters, as in "
+        "alice@example.org"
+    )
+    CLIENT_DOCUMENT_UNUSABLE = (
+        "The document that describes the application is not valid: {address}. Everybody must be "
+        "able to read it, and its client_id must be the same URL."
+    )
