@@ -74,7 +74,7 @@ SETTINGS: Final = (
 """A whole table is read only if nothing else is possible, as if the tables were large."""
 
 WHOLE_TABLES: Final = {
-    "SELECT count(*), CAST(coalesce(sum(used), 0)": "sums over all pods, for metrics and the console",
+    "SELECT count(*), CAST(coalesce(sum(used), 0)": "sums over all pods, for metrics and console",
     f"SELECT {TOKENS.names} FROM tokens ORDER BY": "lists all tokens, for commands",
     f"(SELECT {METADATA} FROM resources WHERE path >= ": "the whole tree, for a command",
     "DELETE FROM rate_buckets": "a sweep; an index would cost each request that is counted",
