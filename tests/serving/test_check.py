@@ -20,7 +20,7 @@ import pytest
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.checking.findings import REMEDIES, Code
-from podstead.cli.tables import bytes_text
+from podstead.cli.output import bytes_text
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of

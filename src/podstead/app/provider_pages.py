@@ -23,8 +23,7 @@ from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.certificate_pages import CertificatePages
 from podstead.web.idp.console.access import ConsoleGuard
-from podstead.web.idp.console.account_page import AccountPage
-from podstead.web.idp.console.accounts_page import AccountsPage
+from podstead.web.idp.console.account_page import AccountPage, AccountsPage
 from podstead.web.idp.console.health_page import HealthPage
 from podstead.web.idp.console.invitations_page import InvitationsPage
 from podstead.web.idp.console.link_page import LinkPage

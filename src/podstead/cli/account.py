@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from podstead.cli.output import confirm, read_password
+from podstead.cli.output import (
+    confirm,
+    names_argument,
+    parsed,
+    read_password,
+    table_lines,
+    time_text,
+)
 from podstead.cli.running import Output, in_root, on_root, on_settings
-from podstead.cli.tables import names_argument, parsed, table_lines, time_text
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
 

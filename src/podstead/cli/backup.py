@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from podstead.cli.options import root_options
-from podstead.cli.output import echo
+from podstead.cli.output import bytes_text, echo, json_option, print_json_line
 from podstead.cli.running import Output, on_settings, showing_progress, with_progress, with_settings
-from podstead.cli.tables import bytes_text, json_option, print_json_line
 from podstead.config import Settings
 from podstead.core.counting import counted
 

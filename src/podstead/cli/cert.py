@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podstead.cli.output import echo, echo_lines
-from podstead.cli.tables import now_s
+from podstead.cli.output import echo, echo_lines, now_s
 from podstead.core.errors import PodsteadError
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed

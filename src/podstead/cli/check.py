@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from podstead.cli.options import root_options
-from podstead.cli.output import echo
+from podstead.cli.output import bytes_text, echo, print_json_line
 from podstead.cli.progress import ProgressLine
 from podstead.cli.running import with_progress, with_settings
-from podstead.cli.tables import bytes_text, print_json_line
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.core.errors import StorageError

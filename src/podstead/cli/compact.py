@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podstead.cli.output import bytes_text, table_lines
 from podstead.cli.running import Output, on_settings, with_progress
-from podstead.cli.tables import bytes_text, table_lines
 from podstead.config import Settings
 from podstead.core.counting import counted
 

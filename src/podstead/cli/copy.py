@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from podstead.cli.output import bytes_text, json_option
 from podstead.cli.running import Output, shows_result, with_progress
-from podstead.cli.tables import bytes_text, json_option
 from podstead.config import value_types
 from podstead.core.counting import counted
 

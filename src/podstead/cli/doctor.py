@@ -7,9 +7,9 @@ import asyncio
 import click
 
 from podstead.cli.options import GroupedCommand, settings_options
+from podstead.cli.output import json_option
 from podstead.cli.running import Output, on_settings
 from podstead.cli.start import COMMON_SETTINGS
-from podstead.cli.tables import json_option
 from podstead.config import Settings
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podstead.cli.output import table_lines, time_text
 from podstead.cli.running import Note, Output, on_root
-from podstead.cli.tables import table_lines, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.administration import DataRoot

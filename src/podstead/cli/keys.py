@@ -6,8 +6,8 @@ import asyncio
 
 import click
 
+from podstead.cli.output import now_s, table_lines, time_text
 from podstead.cli.running import Output, on_settings
-from podstead.cli.tables import now_s, table_lines, time_text
 from podstead.config import Settings
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from podstead.cli.output import parsed
 from podstead.cli.running import Note, Output, on_settings, with_progress
-from podstead.cli.tables import parsed
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
 from podstead.core.counting import counted

@@ -45,7 +45,7 @@ root_options = options_named("root", "database", "bodies", "config")
 
 def settings_from(options: dict[str, Any]) -> Settings:
     """The settings of this run, from options, environment and file. Warns of variables that are no
-    settings. Raises StartRefused."""
+    settings."""
     for warning in unknown_variables(os.environ):
         echo(f"Warning: {warning}", err=True)
     return read_settings(options, os.environ, folder=Path.cwd())

@@ -1,4 +1,5 @@
-"""Prints lines, without anything that a terminal would act on.
+"""Prints lines, lists in columns, times in UTC, and JSON, without anything that a terminal would
+act on; asks questions, and reads passwords.
 
 Everything that commands print comes through here, because any of it can contain names that
 strangers chose.
@@ -6,10 +7,16 @@ strangers chose.
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final, TypeVar
 
 import click
+import msgspec
 
+from podstead.config.value_types import ValueType
 from podstead.core.printable import printable
 
 
@@ -48,3 +55,76 @@ def read_password(*, confirmed: bool = False) -> str:
             "The first line of standard input must be the password, but is empty."
         )
     return line
+
+
+T = TypeVar("T")
+
+_KIB: Final = 1024
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""The option of every command that prints something about the server's data; docs/operate says
+what the objects have in common."""
+
+
+names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
+"""The argument of a command that does the same with each of several things."""
+
+
+def table_lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table whose columns are as wide as their widest cells."""
+    lines = [head, *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, for programs."""
+    for line in _json(value, indent=2).split("\n"):
+        echo(_escaped(line))
+
+
+def print_json_line(value: object) -> None:
+    """Print a value as one line of JSON, at once."""
+    echo(_escaped(_json(value)))
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    # msgspec's own encoder refuses the halves of surrogate pairs that stand for bytes in names.
+    return json.dumps(msgspec.to_builtins(value, enc_hook=str), ensure_ascii=False, indent=indent)
+
+
+def _escaped(text: str) -> str:
+    """JSON with what cannot be printed as JSON has it."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def parsed(kind: ValueType[T], text: str, hint: str) -> T:
+    """An argument or option as its value. Raises BadParameter."""
+    try:
+        return kind.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(kind.expected, param_hint=hint) from error
+
+
+def now_s() -> int:
+    """The time, in Unix seconds."""
+    return int(datetime.now(tz=UTC).timestamp())
+
+
+def bytes_text(size_bytes: int) -> str:
+    """A size as ``4.2 MiB``."""
+    size = float(size_bytes)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < _KIB:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} TiB"
+
+
+def time_text(unix_s: int) -> str:
+    """A time as ``2026-11-21T05:30:00Z``."""
+    return datetime.fromtimestamp(unix_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

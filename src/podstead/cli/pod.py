@@ -11,9 +11,15 @@ import click
 import msgspec
 
 from podstead.cli.options import options_named, root_options
-from podstead.cli.output import confirm
+from podstead.cli.output import (
+    bytes_text,
+    confirm,
+    json_option,
+    names_argument,
+    table_lines,
+    time_text,
+)
 from podstead.cli.running import Note, Output, in_root, on_root, on_settings, with_progress
-from podstead.cli.tables import bytes_text, json_option, names_argument, table_lines, time_text
 from podstead.config import Settings
 from podstead.config.value_types import size_in_bytes
 

@@ -11,9 +11,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from podstead.cli.options import OPTION_ROWS, root_options, settings_from
-from podstead.cli.output import CommandFailed, echo
+from podstead.cli.output import CommandFailed, echo, json_option, print_json
 from podstead.cli.progress import ProgressLine
-from podstead.cli.tables import json_option, print_json
 from podstead.config import Settings
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed

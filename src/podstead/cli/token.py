@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from podstead.cli.options import options_named, root_options
+from podstead.cli.output import json_option, now_s, table_lines, time_text
 from podstead.cli.running import Output, in_root, on_root, on_settings
-from podstead.cli.tables import json_option, now_s, table_lines, time_text
 from podstead.config import Settings
 from podstead.core.counting import counted
 from podstead.storage.records import TokenRecord

@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from podstead.core.errors import RequestRefused
+from podstead.importers.values import FoundResource
 
 Parts = tuple[str, ...]
 """The path from the root folder to a file or folder, as names."""
@@ -128,6 +129,14 @@ class Folder:
                     yield piece
         except OSError as error:
             raise Unreadable(_reason(error)) from error
+
+    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+        """What a reader provides for a resource, or its file. Raises Unreadable."""
+        if resource.content is not None:
+            yield resource.content
+            return
+        async for piece in self.pieces(resource.parts or ()):
+            yield piece
 
     @contextmanager
     def _opened_file(self, parts: Parts) -> Iterator[int]:

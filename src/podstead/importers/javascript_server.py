@@ -113,13 +113,9 @@ class JavaScriptServerData:
             else:
                 yield found
 
-    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource that is not a container."""
-        if resource.content is not None:
-            yield resource.content
-            return
-        async for piece in self._folder.pieces(resource.parts or ()):
-            yield piece
+        return self._folder.content(resource)
 
     def _as_profile(self, found: FoundResource) -> Found:
         """A profile that is an HTML page as the JSON-LD in it, which is what the server gave to

@@ -92,13 +92,9 @@ class NodeServerData:
             else:
                 yield found
 
-    async def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
+    def content(self, resource: FoundResource) -> AsyncIterator[bytes]:
         """The content of a resource that is not a container."""
-        if resource.content is not None:
-            yield resource.content
-            return
-        async for piece in self._folder.pieces(resource.parts or ()):
-            yield piece
+        return self._folder.content(resource)
 
     def _as_rules(self, found: FoundResource) -> Found:
         """An ACL that grants what the server granted: it needs no ``acl:Authorization``, knows the

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead import cli
-from podstead.cli import tables
 from podstead.cli.commands import main
-from podstead.cli.output import CommandFailed, echo
+from podstead.cli.output import CommandFailed, echo, print_json, table_lines
 from podstead.cli.progress import ProgressLine
 from podstead.cli.running import Output
 from podstead.core.printable import printable
@@ -79,7 +78,7 @@ def test_a_line_stays_one_line(text: str) -> None:
     @click.command()
     def command() -> None:
         echo(text)
-        Output(None, tables.table_lines(("A", "B"), [(text, "b")])).show(as_json=False)
+        Output(None, table_lines(("A", "B"), [(text, "b")])).show(as_json=False)
         raise CommandFailed(text)
 
     ended = CliRunner().invoke(command)
@@ -92,7 +91,7 @@ def test_a_line_stays_one_line(text: str) -> None:
 def test_json_says_the_same_and_is_printable(text: str) -> None:
     @click.command()
     def command() -> None:
-        tables.print_json({"name": text})
+        print_json({"name": text})
 
     output = CliRunner().invoke(command).output
     assert json.loads(output) == {"name": text}

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
@@ -23,7 +23,6 @@ from podstead.config import Settings, StartRefused
 from podstead.core.errors import NotFound, StorageError
 from podstead.idp.administration.invitations import InvitationActions
 from podstead.idp.administration.pods import PodActions, existing_pod
-from podstead.idp.administration.service import Administration
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.invitations import invitation_url
@@ -33,6 +32,10 @@ from podstead.storage.records import (
 )
 from podstead.storage.tokens import revocations
 from podstead.web.pod_pages.addresses import link_url
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.accounts import AccountServices
+    from podstead.idp.administration.service import Administration
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +123,19 @@ class DataRoot:
 
     @cached_property
     def _provider_settings(self) -> Settings:
-        """Those with which the accounts were created. Raises RootUnusable."""
+        """Those with which the accounts were created."""
         return served_settings(self.settings)
 
     @property
     def issuer(self) -> str:
-        """The issuer of the accounts. Raises RootUnusable."""
+        """The issuer of the accounts."""
         return self._provider_settings.issuer
 
     @cached_property
     def provider(self) -> AccountServices:
-        """The services for accounts. Raises RootUnusable."""
+        """The services for accounts."""
+        from podstead.app.accounts import build_accounts
+
         return build_accounts(
             self._provider_settings,
             store=self.records.store,
@@ -141,7 +146,7 @@ class DataRoot:
 
     @property
     def accounts(self) -> Administration:
-        """Accounts. Raises RootUnusable."""
+        """Accounts."""
         return self.provider.administration
 
     def link(self, secret: str) -> str:
@@ -156,6 +161,6 @@ class DataRoot:
 
 @asynccontextmanager
 async def open_root(settings: Settings) -> AsyncIterator[DataRoot]:
-    """Open an existing data root. Raises RootUnusable, StorageError."""
+    """Open an existing data root."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
         yield DataRoot(settings, records, audit)

@@ -65,8 +65,7 @@ class BackupLease:
 
 @contextmanager
 def backup_lease(settings: Settings, place: Path) -> Iterator[BackupLease]:
-    """Wait until no other node makes a backup of the series in this folder. Raises RootUnusable,
-    StorageError, Overloaded."""
+    """Wait until no other node makes a backup of the series in this folder."""
     if settings.database is None:
         yield BackupLease()
         return

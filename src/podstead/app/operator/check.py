@@ -61,7 +61,7 @@ async def check_root(
     on_finding: Callable[[Finding], None],
 ) -> Sequence[Finding]:
     """All findings, each of which is passed to ``on_finding`` when it is found and, if ``repair``,
-    has been repaired or cannot be. Raises RootUnusable, StorageError, OSError."""
+    has been repaired or cannot be."""
     layout = layout_of(settings)
     findings = []
     async with opened_store(settings) if repair else nullcontext(unopened_store(settings)) as store:

@@ -52,8 +52,7 @@ class CompactResult:
 
 
 async def compact_root(settings: Settings, *, on_step: OnStep) -> CompactResult:
-    """Give space back. Beside a running server, the database is not rewritten. Raises
-    RootUnusable, StorageError, OSError."""
+    """Give space back. Beside a running server, the database is not rewritten."""
     layout = layout_of(settings)
     with ExitStack() as stack:
         async with opened_store(settings) as store:

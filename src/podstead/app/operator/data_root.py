@@ -26,15 +26,14 @@ from podstead.storage.root import unusable
 
 @asynccontextmanager
 async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
-    """The records of an existing data root, while it is open. Raises RootUnusable,
-    StorageError."""
+    """The records of an existing data root, while it is open."""
     async with opened_store(settings) as store:
         yield RecordStore(store, SystemClock(), SystemRandomness())
 
 
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
+    """The store of an existing data root, while it is open."""
     store = unopened_store(settings)
     await store.open()
     try:
@@ -67,7 +66,7 @@ def check_has_records(settings: Settings) -> None:
 
 
 def inspect_copy(records: Path) -> Inspection:
-    """Read a copy that :meth:`Inspection.copy_to` wrote. Raises StorageError."""
+    """Read a copy that :meth:`Inspection.copy_to` wrote."""
     from podstead.storage.sqlite.inspection import SqliteInspection
 
     return SqliteInspection(records, is_copy=True)

@@ -81,7 +81,7 @@ def _unopened(settings: Settings, error: PodsteadError) -> Diagnosis:
 
 
 async def _announced(records: RecordStore) -> str:
-    """The key of a probe that the server recognizes for a minute. Raises StorageError."""
+    """The key of a probe that the server recognizes for a minute."""
     now_ms = records.now_ms()
     key = records.randomness.token_hex(KEY_BYTES)
     await records.commit([PROBES.put(key, Probe(now_ms), expires_ms=now_ms + VALID_MS)])
@@ -229,8 +229,7 @@ def _private_address(settings: Settings) -> Iterator[Diagnosis]:
 async def mail_findings(
     destination: MailDestination | None, records: RecordStore
 ) -> Sequence[Diagnosis]:
-    """Whether messages can be handed over, without sending one, and whether any have to wait.
-    Raises StorageError."""
+    """Whether messages can be handed over, without sending one, and whether any have to wait."""
     if destination is None:
         return []
     found = [await _destination(destination)]

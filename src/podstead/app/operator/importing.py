@@ -92,8 +92,7 @@ class OpenedPods:
 async def opened_pods(
     settings: Settings, *, moving_to: str | None = None
 ) -> AsyncIterator[OpenedPods]:
-    """Open an existing data root, as if it were at the URL that it is ``moving_to``. Raises
-    RootUnusable, StorageError."""
+    """Open an existing data root, as if it were at the URL that it is ``moving_to``."""
     async with opened_store(settings) as store:
         settings = dataclasses.replace(
             served_settings(settings, moving_to=moving_to),

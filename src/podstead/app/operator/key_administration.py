@@ -45,7 +45,7 @@ class KeyAdministration:
             )
 
     def list(self) -> Sequence[ListedKey]:
-        """All keys, newest first. Raises StorageError."""
+        """All keys, newest first."""
         roster = self._folder.roster()
         newest_first = sorted(roster.keys, key=lambda key: (-key.signs_from_s, key.pair.algorithm))
         return [
@@ -62,8 +62,7 @@ class KeyAdministration:
     def rotate(self, *, compromised: bool = False) -> int:
         """Create new keys, and return the Unix time from which they sign.
 
-        With ``compromised``, all others are removed, and the new ones sign immediately. Raises
-        StorageError.
+        With ``compromised``, all others are removed, and the new ones sign immediately.
         """
         if compromised:
             self._folder.replace_all()
@@ -75,8 +74,7 @@ class KeyAdministration:
 
 @asynccontextmanager
 async def open_key_administration(settings: Settings) -> AsyncIterator[KeyAdministration]:
-    """The administration of the keys; the server logs the changes if the data root has a store.
-    Raises RootUnusable, StorageError."""
+    """The administration of the keys; the server logs the changes if the data root has a store."""
     if not has_records(settings):
         yield KeyAdministration(settings)
         return

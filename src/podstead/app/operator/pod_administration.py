@@ -72,7 +72,7 @@ class PodAdministration:
     actions: PodActions
 
     async def list(self) -> Sequence[ListedPod]:
-        """All pods, by name. Raises StorageError."""
+        """All pods, by name."""
         store = self.records.store
         return [
             ListedPod(

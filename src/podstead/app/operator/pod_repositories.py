@@ -55,8 +55,7 @@ class TakenRepositories:
 async def taken_repositories(
     settings: Settings, records: RecordStore, archived: Iterable[ArchivedRepository]
 ) -> AsyncIterator[TakenRepositories]:
-    """The repositories, which are removed again unless the caller has committed their records.
-    Raises StorageError."""
+    """The repositories, which are removed again unless the caller has committed their records."""
     taken: list[TakenRepository] = []
     not_taken: list[NotTaken] = []
     async with opened_bundles(settings, records) as bundles:
@@ -84,7 +83,7 @@ async def taken_repositories(
 
 async def follow_name(settings: Settings, records: RecordStore, root: ResourcePath) -> None:
     """After a pod was renamed: charge it for its repositories, and note of which containers they
-    are now. Raises StorageError."""
+    are now."""
     layout = RootLayout(settings.root)
     with closing(Directories(layout.git, removal_lock=layout.removal_lock)) as directories:
         async for each in repository_entries(records.store, root=root, now_ms=records.now_ms()):

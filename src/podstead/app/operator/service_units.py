@@ -86,7 +86,7 @@ def write_units(plan: ServicePlan, *, into: Path | None = None) -> list[Path]:
 
 
 def remove_units(*, is_system: bool, into: Path | None = None) -> list[Path]:
-    """Remove what was installed. Returns the paths of what was there. Raises StartRefused."""
+    """Remove what was installed. Returns the paths of what was there."""
     removed: list[Path] = []
     for file in files(is_system=is_system, with_backups=True, into=into):
         try:

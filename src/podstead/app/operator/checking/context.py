@@ -32,6 +32,6 @@ class CheckContext:
 
     @contextmanager
     def look_again(self) -> Iterator[Inspection]:
-        """The records as of now. Raises StorageError."""
+        """The records as of now."""
         with closing(self.store.inspect()) as records:
             yield records

@@ -63,13 +63,13 @@ class SetAside:
     _number: int = field(default=0)
 
     def move(self, path: Path, *, code: str, where: str) -> None:
-        """Move a file or folder. Raises OSError."""
+        """Move a file or folder."""
         path.rename(self._note(path.name, code=code, where=where))
         sync_directory(self.folder)
         sync_directory(path.parent)
 
     def keep_copy(self, path: Path, *, code: str, where: str) -> None:
-        """Keep a second name of an immutable file, or a copy. Raises OSError."""
+        """Keep a second name of an immutable file, or a copy."""
         target = self._note(path.name, code=code, where=where)
         try:
             target.hardlink_to(path)
@@ -78,12 +78,12 @@ class SetAside:
         sync_directory(self.folder)
 
     def write(self, content: bytes, *, code: str, where: str, **facts: object) -> None:
-        """Write bytes. Raises OSError."""
+        """Write bytes."""
         write_private(self._note("content", code=code, where=where, **facts), content)
         sync_directory(self.folder)
 
     def note(self, *, code: str, where: str, **facts: object) -> None:
-        """List something of which nothing is left but facts. Raises OSError."""
+        """List something of which nothing is left but facts."""
         self._list({"code": code, "where": where, **facts})
 
     def _note(self, name: str, **facts: object) -> Path:

@@ -118,7 +118,7 @@ def opened_target(place: Place) -> Iterator[tuple[OpenPlace, ClosingTarget]]:
 
 
 def inspect(place: OpenPlace) -> Inspection:
-    """Read the records as of now. Raises StorageError."""
+    """Read the records as of now."""
     if place.settings.database is not None:
         from podstead.storage.postgresql.inspection import PostgresInspection
 

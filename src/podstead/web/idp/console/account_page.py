@@ -1,4 +1,5 @@
-"""``/.pages/console/accounts/<pod>``: one pod and its account, and what operators do with them.
+"""``/.pages/console/accounts``: all pods with their accounts, and below it each of them with what
+operators do with it.
 
 What cannot be undone, and what gives somebody power over an account, is confirmed on a page of its
 own and requires a recent sign-in.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.idp.administration.acting import Operator
@@ -17,6 +19,7 @@ from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S
 from podstead.idp.administration.pods import PodActions
 from podstead.idp.administration.service import Administration, OwnAccount
 from podstead.idp.records import Account
+from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.console.access import again, segment
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
@@ -147,6 +150,36 @@ ACTIONS: Final = {
 
 _UNCONFIRMED: Final = {"enable": "account-enabled", "sign-out": "account-signed-out"}
 """The actions that need no confirmation, with their notices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountsPage:
+    """Lists pods and accounts, and finds some of them."""
+
+    directory: Directory
+    renderer: PageRenderer
+    default_quota_bytes: int
+
+    async def home(self, _page: PageRequest, _operator: Operator) -> Response:
+        """What the console begins with."""
+        return see_other(ACCOUNTS)
+
+    async def get(self, page: PageRequest, _operator: Operator) -> Response:
+        """One page of the list."""
+        query = page.query_text("q")
+        listing = await self.directory.search(query, after=page.query_text("after"))
+        more = None
+        if listing.next_after:
+            more = f"{ACCOUNTS}?{urlencode({'q': query, 'after': listing.next_after})}"
+        return self.renderer.page(
+            page,
+            "console/accounts.html",
+            query=query,
+            listing=listing,
+            more=more,
+            default_quota_bytes=self.default_quota_bytes,
+            account_url=account_url,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,5 +74,5 @@ class HealthPage:
     renderer: PageRenderer
 
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
-        """The page. Raises StorageError."""
+        """The page."""
         return self.renderer.page(page, "console/health.html", health=await self.read())

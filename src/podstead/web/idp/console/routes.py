@@ -7,8 +7,7 @@ from typing import Final
 
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import ConsoleGuard
-from podstead.web.idp.console.account_page import AccountPage
-from podstead.web.idp.console.accounts_page import AccountsPage
+from podstead.web.idp.console.account_page import AccountPage, AccountsPage
 from podstead.web.idp.console.health_page import HealthPage
 from podstead.web.idp.console.invitations_page import InvitationsPage
 from podstead.web.idp.console.link_page import LinkPage
