@@ -1,5 +1,6 @@
 """What holds for every test: event loop, property tests, and absent system packages."""
 
+import gc
 import os
 import sys
 import tempfile
@@ -46,6 +47,12 @@ def pytest_xdist_auto_num_workers() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) + 2
     return (os.cpu_count() or 1) + 2
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -14,10 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from podstead.app.adapters.keys import ensure_token_key
-from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.jose.signing import SigningKeyPair
 from podstead.storage.blobs.s3_location import parse_s3_location
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
@@ -33,6 +29,7 @@ from tests.support.clock import FakeClock
 from tests.support.engine_choice import CHOICE
 from tests.support.peer import Peer
 from tests.support.seaweedfs import bodies_of
+from tests.support.signing_keys import KeyPairs, generated_once
 
 
 @pytest.fixture
@@ -53,34 +50,26 @@ async def server(start: Start) -> Server:
     return await start()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _keys_read_once() -> Iterator[None]:
-    """To read an RSA key is to check its primes, which takes longer than most tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SigningKeyPair, "load", functools.cache(SigningKeyPair.load))
+@pytest.fixture(scope="session")
+def key_pairs() -> Iterator[KeyPairs]:
+    with generated_once() as pairs:
+        yield pairs
+
+
+@pytest.fixture(autouse=True)
+def _keys_of_this_test(key_pairs: KeyPairs) -> Iterator[None]:
+    with key_pairs.for_one_test():
         yield
 
 
-@pytest.fixture(scope="session")
-def provider_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The keys that a provider creates when a fake clock has not been advanced yet. To create them
-    takes longer than most tests."""
-    keys = tmp_path_factory.mktemp("keys")
-    KeyFolder(KeyFiles(keys), FakeClock()).maintain()
-    return keys / "provider"
-
-
 @pytest.fixture
-async def start(settings: Settings, provider_keys: Path) -> AsyncIterator[Start]:
+async def start(settings: Settings) -> AsyncIterator[Start]:
     async with AsyncExitStack() as stack:
 
         async def start_with(*, clock: Clock | None = None, **changes: Any) -> Server:  # noqa: ANN401
             changed = replace(settings, **changes)
             layout = prepare_root(changed.root)
             ensure_token_key(KeyFiles(layout.keys))
-            keys = layout.keys / "provider"
-            if changed.idp and clock == FakeClock() and not keys.exists():
-                shutil.copytree(provider_keys, keys)
             application = await stack.enter_async_context(running(changed, clock=clock))
             return await with_two_pods(application, host=urlsplit(changed.base_url).netloc)
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import zipfile
 from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,19 @@ from scripts.release_files import Pin, changes_of, pins, release
 from tests.support.processes import REPOSITORY
 from tests.support.server import DEADLINE_S
 
+REPOSITORY_URL = "https://code.example/podstead"
+
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("release")
-    release(folder)
+    """A release without an address of the repository."""
+    return _released(tmp_path_factory.mktemp("release"), "")
+
+
+def _released(folder: Path, url: str) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPOSITORY_URL", url)
+        release(folder)
     return folder
 
 
@@ -54,28 +63,40 @@ def test_the_bill_of_materials_lists_every_pinned_package_with_its_hashes(releas
     assert bill["dependencies"][0]["dependsOn"] == references
 
 
-@pytest.mark.parametrize("url", ["", "https://code.example/podstead"])
-def test_the_links_of_the_package_work_outside_of_the_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_the_links_of_the_package_work_outside_of_the_repository(tmp_path: Path) -> None:
     """Nobody who reads the README elsewhere meets a link that leads nowhere."""
-    monkeypatch.setenv("REPOSITORY_URL", url)
-    [wheel] = [path for path in release(tmp_path) if path.suffix == ".whl"]
-    [metadata] = [path for path in zipfile.Path(wheel).iterdir() if path.name.endswith("info")]
-    fields = message_from_string((metadata / "METADATA").read_text(encoding="utf-8"))
-    version = fields["Version"]
-    links = re.findall(r"\]\(([^)\s]+)\)", str(fields.get_payload()))
-    relative = [each for each in links if not each.startswith(("https://", "#"))]
-    assert relative == []
-    targets = [each.partition(f"/v{version}/")[2] for each in links if url and each.startswith(url)]
+    fields = _metadata(_released(tmp_path, REPOSITORY_URL))
+    begin = f"{REPOSITORY_URL}/blob/v{fields['Version']}/"
+    pictures = begin.replace("/blob/", "/raw/")
+    targets = [
+        each.removeprefix(begin).removeprefix(pictures)
+        for each in _links(fields)
+        if each.startswith(REPOSITORY_URL)
+    ]
+    assert len(targets) > 20
     assert all((REPOSITORY / each.partition("#")[0]).exists() for each in targets)
     addresses = [each.partition(", ")[2] for each in fields.get_all("Project-URL", [])]
-    if url:
-        assert len(targets) > 20
-        assert all(each.startswith(url) for each in addresses)
-        assert len(addresses) == 4
-    else:
-        assert addresses == []
+    assert all(each.startswith(REPOSITORY_URL) for each in addresses)
+    assert len(addresses) == 4
+
+
+def test_without_an_address_of_the_repository_no_link_leads_there(released: Path) -> None:
+    fields = _metadata(released)
+    assert _links(fields)
+    assert fields.get_all("Project-URL", []) == []
+
+
+def _metadata(folder: Path) -> Message:
+    [wheel] = folder.glob("*.whl")
+    [metadata] = [path for path in zipfile.Path(wheel).iterdir() if path.name.endswith("info")]
+    return message_from_string((metadata / "METADATA").read_text(encoding="utf-8"))
+
+
+def _links(fields: Message) -> list[str]:
+    """The addresses to which the README leads; none is relative."""
+    links = re.findall(r"\]\(([^)\s]+)\)", str(fields.get_payload()))
+    assert [each for each in links if not each.startswith(("https://", "#"))] == []
+    return links
 
 
 def test_pins_have_markers() -> None:
