@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import ssl
 from email.message import EmailMessage
-from typing import Final
+from typing import Final, cast
 
 import aiosmtplib
 
@@ -47,9 +47,11 @@ class SmtpTransport:
             tls_context=None if to.security is MailSecurity.NONE else self._tls,
             timeout=TIME_LIMIT_S,
         )
+        transport = None
         try:
             async with asyncio.timeout(TIME_LIMIT_S):
                 await client.connect()
+                transport = client.transport
                 if message is not None:
                     await client.send_message(message, sender=to.sender, recipients=[recipient])
                 with contextlib.suppress(aiosmtplib.SMTPException):
@@ -69,6 +71,9 @@ class SmtpTransport:
             raise MailRefused("the message cannot be sent as mail") from error
         finally:
             client.close()
+            if transport is not None:
+                # Closing alone waits until the mail server ends TLS as well.
+                cast("asyncio.WriteTransport", transport).abort()
 
 
 def _reason(error: BaseException) -> str:
