@@ -19,8 +19,9 @@ import pytest
 
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
-from podstead.app.operator.checking.findings import REMEDIES, Code
+from podstead.app.operator.checking.findings import Code, FindingCode
 from podstead.cli.output import bytes_text
+from podstead.features.git.data_root import RepositoryCode
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
@@ -147,7 +148,7 @@ def add_old_repository(repository: Path, other: Path) -> None:
     os.utime(other, (LONG_AGO_S, LONG_AGO_S))
 
 
-def damages(it: Broken) -> list[tuple[Code, str, Callable[[], object]]]:
+def damages(it: Broken) -> list[tuple[FindingCode, str, Callable[[], object]]]:
     """Ways to break a root: the code, where it is found, and how it is done."""
     (pack,) = it.repository.glob("objects/pack/*.pack")
     orphan = it.root / "blobs/00/00" / f"0000{'0' * 28}-{'0' * 64}"
@@ -264,10 +265,10 @@ def damages(it: Broken) -> list[tuple[Code, str, Callable[[], object]]]:
                 it.path("6.txt.acl"),
             ),
         ),
-        (Code.REPOSITORY_DAMAGED, it.path("private/notes/"), partial(flip, pack)),
-        (Code.REPOSITORY_ORPHANED, str(other), partial(add_old_repository, it.repository, other)),
+        (RepositoryCode.DAMAGED, it.path("private/notes/"), partial(flip, pack)),
+        (RepositoryCode.ORPHANED, str(other), partial(add_old_repository, it.repository, other)),
         (
-            Code.REPOSITORY_MISSING,
+            RepositoryCode.MISSING,
             it.path("private/gone/"),
             partial(
                 it.execute,
@@ -432,5 +433,5 @@ def test_each_code_has_a_remedy_and_a_row_in_the_documentation() -> None:
     assert (
         {row.split("`")[1] for row in rows}
         == {code.value for code in Code}
-        == {code.value for code in REMEDIES}
+        == {code.value for code in (*Code, *RepositoryCode)}
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.config import Settings
-from podstead.config.settings import TABLE
-from podstead.config.table import Group
+from podstead.config.settings import settings_table
+from podstead.config.table import groups_of
 from podstead.web.idp.console.settings_page import SettingGroup, ShownSetting
 
 
@@ -14,19 +14,18 @@ def shown_settings(settings: Settings) -> Sequence[SettingGroup]:
     """All settings with their values and sources."""
     sources = dict(settings.set_by)
     groups = []
-    for group in Group:
+    for group in groups_of(settings_table()):
         shown = [
             ShownSetting(
                 name=row.name,
-                value=None if row.secret else _text(getattr(settings, row.field)),
+                value=None if row.secret else _text(settings.value(row)),
                 source=sources.get(row.field, ""),
                 meaning=row.meaning,
             )
-            for row in TABLE
-            if row.group is group
+            for row in settings_table()
+            if row.group == group
         ]
-        if shown:
-            groups.append(SettingGroup(group.value, shown))
+        groups.append(SettingGroup(group, shown))
     return groups
 
 

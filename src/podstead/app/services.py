@@ -7,6 +7,7 @@ by a request: it uses the objects themselves.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from podstead.app.adapters.pod_owners import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
-from podstead.app.git import GitServices, RepositorySweep
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
@@ -46,7 +46,7 @@ from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
-from podstead.git.directories import Directories
+from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import EventScope
@@ -55,6 +55,7 @@ from podstead.rdf.graph import Graph
 from podstead.resources.committer import Committer
 from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import Documents
+from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
@@ -68,10 +69,10 @@ from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.resources.tree_operations import Trees
 from podstead.resources.tree_plan import TreePlanner
 from podstead.resources.uploads import UploadService
+from podstead.resources.write_hooks import CommitListener
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.invitations import Invitations
-from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.wac.effective import EffectiveAcls
@@ -396,11 +397,13 @@ class Services:
         store, documents, quota_bytes = self.store, self.documents, self.settings.quota_bytes
         renderings = RenderingCache(capacity_bytes=self.settings.rendering_cache_bytes)
         identity_changes = IdentityChanges(documents=documents, gate=self.gate)
+        hooks = container_hooks(self.records)
         content_validator = ContentValidator(
             store=store,
             documents=documents,
             identity_changes=identity_changes,
             write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
+            container_hooks=hooks,
         )
         planner = TreePlanner(
             store=store,
@@ -426,7 +429,10 @@ class Services:
             randomness=self.randomness,
             patches=Patches(documents=documents, content_validator=content_validator),
             committer=Committer(
-                store=store, default_quota_bytes=quota_bytes, acl_listener=AclAudit()
+                store=store,
+                default_quota_bytes=quota_bytes,
+                acl_listener=AclAudit(),
+                on_commit=self._commit_listeners,
             ),
             capacity=self.capacity,
             trees=Trees(
@@ -438,6 +444,8 @@ class Services:
                 default_quota_bytes=quota_bytes,
                 base_url=self.base_url,
                 acl_listener=AclAudit(),
+                container_hooks=hooks,
+                on_commit=self._commit_listeners,
             ),
         )
 
@@ -458,21 +466,22 @@ class Services:
     def live_updates(self) -> LiveUpdates:
         return LiveUpdates(self)
 
-    # git
+    # Features
 
     @cached_property
-    def directories(self) -> Directories:
-        layout = RootLayout(self.settings.root)
-        return Directories(layout.git, removal_lock=layout.removal_lock)
+    def features(self) -> Sequence[WorkerFeature]:
+        """What features do in this worker. Raises StartRefused."""
+        found = [each.in_worker(self) for each in features()]
+        return tuple(each for each in found if each is not None)
 
     @cached_property
-    def repositories(self) -> RepositorySweep:
-        return RepositorySweep(self.directories, self.store, self.clock)
+    def _commit_listeners(self) -> Sequence[CommitListener]:
+        return tuple(each.on_commit for each in self.features if each.on_commit is not None)
 
     @cached_property
-    def git(self) -> GitServices | None:
-        """``None`` unless the setting ``git`` is on. Raises StartRefused."""
-        return GitServices(self) if self.settings.git else None
+    def bundler(self) -> RepositoryBundler | None:
+        """What archives of pods contain besides the resources."""
+        return next((each.bundler for each in self.features if each.bundler is not None), None)
 
     # New pods
 
@@ -556,7 +565,6 @@ class Services:
             ),
             challenges=self.challenges,
             base_url=base_url,
-            container_deleted=self.repositories.soon,
             redirects_reads=settings.redirect_large_reads,
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
@@ -607,6 +615,7 @@ class Services:
                 *self.live_updates.routes(),
                 *self.uploads_endpoint().routes(),
                 *self.pages.routes,
+                *(route for each in self.features for route in each.routes),
                 *(self.provider_here.routes if self.provider_here else ()),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
@@ -644,7 +653,7 @@ class Services:
             lifespan=WorkerLifespan(self).span(),
             clock=self.clock,
             nonces=self.nonces,
-            git=None if self.git is None else self.git.endpoint,
+            claims=tuple(each.claim for each in self.features if each.claim is not None),
             certificates=self.client_certificates,
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,

@@ -15,7 +15,6 @@ from podstead.core.counting import counted
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.compact import CompactResult
 
-_PARTS = ("database", "bodies", "repositories", "total")
 _MESSAGES = {
     "shrunk": ("A server is running, so the database was not rewritten; that can give back more."),
     "vacuumed": (
@@ -45,7 +44,11 @@ def compact_data(settings: Settings) -> Output:
         lambda progress: compact_root(settings, on_step=progress),
         "The data could not be compacted",
     )
-    sizes = {part: (getattr(result.before, part), getattr(result.after, part)) for part in _PARTS}
+    sizes = {part: (before, result.after[part]) for part, before in result.before.items()}
+    figures = {}
+    for folder, done in result.folders:
+        figures[f"packed_{folder.items}"] = done.packed
+        figures[f"busy_{folder.items}"] = done.busy
     return Output(
         {
             **{
@@ -53,8 +56,7 @@ def compact_data(settings: Settings) -> Output:
                 for part, (before, after) in sizes.items()
             },
             "database_outcome": result.database.value,
-            "packed_repositories": result.packed,
-            "busy_repositories": result.busy,
+            **figures,
         },
         _lines(result, sizes),
     )
@@ -66,7 +68,8 @@ def _lines(result: CompactResult, sizes: Mapping[str, tuple[int, int]]) -> Itera
         for part, (before, after) in sizes.items()
     ]
     yield from table_lines(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
-    if result.busy:
-        yield f"Left as before, because in use or damaged: {counted(result.busy, 'repository')}."
+    for folder, done in result.folders:
+        if done.busy:
+            yield f"Left as before, because in use or damaged: {counted(done.busy, folder.item)}."
     if result.database.value in _MESSAGES:
         yield _MESSAGES[result.database.value]

@@ -12,7 +12,7 @@ decides again.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from podstead.resources.codes import ResourceCodes
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
 from podstead.resources.target_state import TargetState
+from podstead.resources.write_hooks import CommitListener
 from podstead.resources.write_locks import WriteLock, WriteLocks
 from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
@@ -47,10 +48,16 @@ class Committer:
     """Commits planned writes."""
 
     def __init__(
-        self, *, store: ResourceStore, default_quota_bytes: int, acl_listener: AclListener
+        self,
+        *,
+        store: ResourceStore,
+        default_quota_bytes: int,
+        acl_listener: AclListener,
+        on_commit: Sequence[CommitListener] = (),
     ) -> None:
         """``default_quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
         self._acl_listener = acl_listener
+        self._on_commit = on_commit
         self._store = store
         self._default_quota_bytes = default_quota_bytes
         self._locks = WriteLocks(store.interprocess_lock)
@@ -107,6 +114,8 @@ class Committer:
         if isinstance(ended, Committed):
             lock.mark_committed()
             tell_acl_changes(self._acl_listener, request.agent, write)
+            for listener in self._on_commit:
+                listener(write)
             if ended.nearly_full is None:
                 return planned.outcome
             return replace(planned.outcome, nearly_full=ended.nearly_full)

@@ -9,7 +9,7 @@ right to write, whatever the media type (:mod:`podstead.resources.identity_chang
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -47,7 +47,7 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import NO_RECORDS, Content, DerivedRecords
 from podstead.resources.received import ReceivedBody
 from podstead.resources.target_state import TargetState
-from podstead.resources.write_hooks import WriteHook
+from podstead.resources.write_hooks import ContainerHook, WriteHook
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import InlineBody, Metadata, Precondition, Record, Version
 from podstead.wac.acl import check_storable
@@ -70,11 +70,13 @@ class ContentValidator:
         documents: Documents,
         identity_changes: IdentityChanges,
         write_hooks: Sequence[WriteHook] = (),
+        container_hooks: Sequence[ContainerHook] = (),
     ) -> None:
         self._store = store
         self._documents = documents
         self._identity_changes = identity_changes
         self._write_hooks = tuple(write_hooks)
+        self._container_hooks = container_hooks
 
     async def validate(
         self,
@@ -153,12 +155,20 @@ class ContentValidator:
         """The records to commit with the deletion of the target and of its access rules."""
         derived = await self.records_of(state.stored_path, EMPTY_DATASET)
         existing = state.existing
+        if existing is not None and existing.kind.is_container:
+            dropped = self.records_of_containers([existing.path])
+            derived = derived.with_more(DerivedRecords(tuple(dropped)))
         if existing is None or not existing.kind.is_member:
             return derived
         acl = acl_of(existing.path)
         if state.metadata(acl) is None:
             return derived
         return derived.with_more(await self.records_of(acl, EMPTY_DATASET))
+
+    def records_of_containers(self, deleted: Iterable[ResourcePath]) -> list[Record]:
+        """The records to commit with the deletion of these containers."""
+        hooks = self._container_hooks
+        return [each for path in deleted for hook in hooks for each in hook.of_deletion(path)]
 
     async def _with_records(self, state: TargetState, content: Content, after: Dataset) -> Content:
         if not self.keeps_records(state.stored_path):

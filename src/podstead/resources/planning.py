@@ -44,7 +44,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.repositories import drop_repository
 
 DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The media type of an empty container body and of generated resources."""
@@ -165,8 +164,7 @@ def plan_delete(
     *,
     derived: DerivedRecords = NO_RECORDS,
 ) -> Plan:
-    """Delete the target with its auxiliary resources (C-17 to C-20), a container with its
-    repository.
+    """Delete the target with its auxiliary resources (C-17 to C-20).
 
     Deleting the description of a container empties the container's body. ``derived`` is committed
     with the deletion. Raises NotFound. The commit itself checks whether a container is empty.
@@ -188,19 +186,15 @@ def plan_delete(
             else:
                 preconditions.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
-    dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
         # Checked after the version: a container that has changed is planned again, and only one
         # that is unchanged and not empty is a conflict.
         preconditions.append(NoMembers(existing.path))
-        # Otherwise a container created later at this path would get the old one's repository.
-        dropped = (drop_repository(existing.path),)
     write = Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
         preconditions=tuple(preconditions),
         deletes=tuple(deletes),
-        records=dropped,
         changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
     )
     return Plan(derived.added_to(write), Outcome(Result.DELETED))

@@ -20,8 +20,8 @@ had been deleted before, with its ACL and description.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -45,7 +45,6 @@ from podstead.core.identifiers import (
     is_container,
     parent_container,
     slash_variant,
-    storage_root,
 )
 from podstead.core.methods import allowed_methods
 from podstead.resources.acl_changes import AclListener, tell_acl_changes
@@ -57,12 +56,12 @@ from podstead.resources.planning import NewVersion
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_plan import PlannedTree, TreePlanner
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
+from podstead.resources.write_hooks import CommitListener, ContainerHook
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import EntryRegistry, ResourceStore, Snapshot
+from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import (
     Committed,
     Metadata,
-    NoEntry,
     OverQuota,
     Precondition,
     QuotaLevel,
@@ -70,8 +69,6 @@ from podstead.storage.records import (
     Write,
     random_version,
 )
-from podstead.storage.repositories import KIND as REPOSITORIES
-from podstead.storage.repositories import repository_of
 from podstead.wac import modes
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
@@ -118,17 +115,13 @@ class TreeContents(msgspec.Struct):
             self.with_rules += 1
 
 
-class TreeStore(ResourceStore, EntryRegistry, Protocol):
-    """The parts of a store that these operations need."""
-
-
 class Trees:
     """Carries out COPY, MOVE, and DELETE of whole trees."""
 
     def __init__(
         self,
         *,
-        store: TreeStore,
+        store: ResourceStore,
         gate: Gate,
         planner: TreePlanner,
         clock: Clock,
@@ -136,9 +129,13 @@ class Trees:
         default_quota_bytes: int,
         base_url: str,
         acl_listener: AclListener,
+        container_hooks: Sequence[ContainerHook] = (),
+        on_commit: Sequence[CommitListener] = (),
     ) -> None:
         self._store = store
         self._acl_listener = acl_listener
+        self._container_hooks = container_hooks
+        self._on_commit = on_commit
         self._gate = gate
         self._planner = planner
         self._clock = clock
@@ -241,6 +238,8 @@ class Trees:
                 await self._planner.discard(planned.staged)
             if isinstance(ended, Committed):
                 tell_acl_changes(self._acl_listener, request.agent, write)
+                for listener in self._on_commit:
+                    listener(write)
                 return write, ended.nearly_full
             if isinstance(ended, OverQuota):
                 raise QuotaExceeded(
@@ -281,7 +280,9 @@ class Trees:
         _check_conditions(request, TargetState(source, state))
         _check_destination(request, transfer, state)
         if transfer.moves:
-            preconditions += await self._check_repositories(source, state)
+            containers = [container.path for container in state.containers]
+            for hook in self._container_hooks:
+                preconditions += await hook.of_move(containers)
         return preconditions
 
     async def _check_slash(self, request: ResourceRequest, source: TargetState) -> None:
@@ -346,23 +347,6 @@ class Trees:
             )
             await asyncio.sleep(0)
         return list(found)
-
-    async def _check_repositories(
-        self, source: ResourcePath, state: TreeState
-    ) -> list[Precondition]:
-        """Refuse to move a container that is a git repository. Returns the preconditions.
-
-        A push that is in progress belongs to the container at its present URL.
-        """
-        storage = storage_root(source)
-        now_ms = self._clock.now_ms()
-        # Most storages have no repository at all.
-        some = await self._store.list_entries(REPOSITORIES, owner=storage, limit=1, now_ms=now_ms)
-        entries = [repository_of(container.path) for container in state.containers]
-        for entry in entries if some else ():
-            if await self._store.read_entry(entry, now_ms=now_ms) is not None:
-                raise Conflict(ResourceCodes.CONTAINS_REPOSITORY)
-        return [NoEntry(entry) for entry in entries]
 
 
 def _transfer_of(request: ResourceRequest) -> TreeTransfer:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
+from podstead.features import features
 from podstead.web.pod_pages.assets import asset_url
 from podstead.web.pod_pages.texts import current_texts
 from podstead.web.response import HeaderField, Response, content_response
@@ -40,7 +41,7 @@ def load_templates() -> Environment:
     )
 
     environment = Environment(
-        loader=DictLoader(dict(_templates(files("podstead.web") / "templates"))),
+        loader=DictLoader(dict(_all_templates())),
         auto_reload=False,
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
@@ -63,6 +64,14 @@ def _translated(message: str, /, **values: object) -> Markup:
     """A text in the language of the request, in which ``%(name)s`` stands for a value."""
     text = current_texts().markup(message)
     return text % values if values else text
+
+
+def _all_templates() -> Iterator[tuple[str, str]]:
+    yield from _templates(files("podstead.web") / "templates")
+    for package in (each.templates for each in features()):
+        if package is not None:
+            below = package.rpartition(".")[2]
+            yield from _templates(files(package) / "templates", f"pods/{below}/")
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:

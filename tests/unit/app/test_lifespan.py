@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from pathlib import Path
 from typing import cast
 
 import pytest
 
 from podstead.app import lifespan
 from podstead.app.adapters.system import SystemClock
-from podstead.app.git import RepositorySweep
 from podstead.core.errors import Overloaded, StorageError
-from podstead.git.directories import Directories
+from podstead.features import WorkerFeature
 from podstead.storage.protocol import Store
 
 
@@ -34,15 +32,20 @@ class _SweptStore:
         self.swept.set()
 
 
-async def test_sweeping_continues_after_an_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+class _SweptFeature(WorkerFeature):
+    sweeps = 0
+
+    async def sweep(self) -> None:
+        self.sweeps += 1
+
+
+async def test_sweeping_continues_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is busy or broken for a while is swept again when it is not."""
     monkeypatch.setattr(lifespan, "SWEEP_PERIOD_S", 0)
     store, clock = _SweptStore(), SystemClock()
-    repositories = RepositorySweep(Directories(tmp_path), cast("Store", store), clock)
+    feature = _SweptFeature()
     sweeping = asyncio.create_task(
-        lifespan.sweep_regularly(cast("Store", store), repositories, None, clock)
+        lifespan.sweep_regularly(cast("Store", store), [feature], None, clock)
     )
     waiting = asyncio.create_task(store.swept.wait())
     await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -51,4 +54,4 @@ async def test_sweeping_continues_after_an_error(
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-    await repositories.close()
+    assert feature.sweeps >= 1

@@ -28,7 +28,7 @@ if "mail" in given:
     given["mail"] = parse_mail_destination(given["mail"])
 if "bodies" in given:
     given["bodies"] = parse_s3_location(given["bodies"])
-preload(Settings(**given))
+preload(Settings().with_values(**given))
 print(json.dumps(sorted(sys.modules)))
 """
 _FROZEN = """
@@ -42,6 +42,8 @@ _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
 _OF_COMMANDS = {
+    "importlib.metadata",
+    "podstead.features.git.data_root",
     "podstead.outbound.submission",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.copying",

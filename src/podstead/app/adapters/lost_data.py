@@ -17,17 +17,16 @@ from typing import TypeVar
 from podstead.app.adapters.body_stores import layout_of
 from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.keys import PREVIOUS_TOKEN_KEY, PROVIDER, TOKEN_KEY
+from podstead.app.adapters.shared_folders import MARK_FILE
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
+from podstead.features import folders
 from podstead.storage.all_pods import each_pod
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_MARK, GIT_MARK
 from podstead.storage.keys import KeyStorage
 from podstead.storage.layout import RootLayout
 
 T = TypeVar("T")
-
-_NO_DATA = frozenset({BODIES_MARK, GIT_MARK})
 
 
 def refuse_lost_database(settings: Settings) -> None:
@@ -39,7 +38,7 @@ def refuse_lost_database(settings: Settings) -> None:
 
 
 def refuse_data_without_records(settings: Settings) -> None:
-    """Refuse bodies, keys and git repositories that no records are about. Raises RootUnusable,
+    """Refuse bodies, keys and folders of features that no records are about. Raises RootUnusable,
     StorageError."""
     layout = layout_of(settings)
     left = []
@@ -50,8 +49,8 @@ def refuse_data_without_records(settings: Settings) -> None:
         left.append(f"large bodies in {layout.blobs}")
     if _has_files(layout.keys):
         left.append(f"keys in {layout.keys}")
-    if _has_files(layout.git):
-        left.append(f"git repositories in {layout.git}")
+    found = {each.contents: layout.root / each.name for each in folders()}
+    left += [f"{name} in {folder}" for name, folder in found.items() if _has_files(folder)]
     if not left:
         return
     place = layout.database if settings.database is None else "the PostgreSQL database"
@@ -90,7 +89,7 @@ def _run(look: Callable[[T], Coroutine[None, None, bool]], at: T) -> bool:
 
 
 def _has_files(folder: Path) -> bool:
-    return any(set(names) - _NO_DATA for _, _, names in os.walk(folder))
+    return any(set(names) - {MARK_FILE} for _, _, names in os.walk(folder))
 
 
 async def _has_objects(location: S3Location) -> bool:

@@ -24,9 +24,10 @@ from podstead.app.adapters.shared_folders import claim_shared_folder
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.features import folders
 from podstead.storage.access import why_not_usable
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
+from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, folder_mark
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.keys import DamagedKey, KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
@@ -144,14 +145,10 @@ def _claim_shared_folders(settings: Settings) -> None:
             advice="Large bodies are in a folder that all of them have: mount it there, or set "
             "--bodies to it. Without a folder in common, keep them in S3 from the first start on.",
         )
-    if settings.git:
-        claim_shared_folder(
-            layout.git,
-            GIT_MARK,
-            facts,
-            advice="Git repositories are in a folder that all servers with --git have: mount it "
-            "there, or start this one without --git.",
-        )
+    for each in folders():
+        if each.is_used(settings):
+            folder = layout.root / each.name
+            claim_shared_folder(folder, folder_mark(each.name), facts, advice=each.advice)
 
 
 def refuse_unfinished_copy(settings: Settings) -> None:

@@ -15,7 +15,7 @@ from podstead.app.adapters.body_stores import BodyFacts
 from podstead.core.errors import RootUnusable, StorageError
 from podstead.storage.private_files import sync_directory, write_private
 
-_FILE: Final = "shared-folder"
+MARK_FILE: Final = "shared-folder"
 _MARK_BYTES: Final = 16
 _PRIVATE: Final = 0o700
 
@@ -23,7 +23,7 @@ _PRIVATE: Final = 0o700
 def claim_shared_folder(folder: Path, fact: str, facts: BodyFacts, *, advice: str) -> None:
     """Mark a folder at the first start, and refuse any other one later. Called by one node at a
     time. Raises RootUnusable with the advice, StorageError."""
-    file, noted = folder / _FILE, facts.read_fact(fact)
+    file, noted = folder / MARK_FILE, facts.read_fact(fact)
     try:
         found = file.read_text("ascii") if file.exists() else None
         if noted is None:

@@ -32,10 +32,10 @@ from podstead.app.operator.checking.private import (
     check_stored_keys,
 )
 from podstead.app.operator.checking.repairs import Repairs, SetAside
-from podstead.app.operator.checking.repositories import check_repositories
 from podstead.app.operator.checking.rules import check_rules
 from podstead.app.operator.data_root import opened_store, unopened_store
 from podstead.config import Settings
+from podstead.features import folders
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
 from podstead.storage.record_store import RecordStore
@@ -98,6 +98,17 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
         yield Finding(Code.DATABASE_DAMAGED, place, fault)
     if damage:
         return  # nothing that it says can be relied on
+    async for finding in _findings_in_bodies(check):
+        yield finding
+    for each in _CHECKS:
+        for finding in each(check):
+            yield finding
+    for folder in folders():
+        async for finding in folder.check(check):
+            yield finding
+
+
+async def _findings_in_bodies(check: CheckContext) -> AsyncIterator[Finding]:
     if isinstance(check.settings.bodies, S3Location):
         async for finding in check_objects(check, check.settings.bodies):
             yield finding
@@ -105,11 +116,6 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
         for each in _CHECKS_OF_FILES:
             for finding in each(check):
                 yield finding
-    for each in _CHECKS:
-        for finding in each(check):
-            yield finding
-    async for finding in check_repositories(check):
-        yield finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,19 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Final, Protocol
 
-from podstead.core.clock import Clock
 from podstead.core.errors import NotFound
 from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.exporting.archive import PodArchive
-from podstead.resources.exporting.contents import ExportStore, RepositoryBundler, read_contents
+from podstead.resources.exporting.contents import RepositoryBundler, read_contents
 from podstead.storage.open_body import StreamedBody
-from podstead.storage.protocol import PodRegistry
+from podstead.storage.protocol import PodRegistry, ResourceStore
 
 MAX_RESOURCES: Final = 100_000
 """How many resources the archive of a download may have; the command has no limit."""
 MAX_OF_PERSON: Final = 2
 
 
-class DownloadStore(ExportStore, PodRegistry, Protocol):
+class DownloadStore(ResourceStore, PodRegistry, Protocol):
     """The parts of a store that downloads need."""
 
 
@@ -54,15 +53,13 @@ class PodDownloads:
         store: DownloadStore,
         base_url: str,
         issuer: str,
-        clock: Clock,
-        bundles: RepositoryBundler | None = None,
+        bundler: RepositoryBundler | None = None,
     ) -> None:
-        """Without ``bundles``, git repositories are left out."""
+        """``bundler`` adds the repositories of containers."""
         self._store = store
-        self._bundles = bundles
+        self._bundler = bundler
         self._base_url = base_url
         self._issuer = issuer
-        self._clock = clock
         self._turns = AgentSemaphores(at_once=MAX_OF_PERSON)
 
     async def open(self, name: str) -> PodDownload:
@@ -77,8 +74,7 @@ class PodDownloads:
                 pod,
                 base_url=self._base_url,
                 issuer=self._issuer,
-                now_ms=self._clock.now_ms(),
-                bundles=self._bundles,
+                bundler=self._bundler,
                 max_resources=MAX_RESOURCES,
             )
             # Determining the size takes a second for a hundred thousand resources.

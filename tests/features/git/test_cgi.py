@@ -6,10 +6,9 @@ import pytest
 
 from podstead.core.errors import BadRequest, ServerTrouble, UnsupportedMediaType
 from podstead.core.identifiers import ResourcePath
-from podstead.git.cgi import Head, Transfer, read_head, variables
-from podstead.git.configuration import SETTINGS, environment
-from podstead.git.repositories import first_branch
-from podstead.git.requests import GitRequest, Service
+from podstead.features.git.configuration import SETTINGS, environment
+from podstead.features.git.protocol import GitRequest, Head, Service, Transfer, read_head, variables
+from podstead.features.git.repositories import first_branch
 
 FETCH = GitRequest(ResourcePath("/a/"), Service.UPLOAD_PACK, advertises=True)
 PUSH = GitRequest(ResourcePath("/a/"), Service.RECEIVE_PACK, advertises=False)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.adapters import git_processes
-from podstead.app.adapters.git_processes import GitProcesses, find_git
 from podstead.config import StartRefused
 from podstead.core.errors import BadRequest, Overloaded, ServerTrouble
+from podstead.features.git import processes as git_processes
+from podstead.features.git.processes import GitProcesses, find_git
 from tests.support.waiting import wait_until
 
 ENVIRONMENT = {"PATH": os.defpath}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest, BodyTooLarge
-from podstead.git.content import MAX_COMMAND_BYTES, decompressed, limit_commands
+from podstead.features.git.protocol import MAX_COMMAND_BYTES, decompressed, limit_commands
 from tests.support.git import packet
 
 pytestmark = pytest.mark.anyio

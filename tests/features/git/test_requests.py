@@ -3,7 +3,7 @@
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.git.requests import GitRequest, Service, git_request
+from podstead.features.git.protocol import GitRequest, Service, git_request
 
 UPLOAD, RECEIVE = Service.UPLOAD_PACK, Service.RECEIVE_PACK
 
