@@ -108,7 +108,7 @@ class RdfProcesses:
         await asyncio.gather(*self._ending)
 
     def _requester(self) -> str:
-        """As ``core.request_context`` does: people of this server by name, everybody else by network.
+        """As ``core.request_context``: people of this server by name, all others by network.
 
         Empty for work of the server itself, which has no budget.
         """
