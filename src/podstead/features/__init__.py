@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore
     from podstead.storage.records import Record
+    from podstead.storage.schema import Schema
     from podstead.web.pod_pages.navigation import NavigationRow
     from podstead.web.routes import Claim, Route
 
@@ -179,6 +180,9 @@ class Feature:
     folder: DataFolder | None = None
     """What the feature stores in the data root besides the database."""
 
+    schema: Schema | None = None
+    """Tables of its own and their migrations, in both engines (:mod:`podstead.storage.schema`)."""
+
     def check_settings(self, settings: Settings) -> None:
         """Refuse settings that contradict one another. Raises StartRefused."""
 
@@ -217,6 +221,11 @@ def features() -> Sequence[Feature]:
 
         installed = entry_points(group=ENTRY_POINTS)
         found += [each.load() for each in installed if each.name not in left_out]
+    for feature in found:
+        if feature.schema is not None:
+            from podstead.storage.schema import register_schema
+
+            register_schema(feature.schema)
     return tuple(found)
 
 
