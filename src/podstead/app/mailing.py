@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.mail_transports import mail_transport
-from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
+from podstead.app.monitoring.readings import MailCounts, MailOutcome
 from podstead.app.registration import about_operator
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble

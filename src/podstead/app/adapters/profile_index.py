@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 
+from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.documents import build_documents
 from podstead.config import Settings
 from podstead.core.errors import BadRequest
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords

@@ -2,7 +2,7 @@
 
 It is bounded in age, and in number for each of three kinds of events, so that what strangers cause
 does not displace what operators did. What is done in the console is logged in the write that does
-it. Everything else is logged within seconds (``app/adapters/stored_audit.py``).
+it. Everything else is logged within seconds (``app/adapters/operator_audit.py``).
 """
 
 from __future__ import annotations

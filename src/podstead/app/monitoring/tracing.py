@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from podstead.app.adapters.open_telemetry import Tracing
 
+
 T = TypeVar("T")
 
 MODULE: Final = "podstead.app.adapters.open_telemetry"
