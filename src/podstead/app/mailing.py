@@ -1,4 +1,4 @@
-"""How do messages get from the queue to people? One worker at a time sends them.
+"""Sends the messages in the queue to people, one worker at a time.
 
 A message is tried again after a failure, less and less often, for two days at most. A worker that
 ends between handing a message over and recording that sends it twice; both have one Message-ID.

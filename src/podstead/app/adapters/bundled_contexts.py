@@ -1,6 +1,6 @@
-"""Which JSON-LD contexts does the package contain? Read once from its files.
+"""Reads and converts RDF documents with the limits and the JSON-LD contexts of this deployment.
 
-``rdf/contexts/SOURCES.md`` names their origins and licences.
+The package contains contexts; ``rdf/contexts/SOURCES.md`` names their origins and licences.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
-"""How does this deployment send requests to other servers? Through the guard, set up on first use.
+"""Sends requests to other servers, through a guard that is set up on first use.
 
 Commands that build parts of a server send no requests, and importing the HTTP client takes long, so
 this module does not import it. A server imports it before it starts (``preload``).
+
+A stranger can name any URL in a token, an access rule or a document. The guard refuses those of
+this network, and each host that it refused is logged once an hour, because every request may name
+it again (A-184).
 """
 
 from __future__ import annotations

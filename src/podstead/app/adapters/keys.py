@@ -1,8 +1,9 @@
-"""The keys that sign pod tokens: ``token.key``, and ``token.previous.key`` after a rotation (A-32,
-A-43).
+"""The keys that sign pod tokens and notifications (A-32, A-43).
 
-The first start creates the key, and later starts use it. In a data root, a rotation renames the
-file; tokens signed with the previous key remain valid until they expire.
+The first start creates ``token.key``, and later starts use it. In a data root, a rotation renames
+the file to ``token.previous.key``; tokens signed with the previous key remain valid until they
+expire. Notifications are signed with the keys of the provider; a server without one creates such
+keys when it sends the first message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How are passwords hashed? With argon2id, in two threads, with a bounded queue (A-93).
+"""Hashes passwords with argon2id, in two threads, with a bounded queue (A-93).
 
 A hash takes a tenth of a second and 46 MiB on purpose. It is computed outside the event loop, never
 more than two at a time. Requests from one customer's network use at most one of the two threads and

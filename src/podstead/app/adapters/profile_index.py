@@ -1,4 +1,4 @@
-"""Do the records of Nostr keys cover all profiles? (A-127)
+"""Completes the records of Nostr keys in profiles that an earlier version has written (A-127).
 
 Every write of a profile updates them, but earlier versions of Podstead did not. Before a data root
 of such a version is served, its profiles are read once (:mod:`podstead.app.adapters.root`).

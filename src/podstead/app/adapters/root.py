@@ -1,4 +1,10 @@
-"""How is the data root prepared for workers? It is locked, migrated, and given a key."""
+"""Prepares the data root for workers: locks it, migrates it, and creates its keys.
+
+A root of which a part is missing is refused. Without their records, its bodies, keys and
+repositories belong to nobody, and those who came first could take the names and WebIDs of others.
+Nodes that share a database share folders, too: the first one writes a random mark into each and
+records it in the database, and a node that finds another folder there does not start.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +49,7 @@ from podstead.storage.private_files import sync_directory, write_private
 from podstead.storage.root import lock_root
 from podstead.storage.sqlite import faults_at_a_glance
 
-_FILE: Final = "shared-folder"
+_SHARED_FOLDER_FILE: Final = "shared-folder"
 _MARK_BYTES: Final = 16
 _PRIVATE: Final = 0o700
 
@@ -51,7 +57,7 @@ _PRIVATE: Final = 0o700
 def claim_shared_folder(folder: Path, fact: str, facts: BodyFacts, *, advice: str) -> None:
     """Mark a folder at the first start, and refuse any other one later. Called by one node at a
     time. Raises RootUnusable with the advice, StorageError."""
-    file, noted = folder / _FILE, facts.read_fact(fact)
+    file, noted = folder / _SHARED_FOLDER_FILE, facts.read_fact(fact)
     try:
         found = file.read_text("ascii") if file.exists() else None
         if noted is None:

@@ -1,4 +1,4 @@
-"""Where does the access log go? To standard output, one write for each line."""
+"""Writes the access log to standard output, one write for each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where does the console learn how the server is? From the data root and from its records."""
+"""What the console shows of the server: its health and its settings, without secrets."""
 
 from __future__ import annotations
 

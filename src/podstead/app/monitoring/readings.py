@@ -1,4 +1,4 @@
-"""What does a worker measure? It reads the counters of its parts when it is asked, not before.
+"""Reads what the parts of a worker have counted, when it is asked for metrics and not before.
 
 Parts count in plain attributes, so a request costs no more for being measured by this module.
 """

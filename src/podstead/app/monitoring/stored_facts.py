@@ -1,4 +1,4 @@
-"""How much is stored? Read from the data root, for metrics and for the console."""
+"""What the data root contains, and what a worker answers when the main process asks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers on the private address? Health checks and metrics, from the main process.
+"""Answers health checks and metrics on the private address, from the main process.
 
 The main process asks its workers and adds up what they say, so an answer is about all of them. Each
 request gets a thread; there are few. Nothing here is authenticated: the address must be reachable

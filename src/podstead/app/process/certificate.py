@@ -1,7 +1,11 @@
-"""Can the server's certificate and key be used? Checked before anything else starts.
+"""Reads and checks the server's certificate and key, and notices when they have been renewed.
 
 A valid pair is copied into memory and used from there: whoever renews the files writes one after
 the other, and a worker that starts in between must not read one old and one new file.
+
+The files are checked at intervals, and when the operator sends SIGHUP. A change applies once two
+checks in a row have seen it. Files that cannot be used are reported and ignored, and the
+certificate in use stays.
 """
 
 from __future__ import annotations

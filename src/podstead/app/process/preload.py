@@ -1,4 +1,4 @@
-"""What must be loaded before the first request? Everything that a worker may use.
+"""Loads everything that a worker may use, before the first request.
 
 An upgrade replaces the installed package under a running server. A module or template that was
 loaded only then would be of the new version, or missing, while the rest is of the old one. So the

@@ -1,4 +1,10 @@
-"""What happens at a start, in which order? Everything that can refuse it comes before a worker."""
+"""Starts the server: everything that can refuse the start comes before the first worker.
+
+There is a worker for each core by default. The kernel knows three limits: the cores that exist, the
+affinity of the process (taskset, cpusets), and the processor time that a control group may take,
+which is how containers and systemd's CPUQuota limit a service. The standard library knows only the
+first two.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is the HTTP server run? By granian, with its own handling of signals, failures and renewals.
+"""Runs the HTTP server granian, with its own handling of signals, failures and renewals.
 
 This is the main process; ``worker.py`` is what each worker runs. It adds to granian:
 

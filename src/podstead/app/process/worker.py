@@ -1,4 +1,4 @@
-"""What does a worker do, from its start to its end? It runs granian, and adds what granian lacks.
+"""Runs a worker from its start to its end: granian, and what granian lacks.
 
 - It uses a listening socket that is already open (``listening.py``). With client certificates, that
   socket belongs to the terminator (``tls/``), which passes everything on to granian.

@@ -1,9 +1,14 @@
-"""What does the kernel know about the connections of this process?
+"""Examines and ends the connections of this process, and blocks addresses, by calls to the kernel.
 
 The HTTP server does not give its sockets away, but they are descriptors of this process, and the
 kernel names the peer of each. The functions of the C library are called without releasing the
 interpreter's lock, because with a busy event loop each release costs the calling thread up to five
 milliseconds. None of them blocks.
+
+Addresses are blocked by a classic Berkeley Packet Filter on the listening socket, which drops all
+their packets before a connection is established. It needs no privilege and costs this process no
+time. Open connections are not affected: the filter applies to the socket that it was attached to,
+and to those accepted from it later, which have other peers.
 
 Linux only: elsewhere the structures differ.
 """

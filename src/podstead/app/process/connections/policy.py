@@ -1,4 +1,4 @@
-"""Which connections are to be closed, and which addresses blocked for a while? Pure.
+"""Decides which connections are to be closed, and which addresses blocked for a while. Pure.
 
 The rules, in the order in which they apply:
 

@@ -1,4 +1,4 @@
-"""Who ends connections and blocks addresses? A thread of each worker, about once a second."""
+"""Closes connections and blocks addresses, in a thread of each worker, about once a second."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Which connections are accepted, and which client is behind each? The listener of one worker.
+"""The TLS listener of one worker, which tells the application about the client of each connection.
 
 The HTTP server listens on a Unix socket in a private folder. Each connection to it comes from a
 socket with a unique name, which is never reused and by which the application identifies the client
-(``extension.py``). Port numbers would be reused, possibly while requests of an earlier connection
-are still in progress.
+(port numbers would be reused, possibly while requests of an earlier connection are still in
+progress). For every request, that name is replaced with the client's address, its certificate and
+the TLS parameters, in the ASGI TLS extension. A connection without such a name is refused.
 """
 
 from __future__ import annotations
