@@ -1,4 +1,4 @@
-"""What a check finds. Codes are stable: monitors and scripts rely on them."""
+"""What a check works with, and what it finds. Codes are stable: monitors and scripts rely on them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from podstead.app.operator.backup import OnStep
-from podstead.app.operator.checking.repairs import Repairs
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
+
+if TYPE_CHECKING:
+    from podstead.app.operator.checking.repairs import Repairs
 
 
 class Code(Enum):
