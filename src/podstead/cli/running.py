@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from podstead.cli.options import OPTION_ROWS, root_options, settings_from
 from podstead.cli.output import CommandFailed, echo, json_option, print_json
 from podstead.config import Settings
-from podstead.core.printable import printable
+from podstead.core.messages import printable
 
 if TYPE_CHECKING:
     from podstead.app.operator.administration import DataRoot

@@ -18,8 +18,7 @@ import msgspec
 
 from podstead.core import vocab
 from podstead.core.errors import RequestRefused
-from podstead.core.identifiers import ACL_SUFFIX
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import ACL_SUFFIX, canonical_url
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.importers.folders import Unreadable, json_of
 from podstead.importers.owners import rdf_type_of

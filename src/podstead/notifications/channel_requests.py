@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from podstead.core.conneg import choose
 from podstead.core.errors import Unprocessable
-from podstead.core.identifiers import ResourcePath
-from podstead.core.iris import canonical_url
-from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.core.identifiers import ResourcePath, canonical_url
+from podstead.core.media_types import JSON_LD, TURTLE, choose
 from podstead.core.vocab import (
     NOTIFY_ACCEPT,
     NOTIFY_END_AT,

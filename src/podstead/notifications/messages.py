@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import JSON_LD
 from podstead.core.vocab import (

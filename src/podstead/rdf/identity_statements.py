@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Final, TypeAlias
 
 from podstead.core import vocab
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import canonical_url
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, Iri, Object, Subject
 

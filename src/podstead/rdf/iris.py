@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 
-from podstead.core.memoization import memoize_short_keys
+from podstead.core.caches import memoize_short_keys
 from podstead.core.vocab import COMMON_PREFIXES
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*\Z")

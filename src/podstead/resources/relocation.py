@@ -19,12 +19,12 @@ from podstead.core.errors import BadRequest
 from podstead.core.identifiers import (
     ResourcePath,
     acl_of,
+    canonical_url,
     description_of,
     is_container,
     parent_container,
     segment_name,
 )
-from podstead.core.iris import canonical_url
 from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document

@@ -22,7 +22,7 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import canonical_url
 from podstead.core.value import Value
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri, Subject

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from podstead.core import vocab
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RequestRefused
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.identifiers import ResourcePath
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnknownContext

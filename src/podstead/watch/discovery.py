@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from podstead.core.links import parse_links
+from podstead.core.header_fields import parse_links
 from podstead.core.vocab import (
     NOTIFY_CHANNEL_TYPE,
     NOTIFY_FEATURE,

@@ -26,12 +26,12 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.core.requester import requester_address
+from podstead.core.request_context import requester_address
 from podstead.idp.administration.acting import acting_operator
 from podstead.idp.administration.audit_log import AuditLog, CausedBy, LoggedEvent, cause_of
 from podstead.idp.audit import AuditEvent

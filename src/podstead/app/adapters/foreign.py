@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from podstead.app.adapters.audit import LogAudit
 from podstead.config import Settings
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.outbound.errors import Refusal, Refused
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
-from podstead.jose.signing import SigningKeyPair
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import Json, SigningKeyPair
 from podstead.storage.keys import DamagedKey, KeyStorage
 
 if TYPE_CHECKING:

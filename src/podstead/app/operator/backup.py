@@ -26,7 +26,7 @@ from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import inspect_copy, unopened_store
 from podstead.config import Settings
-from podstead.core.errors import Overloaded, PodsteadError, RootUnusable, SchemaTooNew
+from podstead.core.errors import Overloaded, PodsteadError, RootUnusable
 from podstead.core.identifiers import ResourcePath
 from podstead.git.copying import RepositoryFile, repository_files
 from podstead.git.directories import Directories, DirectoryClaim
@@ -51,7 +51,6 @@ from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
-from podstead.storage.migrations import read_migrations
 from podstead.storage.protocol import Store
 from podstead.storage.repositories import KIND, RepositoryName, container_of, repository_name_in
 from podstead.storage.root import prepare_root
@@ -372,14 +371,8 @@ def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Mani
 
 def _check_records(copy: Path) -> None:
     """Raises SchemaTooNew, BackupDamaged, StorageError."""
-    newest = read_migrations()[-1].number
     with closing(inspect_copy(copy)) as records:
-        if records.schema > newest:
-            raise SchemaTooNew(
-                "The backup was made by a newer version of Podstead (schema "
-                f"{records.schema}; this version knows {newest}). Install that version, and "
-                "restore with it."
-            )
+        records.check_not_newer()
         faults = records.integrity_faults()
     if faults:
         raise BackupDamaged(f"The records in the backup are damaged: {faults[0]}")

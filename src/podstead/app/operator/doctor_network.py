@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 from podstead.outbound.probing import (
     BadCertificate,
     CertificateFault,

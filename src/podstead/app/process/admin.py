@@ -36,7 +36,7 @@ from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 from podstead.app.process.tls.front import private_folder
 from podstead.config import Settings, StartRefused
 from podstead.config.value_types import ListenAddress
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 from podstead.storage.root import root_mark
 from podstead.web.authority import read_address
 

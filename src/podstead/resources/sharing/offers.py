@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from podstead.core import vocab
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import canonical_url
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri, Literal, Object, Subject
 from podstead.wac.iris import agent_name

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Final
 
 from podstead.core import vocab
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import canonical_url
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri, Object, Subject
 from podstead.wac.acl import (

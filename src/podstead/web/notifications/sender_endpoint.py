@@ -14,7 +14,7 @@ import msgspec
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.vocab import RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import Json
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
 from podstead.web.generated_document import GeneratedDocument, generated_document

@@ -1,4 +1,4 @@
-"""What a check works with, and what it finds. Codes are stable: monitors and scripts rely on them."""
+"""The context of a check, and what it finds. Codes are stable: monitors and scripts rely on them."""
 
 from __future__ import annotations
 
