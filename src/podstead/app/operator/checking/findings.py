@@ -1,4 +1,4 @@
-"""The context of a check, and what it finds. Codes are stable: monitors and scripts rely on them."""
+"""What a check works with and finds. Codes are stable: monitors and scripts rely on them."""
 
 from __future__ import annotations
 
