@@ -27,8 +27,7 @@ from podstead.core.vocab import (
 )
 from podstead.notifications.channel_types import ChannelType, channel_type_of
 from podstead.notifications.times import read_duration, read_time
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Literal, Object
+from podstead.rdf.graph import Description, Graph, Iri, Literal, Object
 
 MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
 """The media types of messages, beginning with the default (N-15)."""

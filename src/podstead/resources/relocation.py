@@ -29,8 +29,7 @@ from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal
 from podstead.resources.documents import Documents
 
 _OF_SUBJECT: Final = frozenset({vocab.ACL_ACCESS_TO, vocab.ACL_DEFAULT})
