@@ -13,7 +13,7 @@ from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.rdf import codecs
 from podstead.rdf.tasks import Task
 from podstead.resources.documents import Documents
-from podstead.resources.rendering_cache import RenderingCache
+from podstead.resources.reading import RenderingCache
 from podstead.storage.records import Metadata
 from tests.support.application import BASE, Server
 from tests.support.rdf import JSON_LD, N_TRIPLES, RDF_XML, TURTLE, said, triples
