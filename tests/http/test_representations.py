@@ -520,9 +520,9 @@ async def test_a_long_text_is_mended_while_others_are_answered(
     """R-12: it is read a second time, for which nobody else waits either."""
     threads: list[threading.Thread] = []
 
-    def noting(content: bytes) -> bytes | None:
+    def noting(sent: bytes) -> bytes | None:
         threads.append(threading.current_thread())
-        return repair_missing_final_dot(content)
+        return repair_missing_final_dot(sent)
 
     monkeypatch.setattr(content, "repair_missing_final_dot", noting)
     text = "<#a> <#b> <#c>.\n" * 8192 + "<#a> <#b> <#d>"

@@ -50,8 +50,7 @@ from podstead.notifications.channel_types import (
     write_duration,
     write_time,
 )
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Literal, Object, Triple
+from podstead.rdf.graph import Description, Graph, Iri, Literal, Object, Triple
 
 MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
 """The media types of messages, beginning with the default (N-15)."""

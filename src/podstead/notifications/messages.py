@@ -46,8 +46,7 @@ from podstead.core.vocab import (
 )
 from podstead.notifications.channel_types import write_time
 from podstead.rdf.codecs import Document, serialize
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Literal, Triple
+from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Triple
 from podstead.storage import records
 from podstead.storage.records import LoggedChange, Version
 

@@ -39,8 +39,7 @@ from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject, Triple
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Object, Subject, Triple
 from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents
 
 

@@ -24,8 +24,7 @@ from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.value import Value
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Subject
+from podstead.rdf.graph import Description, Graph, Iri, Subject
 from podstead.wac.codes import WacCodes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 

@@ -26,9 +26,7 @@ from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Graph
-from podstead.rdf.parser import RdfParser
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri, RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition

@@ -26,8 +26,7 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.request_context import limit_key
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.entity_tags import state_version
 from podstead.resources.outcome import ResourceRequest

@@ -24,8 +24,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused
 from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.terms import Iri, Literal, Object, Subject
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object, Subject
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.documents import read_rdf
