@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from podstead.app.console_health import ServerHealth
-from podstead.app.console_settings import shown_settings
+from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.directory import Directory
 from podstead.idp.administration.invitations import InvitationActions
@@ -16,7 +15,7 @@ from podstead.idp.administration.pods import PodActions
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.pod_exports import PodExports
-from podstead.resources.exporting.downloads import PodDownloads
+from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.cookies import CookieJar
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint

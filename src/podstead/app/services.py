@@ -11,25 +11,24 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from podstead.app.access_log import application_class, ignored_fields
-from podstead.app.adapters.acl_audit import AclAudit
-from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.adapters.audit import AclAudit
+from podstead.app.adapters.bundled_contexts import build_documents, bundled_contexts
 from podstead.app.adapters.engine import key_storage, new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.pod_owners import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.documents import build_documents
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
+from podstead.app.monitoring.access_log import application_class, ignored_fields
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.readings import WorkerReadings
-from podstead.app.monitoring.worker_answers import worker_answers
+from podstead.app.monitoring.stored_facts import worker_answers
+from podstead.app.monitoring.tracing import traced, traced_application
 from podstead.app.pages import PodPages
 from podstead.app.registration import about_operator, terms_hash
 from podstead.app.relying_party import own_client
-from podstead.app.tracing import traced, traced_application
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import IdentityStatus, LocalWebIds
@@ -53,23 +52,19 @@ from podstead.nostr.http_auth import EventScope
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.resources.committer import Committer
-from podstead.resources.content_validation import ContentValidator
+from podstead.resources.content import BodyReceiver, ContentValidator
 from podstead.resources.documents import Documents
 from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.identity_changes import IdentityChanges
-from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
-from podstead.resources.reading import ResourceReader
-from podstead.resources.received import BodyReceiver
-from podstead.resources.rendering_cache import RenderingCache
-from podstead.resources.representations import Representations
+from podstead.resources.planning import CommitListener
+from podstead.resources.reading import Listings, RenderingCache, Representations, ResourceReader
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing.offers import StoredAnswers
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.resources.tree_operations import Trees
 from podstead.resources.tree_plan import TreePlanner
 from podstead.resources.uploads import UploadService
-from podstead.resources.write_hooks import CommitListener
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.invitations import Invitations
@@ -187,7 +182,7 @@ class Services:
         )
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
-        """The default graph of a document (:class:`podstead.rdf.parser.RdfParser`)."""
+        """The default graph of a document (:class:`podstead.rdf.graph.RdfParser`)."""
         document = await self.documents.parse_at(content, content_type, base_iri=base_iri)
         return document.graph
 

@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
     from podstead.app.operator.backup import OnStep, RunningBackup
-    from podstead.app.operator.checking.context import CheckContext
-    from podstead.app.operator.checking.findings import Finding
+    from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.services import Services
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
     from podstead.resources.importing.values import NotTaken
-    from podstead.resources.write_hooks import CommitListener, ContainerHook
+    from podstead.resources.planning import CommitListener, ContainerHook
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore

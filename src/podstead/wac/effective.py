@@ -32,7 +32,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.value import Value
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.parser import RdfParser
+from podstead.rdf.graph import RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition

@@ -11,13 +11,12 @@ from podstead.features.git.settings import GitSettings
 
 if TYPE_CHECKING:  # a server without git loads none of this
     from podstead.app.operator.backup import OnStep, RunningBackup
-    from podstead.app.operator.checking.context import CheckContext
-    from podstead.app.operator.checking.findings import Finding
+    from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.services import Services
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.features import RepositoryArchives
-    from podstead.resources.write_hooks import ContainerHook
+    from podstead.resources.planning import ContainerHook
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore

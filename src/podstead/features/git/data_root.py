@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.operator.backup import OnStep, RunningBackup
-from podstead.app.operator.checking.context import CheckContext
-from podstead.app.operator.checking.findings import Finding, FindingCode
+from podstead.app.operator.checking.findings import CheckContext, Finding, FindingCode
 from podstead.core.errors import Overloaded, ServerTrouble, StorageError
 from podstead.features import Compacted
 from podstead.features.git.configuration import environment

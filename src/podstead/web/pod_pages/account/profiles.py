@@ -28,9 +28,8 @@ from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.core.vocab import LDP_PREFER_CONTAINMENT
 from podstead.previews.links import Links
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.parser import RdfParser
-from podstead.rdf.profile_details import (
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, RdfParser
+from podstead.rdf.identity_statements import (
     ProfileDetails,
     difference,
     names_further_document,
