@@ -12,7 +12,7 @@ from podstead.app.in_process_provider import InProcessProvider
 from podstead.authn.relying_party.providers import Providers
 from podstead.authn.relying_party.sign_ins import Answered, ExternalSignIns, OwnClient
 from podstead.web.authority import is_loopback_url
-from podstead.web.pod_pages.addresses import CALLBACK, CLIENT_DOCUMENTS
+from podstead.web.pages.addresses import CALLBACK, CLIENT_DOCUMENTS
 
 if TYPE_CHECKING:
     from podstead.app.services import Services

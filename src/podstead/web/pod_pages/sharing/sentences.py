@@ -15,8 +15,8 @@ from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.explaining import Cause, Reason
 from podstead.wac.sharing.roles import Role, role_of
 from podstead.wac.sharing.rules import Grantee, GranteeKind, Peculiarity
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.texts import N_, _
 
 ROLES: Final = {
     Role.VIEW: N_("Can view"),

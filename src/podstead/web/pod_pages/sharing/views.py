@@ -13,6 +13,7 @@ from podstead.wac.modes import Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import EVERYONE, AccessRule, agent
+from podstead.web.pages.texts import _
 from podstead.web.pod_pages.sharing.sentences import (
     ROLES,
     SCOPES,
@@ -20,7 +21,6 @@ from podstead.web.pod_pages.sharing.sentences import (
     shown_peculiarities,
     shown_role,
 )
-from podstead.web.pod_pages.texts import _
 
 
 @dataclass(frozen=True, slots=True)
