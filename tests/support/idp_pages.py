@@ -94,14 +94,13 @@ async def sign_in(browser: Browser, name: str = "alice", **typed: str) -> Page:
 
 
 async def whole_account(browser: Browser, page: Page | None = None) -> Page:
-    """What the pages about an account show, in all their parts, as one page. Where the browser is led
-    elsewhere, that page."""
+    """What the pages about an account show in all their parts, as one page; where the browser is
+    led elsewhere, that page."""
     first = page or await browser.get("/idp/account")
     if first.path != SECURITY:
         return first
-    shown = [first.answer.body]
-    for address in (APPS, *(f"{SECURITY}?view={view.value}" for view in SecurityView)):
-        shown.append((await browser.get(address)).answer.body)
+    addresses = (APPS, *(f"{SECURITY}?view={view.value}" for view in SecurityView))
+    shown = [first.answer.body, *[(await browser.get(each)).answer.body for each in addresses]]
     return Page(first.url, replace(first.answer, body=b"".join(shown)))
 
 

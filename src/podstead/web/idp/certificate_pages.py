@@ -105,8 +105,7 @@ class CertificatePages:
     async def _recent_owner(self, page: PageRequest) -> OpenSession:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         await page.submission()
-        owner = page.recent_owner("certificates")
-        return owner
+        return page.recent_owner("certificates")
 
     def _given(self, new: NewCertificate) -> Response:
         resource = f"{self._base_url}{CERTIFICATES_PATH}/{new.mark}"

@@ -136,8 +136,7 @@ class NostrKeyEndpoints:
         return response
 
     def _recent_owner(self, page: PageRequest) -> OpenSession:
-        owner = page.recent_owner()
-        return owner
+        return page.recent_owner()
 
     async def _is_stated(self, account: Account, public_key: str) -> bool:
         """Whether the profile may still name a key that was unlinked."""

@@ -61,7 +61,7 @@ class TwoFactorPages:
             if not page.wants_page:
                 raise
             return self._app_page(page, owner, secret, wrong=True)
-        return self._changed(page, owner, "totp-added", codes)
+        return self._changed(page, "totp-added", codes)
 
     @route(REMOVE_PATH, "POST")
     async def remove_app(self, page: PageRequest) -> Response:
@@ -69,7 +69,7 @@ class TwoFactorPages:
         await page.submission()
         owner = self._recent(page)
         await self._two_factors.remove_app(owner.owner, page.source)
-        return self._changed(page, owner, "totp-removed")
+        return self._changed(page, "totp-removed")
 
     @route(CODES_PATH, "POST")
     async def renew_codes(self, page: PageRequest) -> Response:
@@ -77,7 +77,7 @@ class TwoFactorPages:
         await page.submission()
         owner = self._recent(page)
         codes = await self._two_factors.renew_codes(owner.owner, page.source)
-        return self._changed(page, owner, "codes-renewed", codes)
+        return self._changed(page, "codes-renewed", codes)
 
     @route(PASSKEY_FACTOR_PATH, "POST")
     async def require_passkey(self, page: PageRequest) -> Response:
@@ -88,7 +88,7 @@ class TwoFactorPages:
         required = sent.ticked("required")
         codes = await self._two_factors.require_passkey(owner.owner, page.source, required=required)
         name = "passkey-required" if required else "passkey-not-required"
-        return self._changed(page, owner, name, codes)
+        return self._changed(page, name, codes)
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -120,7 +120,6 @@ class TwoFactorPages:
     def _changed(
         self,
         page: PageRequest,
-        owner: OpenSession,
         flash_message: str,
         codes: Sequence[str] = (),
     ) -> Response:
