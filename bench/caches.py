@@ -29,7 +29,7 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.services import build_application
 from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.resources.rendering_cache import RenderingCache
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.links import parse_links
+from podstead.core.header_fields import parse_links
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
 from tests.support.rdf import TURTLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstead.core.conneg import choose, excludes, parse_accept, prefers_html
+from podstead.core.media_types import choose, excludes, parse_accept, prefers_html
 
 TYPES = ("text/turtle", "application/ld+json", "text/html", "image/png", "application/json")
 RANGES = (*TYPES, "text/*", "application/*", "image/*", "*/*", "text/n3")

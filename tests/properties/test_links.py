@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstead.core.links import Link, link_header, parse_links, type_links
+from podstead.core.header_fields import Link, link_header, parse_links, type_links
 
 SAFE_TARGETS = st.text("abcXYZ019-._~/:?#[]@!$&'()*+=%", min_size=1, max_size=30)
 RELATIONS = st.sampled_from(

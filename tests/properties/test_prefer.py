@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstead.core.prefer import NO_PREFERENCES, Preferences, Return, parse_prefer
+from podstead.core.header_fields import NO_PREFERENCES, Preferences, Return, parse_prefer
 
 LDP = "http://www.w3.org/ns/ldp#Prefer"
 PARTS = [f"{LDP}MinimalContainer", f"{LDP}Containment", f"{LDP}Membership"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.errors import RangeNotSatisfiable
-from podstead.core.ranges import if_range_holds, select_range
+from podstead.core.header_fields import if_range_holds, select_range
 
 BODIES = st.binary(max_size=20)
 NUMBERS = st.integers(0, 25)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.errors import AccessDenied, BadRequest
+from podstead.core.header_fields import proposed_name
 from podstead.core.identifiers import auxiliary_kind, is_container, parent_container, parse_path
-from podstead.core.slug import proposed_name
 
 PLAIN_NAMES = st.text(
     st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
+from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
 
 
 class KeyPairs:

@@ -14,7 +14,7 @@ from podstead.core.errors import OutboundError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import JSON
 from podstead.core.operation import InMemoryBody
-from podstead.core.requester import requester_address
+from podstead.core.request_context import requester_address
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.web.fields import HeaderFields
 from podstead.web.request import Request

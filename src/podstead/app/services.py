@@ -186,7 +186,7 @@ class Services:
         )
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
-        """The default graph of a document (:class:`podstead.rdf.parser.RdfParser`)."""
+        """The default graph of a document (:class:`podstead.rdf.graph.RdfParser`)."""
         document = await self.documents.parse_at(content, content_type, base_iri=base_iri)
         return document.graph
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn.addresses import is_usable_address
-from podstead.jose.compact import CompactToken, claim_number, claim_text
-from podstead.jose.errors import InvalidJose
+from podstead.jose.tokens import CompactToken, InvalidJose, claim_number, claim_text
 
 AUDIENCE: Final = "solid"
 ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")

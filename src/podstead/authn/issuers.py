@@ -12,14 +12,17 @@ from typing import Final
 
 from podstead.authn.claims import same_issuer
 from podstead.authn.lookups import Lookup, Lookups
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache, ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RemoteUnavailable
-from podstead.core.expiring_cache import ExpiringCache
-from podstead.jose.compact import CompactToken
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKey, import_public_key
-from podstead.jose.strict_json import Json, read_object
+from podstead.jose.tokens import (
+    CompactToken,
+    InvalidJose,
+    Json,
+    PublicKey,
+    import_public_key,
+    read_object,
+)
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"

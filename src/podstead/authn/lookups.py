@@ -15,9 +15,9 @@ from enum import Enum
 from math import ceil
 from typing import Final, Protocol
 
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.outbound.errors import Congested
 from podstead.storage.protocol import RateCounters, ReplayCache
 

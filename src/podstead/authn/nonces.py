@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import Final
 
 from podstead.core.clock import Clock
-from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import unverified_nonce
+from podstead.jose.tokens import InvalidJose
 
 SLOT_S: Final = 300
 """How long the server provides one nonce. It is accepted for another slot."""

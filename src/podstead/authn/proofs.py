@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from podstead.authn.nonces import Nonces
 from podstead.core.clock import Clock
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKeyCache
 from podstead.jose.proof import DpopProof, ProvenRequest, check_proof
+from podstead.jose.tokens import InvalidJose, PublicKeyCache
 from podstead.storage.protocol import ReplayCache
 
 

@@ -24,14 +24,19 @@ from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.jose.compact import CompactToken, claim_number, read_token, verify_signature
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKey
 from podstead.jose.proof import ProvenRequest
+from podstead.jose.tokens import (
+    CompactToken,
+    InvalidJose,
+    PublicKey,
+    claim_number,
+    read_token,
+    verify_signature,
+)
 
 CACHE_CHARACTERS: Final = 16 * 1024 * 1024
 """The total size of the verified tokens in the cache, about ten thousand of the usual size."""

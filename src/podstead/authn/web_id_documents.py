@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import urljoin
 
 from podstead.authn.identity_status import LocalWebIds
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     BodyTooLarge,
@@ -22,12 +23,10 @@ from podstead.core.errors import (
     RemoteUnavailable,
     RequestRefused,
 )
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.rdf.graph import Graph
+from podstead.rdf.graph import Graph, RdfParser
 from podstead.rdf.html_islands import data_islands
-from podstead.rdf.parser import RdfParser
 from podstead.storage.document_reader import ChangingTooFast, DocumentReader
 from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import Metadata

@@ -23,7 +23,7 @@ from podstead.authn.certificates import (
 )
 from podstead.authn.lookups import OWN_LIMITS, STALE_S, Lookup, Lookups
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.rdf.graph import Graph

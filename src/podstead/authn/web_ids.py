@@ -14,11 +14,10 @@ from typing import Final
 from podstead.authn.claims import same_issuer
 from podstead.authn.lookups import OWN_LIMITS, STALE_S, Lookup, Lookups
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.vocab import SOLID_OIDC_ISSUER
-from podstead.jose.errors import InvalidJose
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.jose.tokens import InvalidJose
+from podstead.rdf.graph import Graph, Iri
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30

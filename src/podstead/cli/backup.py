@@ -15,7 +15,7 @@ from podstead.cli.options import root_options
 from podstead.cli.output import bytes_text, echo, json_option, print_json_line
 from podstead.cli.running import Output, on_settings, showing_progress, with_progress, with_settings
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.backup_series import BackupSeries, SeriesResult

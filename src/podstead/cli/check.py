@@ -14,8 +14,8 @@ from podstead.cli.output import bytes_text, echo, print_json_line
 from podstead.cli.progress import ProgressLine
 from podstead.cli.running import with_progress, with_settings
 from podstead.config import Settings
-from podstead.core.counting import counted
 from podstead.core.errors import StorageError
+from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.checking.findings import Finding

@@ -10,7 +10,7 @@ import click
 from podstead.cli.output import bytes_text, table_lines
 from podstead.cli.running import Output, on_settings, with_progress
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.compact import CompactResult

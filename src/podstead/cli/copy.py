@@ -11,7 +11,7 @@ import click
 from podstead.cli.output import bytes_text, json_option
 from podstead.cli.running import Output, shows_result, with_progress
 from podstead.config import value_types
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.copying.places import Place

@@ -13,7 +13,7 @@ from podstead.cli.output import read_password
 from podstead.cli.progress import ProgressLine
 from podstead.cli.running import Note, Output, on_settings, with_progress
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.import_files import FilesImportReport, FileSource

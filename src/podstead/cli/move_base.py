@@ -8,7 +8,7 @@ from podstead.cli.output import parsed
 from podstead.cli.running import Note, Output, on_settings, with_progress
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 
 
 @click.command("move-base", short_help="Change the base URL of everything stored.")

@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from podstead.config.value_types import ValueType
-from podstead.core.printable import printable
+from podstead.core.messages import printable
 
 
 class CommandFailed(click.ClickException):

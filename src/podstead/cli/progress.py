@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final
 
-from podstead.core.printable import printable
+from podstead.core.messages import printable
 
 _PERIOD_S: Final = 0.2
 _CLEAR: Final = "\r\x1b[K"

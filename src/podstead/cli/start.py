@@ -14,8 +14,8 @@ from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.cli.output import CommandFailed, echo, echo_lines
 from podstead.cli.running import in_root
 from podstead.config import Settings
-from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError
+from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.administration import DataRoot

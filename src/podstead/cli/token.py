@@ -11,7 +11,7 @@ from podstead.cli.options import options_named, root_options
 from podstead.cli.output import json_option, now_s, table_lines, time_text
 from podstead.cli.running import Output, in_root, on_root, on_settings
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import click
 
 from podstead.cli.output import CommandFailed, echo
-from podstead.core.printable import printable
+from podstead.core.messages import printable
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.watch.changes import ReceivedChange

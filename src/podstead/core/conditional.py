@@ -18,9 +18,9 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest, PreconditionFailed
-from podstead.core.memoization import memoize_short_keys
 from podstead.core.value import Value
 
 _ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')

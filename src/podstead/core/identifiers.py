@@ -12,9 +12,9 @@ import re
 from enum import Enum
 from typing import NewType
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.codes import CoreCodes
 from podstead.core.errors import BadRequest
-from podstead.core.memoization import memoize_short_keys
 
 ResourcePath = NewType("ResourcePath", str)
 """A canonical path such as ``/alice/notes/caf%C3%A9.ttl``; containers end in ``/``."""
@@ -168,3 +168,59 @@ def acl_of(subject: ResourcePath) -> ResourcePath:
 def description_of(subject: ResourcePath) -> ResourcePath:
     """The path of the description resource of a subject (C-30)."""
     return ResourcePath(subject + DESCRIPTION_SUFFIX)
+
+
+# Canonicalizes the HTTP IRIs of resources (P-50, W-11).
+
+_HTTP_IRI = re.compile(
+    r"(?P<scheme>https?)://(?P<authority>[^/?#@]+)(?P<path>/[^?#]*)?\Z", re.IGNORECASE
+)
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+@memoize_short_keys
+def canonical_url(iri: str) -> str | None:
+    """The canonical form of an ``http(s)`` IRI: scheme and host in lower case, no default port, the
+    path as :func:`podstead.core.identifiers.parse_path` returns it.
+
+    ``None`` for other schemes, and for IRIs with a query, fragment or user name, which do not
+    identify a resource that access rules could apply to.
+    """
+    match = _HTTP_IRI.match(iri)
+    if match is None:
+        return None
+    try:
+        path = parse_path((match["path"] or "/").encode())
+    except (BadRequest, UnicodeEncodeError):
+        return None
+    scheme, authority = match["scheme"].lower(), match["authority"].lower()
+    return f"{scheme}://{authority.removesuffix(_DEFAULT_PORTS[scheme])}{path}"
+
+
+# Lists the methods that a target supports, judged by its path alone (P-13, P-14).
+
+
+@memoize_short_keys
+def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
+    """The methods in the order in which ``Allow`` lists them.
+
+    Containers support POST; a storage root and its ACL cannot be deleted (C-19). Auxiliary
+    resources are copied and moved with their subject only.
+    """
+    auxiliary = auxiliary_kind(target)
+    methods = ["OPTIONS", "HEAD", "GET", "PUT", "PATCH"]
+    if is_container(target) and auxiliary is None:
+        methods.append("POST")
+    of_storage_root = storage_root(target) == subject_of(target)
+    if not (of_storage_root and auxiliary is not Auxiliary.DESCRIPTION):
+        methods.append("DELETE")
+    if auxiliary is None:
+        methods.append("COPY")
+        if not of_storage_root:
+            methods.append("MOVE")
+    return tuple(methods)
+
+
+def accepts_only_rdf(target: ResourcePath) -> bool:
+    """Whether a body at the target must be RDF: containers, ACLs and descriptions."""
+    return is_container(target) or auxiliary_kind(target) is not None

@@ -10,8 +10,8 @@ import msgspec
 from podstead.core.codes import CoreCodes
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BodyTooLarge
+from podstead.core.header_fields import NO_PREFERENCES, Preferences
 from podstead.core.identifiers import ResourcePath
-from podstead.core.prefer import NO_PREFERENCES, Preferences
 
 
 class RequestBody(Protocol):

@@ -7,9 +7,8 @@ graph is therefore converted to the equivalent JSON and then validated in the sa
 from __future__ import annotations
 
 from podstead.core.vocab import OIDC
-from podstead.jose.strict_json import Json
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.jose.tokens import Json
+from podstead.rdf.graph import Graph, Iri, Literal
 
 
 def client_members(graph: Graph, client_id: str) -> Json:

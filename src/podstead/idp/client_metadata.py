@@ -11,7 +11,7 @@ from typing import Final
 
 from podstead.idp.records import Client
 from podstead.idp.redirects import is_usable_redirect
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import Json
 
 SOLID_OIDC_CONTEXT: Final = "https://www.w3.org/ns/solid/oidc-context.jsonld"
 AUTH_METHODS: Final = ("client_secret_basic", "client_secret_post", "none")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final, Protocol
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
 from podstead.core.media_types import JSON, JSON_LD
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import (
     UnusableMetadata,
@@ -27,10 +27,9 @@ from podstead.idp.client_metadata import (
 )
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CLIENTS, Client
-from podstead.jose.errors import InvalidJose
-from podstead.jose.strict_json import Json, read_object
+from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.rdf.parser import RdfParser
+from podstead.rdf.graph import RdfParser
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key

@@ -7,8 +7,7 @@ from typing import Final
 from podstead.idp.client_metadata import AUTH_METHODS, GRANT_TYPES, IDENTITY_ALGORITHMS
 from podstead.idp.oauth.authorization import PROMPTS, RESPONSE_MODES
 from podstead.idp.scopes import SCOPES
-from podstead.jose.keys import SIGNATURE_ALGORITHMS
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import SIGNATURE_ALGORITHMS, Json
 
 AUTHORIZATION_PATH: Final = "/idp/auth"
 TOKEN_PATH: Final = "/idp/token"  # noqa: S105 - an address

@@ -12,9 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from podstead.jose.keys import PublicKey
-from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import Json, PublicKey, SigningAlgorithm, SigningKeyPair
 
 ALGORITHMS: Final[tuple[SigningAlgorithm, ...]] = ("RS256", "ES256")
 PUBLISHED_FIRST: Final[tuple[SigningAlgorithm, ...]] = ("ES256", "RS256")

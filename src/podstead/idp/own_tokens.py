@@ -17,8 +17,7 @@ from podstead.idp.client_metadata import is_document_url
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.records import ACCOUNTS, CLIENTS, CREDENTIALS, GRANTS, REVOKED_TOKENS, Account
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKey
+from podstead.jose.tokens import InvalidJose, PublicKey
 from podstead.storage.protocol import EntryRegistry
 
 _NOT_NAMED: Final = (

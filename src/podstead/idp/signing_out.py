@@ -12,8 +12,7 @@ from typing import Final
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
 from podstead.idp.sessions import OpenSession
-from podstead.jose.compact import claim_text, read_token, verify_signature
-from podstead.jose.errors import InvalidJose
+from podstead.jose.tokens import InvalidJose, claim_text, read_token, verify_signature
 
 MAX_HINT_CHARACTERS: Final = 8192
 

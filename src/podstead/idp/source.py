@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.requester import requester, requester_address
+from podstead.core.request_context import requester, requester_address
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Subject, TokenSet
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
 from podstead.idp.scopes import speaks_for_web_id
-from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
+from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
 from podstead.storage.registry import secret_key
 
 ACCESS_TOKEN_S: Final = 3600

@@ -31,8 +31,13 @@ from podstead.idp.records import (
     revoked,
 )
 from podstead.idp.token_minting import ACCESS_TOKEN_S, personal_claims
-from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
-from podstead.jose.errors import InvalidJose
+from podstead.jose.tokens import (
+    CompactToken,
+    InvalidJose,
+    claim_text,
+    read_token,
+    verify_signature,
+)
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
 

@@ -13,10 +13,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.memoization import memoize_short_keys
-from podstead.jose.compact import claim_number, claim_text, read_token, verify_signature
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKeyCache
+from podstead.core.caches import memoize_short_keys
+from podstead.jose.tokens import (
+    InvalidJose,
+    PublicKeyCache,
+    claim_number,
+    claim_text,
+    read_token,
+    verify_signature,
+)
 
 MAX_PROOF_CHARACTERS: Final = 4096
 PAST_S: Final = 300

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.memoization import memoize_short_keys
+from podstead.core.caches import memoize_short_keys
 
 _URL: Final = re.compile(
     rb"(?P<scheme>https?)://(?P<authority>[^/?#@\\]+)(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?",

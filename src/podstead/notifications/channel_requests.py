@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from podstead.core.conneg import choose
 from podstead.core.errors import Unprocessable
-from podstead.core.identifiers import ResourcePath
-from podstead.core.iris import canonical_url
-from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.core.identifiers import ResourcePath, canonical_url
+from podstead.core.media_types import JSON_LD, TURTLE, choose
 from podstead.core.vocab import (
     NOTIFY_ACCEPT,
     NOTIFY_END_AT,
@@ -29,8 +27,7 @@ from podstead.core.vocab import (
 )
 from podstead.notifications.channel_types import ChannelType, channel_type_of
 from podstead.notifications.times import read_duration, read_time
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Literal, Object
+from podstead.rdf.graph import Description, Graph, Iri, Literal, Object
 
 MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
 """The media types of messages, beginning with the default (N-15)."""

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Final
 from urllib.parse import quote
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.identifiers import ResourcePath
-from podstead.core.memoization import memoize_short_keys
 from podstead.core.vocab import NOTIFY, NOTIFY_OF_DRAFTS
 
 SERVICES: Final = ResourcePath("/.notifications/")

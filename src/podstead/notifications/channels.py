@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.counting import counted
 from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.messages import counted
 from podstead.notifications.channel_requests import (
     MAX_ANONYMOUS_LIFETIME_MS,
     MAX_LIFETIME_MS,

@@ -34,8 +34,7 @@ from podstead.core.vocab import (
 )
 from podstead.notifications.channel_types import ChannelType, Feature
 from podstead.notifications.times import write_duration, write_time
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal, Object, Triple
+from podstead.rdf.graph import Graph, Iri, Literal, Object, Triple
 
 Json = dict[str, object]
 """A JSON object."""

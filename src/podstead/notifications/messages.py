@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import JSON_LD
 from podstead.core.vocab import (
@@ -29,8 +29,7 @@ from podstead.core.vocab import (
 from podstead.notifications.notification import Notification
 from podstead.notifications.times import write_time
 from podstead.rdf.codecs import Document, serialize
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Literal, Triple
+from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Triple
 
 MESSAGE_CONTEXTS: Final = (AS_CONTEXT, NOTIFICATION_CONTEXTS[0])
 KEPT: Final = 1024

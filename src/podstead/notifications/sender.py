@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from podstead.core.clock import Clock, Randomness
 from podstead.jose.proof import normalized_htu
-from podstead.jose.signing import SigningKeyPair
+from podstead.jose.tokens import SigningKeyPair
 
 LIFETIME_S: Final = 20 * 60
 """How long a token is valid."""

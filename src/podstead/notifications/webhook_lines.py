@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
-from podstead.core.requester import set_requester
+from podstead.core.request_context import set_requester
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
 from podstead.notifications.history import History
 from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from podstead.core.expiring_cache import ExpiringCache
+from podstead.core.caches import ExpiringCache
 from podstead.outbound.errors import CircuitOpen
 from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.urls import Origin

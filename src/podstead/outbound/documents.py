@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.outbound.fetch import Fetcher
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.outbound.policies import FetchPolicy

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import ceil
 
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
-from podstead.core.expiring_cache import ExpiringCache
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.outbound.bodies import read_body
 from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import (

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.outbound.bodies import read_body
 from podstead.outbound.circuit_breaker import Circuit
 from podstead.outbound.errors import FetchFailed, TooSlow

@@ -17,7 +17,7 @@ from functools import partial
 from ipaddress import ip_address
 from typing import Protocol
 
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.outbound.addresses import IPAddress
 from podstead.outbound.errors import Congested
 

@@ -11,8 +11,7 @@ from podstead.core.vocab import (
     RDF_TYPE,
     SOLID_NOTIFICATION_GATEWAY,
 )
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.rdf.graph import Graph, Iri, Literal
 
 SERVER_TITLE = "Podstead"
 

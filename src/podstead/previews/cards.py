@@ -1,4 +1,5 @@
-"""Renders linked data as readable cards, one for each thing that a document describes.
+"""Renders linked data as readable cards, one for each thing that a document describes, and as a
+table of statements.
 
 Pure: a graph in, values out. Blank nodes that one statement refers to are shown inside the card
 that refers to them, lists as their items. Everything is bounded; what is left out is counted.
@@ -14,16 +15,17 @@ from itertools import islice
 from typing import Final
 
 from podstead.core import vocab
-from podstead.previews.links import Address, Links
-from podstead.previews.words import (
+from podstead.previews.labels import (
     MAX_LITERAL_CHARACTERS,
     name_in,
     name_of_iri,
     shortened,
+    subject_text,
     telling_part,
+    term_text,
 )
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
+from podstead.previews.links import Address, Links
+from podstead.rdf.graph import BlankNode, Dataset, Graph, GraphName, Iri, Literal, Object, Subject
 
 MAX_CARDS: Final = 100
 MAX_PROPERTIES: Final = 60
@@ -87,7 +89,7 @@ _VALUE_KINDS: Final = {
 class CardValue:
     """One value of a property. ``iri`` is the full IRI of a link, for a tooltip."""
 
-    form: ValueKind
+    kind: ValueKind
     text: str
     iri: str | None = None
     link: Address | None = None
@@ -317,8 +319,81 @@ def _address(iri: str) -> str:
 
 
 def _literal(value: Literal) -> CardValue:
-    form = _VALUE_KINDS.get(value.datatype.value, ValueKind.TEXT)
+    kind = _VALUE_KINDS.get(value.datatype.value, ValueKind.TEXT)
     text = shortened(value.value, MAX_LITERAL_CHARACTERS)
-    if form is ValueKind.BOOLEAN:
+    if kind is ValueKind.BOOLEAN:
         text = "true" if value.value in {"true", "1"} else "false"
-    return CardValue(form, text, language=value.language)
+    return CardValue(kind, text, language=value.language)
+
+
+MAX_STATEMENTS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTerm:
+    """A term as it is written in the table. ``note`` is a literal's language or datatype."""
+
+    text: str
+    iri: str | None = None
+    link: Address | None = None
+    note: str | None = None
+    is_literal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One row. ``graph`` is ``None`` in the default graph."""
+
+    subject: WrittenTerm
+    predicate: WrittenTerm
+    object: WrittenTerm
+    graph: WrittenTerm | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The first statements of a document and how many it has."""
+
+    rows: tuple[Statement, ...]
+    total: int
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.rows)
+
+    @property
+    def has_graphs(self) -> bool:
+        return any(row.graph is not None for row in self.rows)
+
+
+def read_statements(dataset: Dataset, links: Links) -> Statements:
+    """The table of a document."""
+    rows: list[Statement] = []
+    for name, graph in ((None, dataset.default), *dataset.named.items()):
+        written = None if name is None else _node(name, links)
+        for subject, predicate, value in islice(graph, MAX_STATEMENTS - len(rows)):
+            rows.append(
+                Statement(
+                    _node(subject, links), _node(predicate, links), _object(value, links), written
+                )
+            )
+    return Statements(tuple(rows), len(dataset))
+
+
+def _object(value: Object, links: Links) -> WrittenTerm:
+    if not isinstance(value, Literal):
+        return _node(value, links)
+    note = value.language
+    datatype = value.datatype.value
+    if note is None and datatype != vocab.XSD_STRING:
+        note = term_text(datatype)
+    return WrittenTerm(shortened(value.value, MAX_LITERAL_CHARACTERS), note=note, is_literal=True)
+
+
+def _node(term: Subject | GraphName, links: Links) -> WrittenTerm:
+    if not isinstance(term, Iri):
+        return WrittenTerm(subject_text(term))
+    own = links.document_url
+    iri = term.value
+    text = f"<{iri[len(own) :]}>" if iri == own or iri.startswith(own + "#") else term_text(iri)
+    return WrittenTerm(text, iri, links.of(iri))

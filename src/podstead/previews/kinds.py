@@ -6,6 +6,7 @@ The media type decides; the name decides only if the type is generic (``text/pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -61,89 +62,72 @@ _KINDS: Final = MappingProxyType(
     }
 )
 
+
+def _spread(names: Mapping[str, str]) -> dict[str, str]:
+    """Each of several names, separated by spaces, with the key that they stand behind."""
+    return {name: key for key, listed in names.items() for name in listed.split()}
+
+
 _LANGUAGES: Final = MappingProxyType(
-    {
-        "application/ecmascript": "javascript",
-        "application/graphql": "graphql",
-        "application/javascript": "javascript",
-        "application/json": "json",
-        "application/ld+json": "json",
-        "application/n-quads": "turtle",
-        "application/n-triples": "turtle",
-        "application/rdf+xml": "xml",
-        "application/sparql-query": "sparql",
-        "application/sparql-update": "sparql",
-        "application/sql": "sql",
-        "application/toml": "toml",
-        "application/trig": "turtle",
-        "application/typescript": "typescript",
-        "application/x-sh": "bash",
-        "application/x-yaml": "yaml",
-        "application/xhtml+xml": "html",
-        "application/xml": "xml",
-        "application/yaml": "yaml",
-        "image/svg+xml": "xml",
-        "text/css": "css",
-        "text/html": "html",
-        "text/javascript": "javascript",
-        "text/markdown": "markdown",
-        "text/n3": "turtle",
-        "text/turtle": "turtle",
-        "text/typescript": "typescript",
-        "text/x-c": "c",
-        "text/x-go": "go",
-        "text/x-java": "java",
-        "text/x-python": "python",
-        "text/x-rust": "rust",
-        "text/x-shellscript": "bash",
-        "text/xml": "xml",
-        "text/yaml": "yaml",
-    }
+    _spread(
+        {
+            "bash": "application/x-sh text/x-shellscript",
+            "c": "text/x-c",
+            "css": "text/css",
+            "go": "text/x-go",
+            "graphql": "application/graphql",
+            "html": "application/xhtml+xml text/html",
+            "java": "text/x-java",
+            "javascript": "application/ecmascript application/javascript text/javascript",
+            "json": "application/json application/ld+json",
+            "markdown": "text/markdown",
+            "python": "text/x-python",
+            "rust": "text/x-rust",
+            "sparql": "application/sparql-query application/sparql-update",
+            "sql": "application/sql",
+            "toml": "application/toml",
+            "turtle": (
+                "application/n-quads application/n-triples application/trig text/n3 text/turtle"
+            ),
+            "typescript": "application/typescript text/typescript",
+            "xml": "application/rdf+xml application/xml image/svg+xml text/xml",
+            "yaml": "application/x-yaml application/yaml text/yaml",
+        }
+    )
 )
 _ENDINGS: Final = MappingProxyType(
-    {
-        "bash": "bash",
-        "c": "c",
-        "cc": "cpp",
-        "cpp": "cpp",
-        "cs": "csharp",
-        "css": "css",
-        "diff": "diff",
-        "go": "go",
-        "graphql": "graphql",
-        "h": "c",
-        "hpp": "cpp",
-        "htm": "html",
-        "html": "html",
-        "ini": "ini",
-        "java": "java",
-        "js": "javascript",
-        "json": "json",
-        "jsonld": "json",
-        "kt": "kotlin",
-        "lua": "lua",
-        "mjs": "javascript",
-        "n3": "turtle",
-        "nt": "turtle",
-        "patch": "diff",
-        "php": "php",
-        "py": "python",
-        "rb": "ruby",
-        "rq": "sparql",
-        "rs": "rust",
-        "sh": "bash",
-        "sparql": "sparql",
-        "sql": "sql",
-        "swift": "swift",
-        "tex": "latex",
-        "toml": "toml",
-        "ts": "typescript",
-        "tsx": "typescript",
-        "ttl": "turtle",
-        "xml": "xml",
-        "yaml": "yaml",
-        "yml": "yaml",
-    }
+    _spread(
+        {
+            "bash": "bash sh",
+            "c": "c h",
+            "cpp": "cc cpp hpp",
+            "csharp": "cs",
+            "css": "css",
+            "diff": "diff patch",
+            "go": "go",
+            "graphql": "graphql",
+            "html": "htm html",
+            "ini": "ini",
+            "java": "java",
+            "javascript": "js mjs",
+            "json": "json jsonld",
+            "kotlin": "kt",
+            "latex": "tex",
+            "lua": "lua",
+            "php": "php",
+            "python": "py",
+            "ruby": "rb",
+            "rust": "rs",
+            "sparql": "rq sparql",
+            "sql": "sql",
+            "swift": "swift",
+            "toml": "toml",
+            "turtle": "n3 nt ttl",
+            "typescript": "ts tsx",
+            "xml": "xml",
+            "yaml": "yaml yml",
+        }
+    )
 )
 LANGUAGES: Final = frozenset({*_LANGUAGES.values(), *_ENDINGS.values()})
 """The languages that are highlighted, by the names of Pygments. No other lexer is ever loaded."""

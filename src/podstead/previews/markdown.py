@@ -1,8 +1,8 @@
 """Renders Markdown as safe HTML.
 
 Only this module uses the libraries that render and sanitise it. It runs in a process of its own
-(``child.py``), because rendering can take long on hostile input. Markdown is read without its raw
-HTML, and the result is also sanitised against an allowlist, so that a flaw in one of them alone
+(``rendering.py``), because rendering can take long on hostile input. Markdown is read without its
+raw HTML, and the result is also sanitised against an allowlist, so that a flaw in one of them alone
 puts no script on a page.
 """
 

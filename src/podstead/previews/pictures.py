@@ -1,6 +1,6 @@
 """Makes thumbnails. Only this module uses the library that decodes pictures.
 
-It runs in a process of its own (``child.py``), because picture decoders are the most frequent
+It runs in a process of its own (``rendering.py``), because picture decoders are the most frequent
 source of memory corruption.
 """
 

@@ -1,6 +1,6 @@
 """Highlights source code as safe HTML. Only this module uses the library for that.
 
-It runs in a process of its own (``child.py``): lexers are made of regular expressions, some of
+It runs in a process of its own (``rendering.py``): lexers are made of regular expressions, some of
 which take exponential time on malicious input.
 """
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
-from podstead.core.limit_keys import limit_key
+from podstead.core.request_context import limit_key
 from podstead.storage.keyed_semaphores import KeyedSemaphores
 
 MAX_WAITING: Final = 32

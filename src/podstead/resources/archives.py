@@ -22,9 +22,8 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, RequestRefused
-from podstead.core.identifiers import ResourcePath, is_container, segment_name
+from podstead.core.identifiers import ResourcePath, allowed_methods, is_container, segment_name
 from podstead.core.media_types import essence
-from podstead.core.methods import allowed_methods
 from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes

@@ -30,7 +30,7 @@ class WorkTooCostly(Unprocessable):
 
 
 class CostlyWork(Protocol):
-    """Does work for the current requester (``core.requester``), in turn."""
+    """Does work for the current requester (``core.request_context``), in turn."""
 
     async def in_process(self, task: Task, *, pod: str, wait_s: float = WAIT_S) -> bytes:
         """The result of a task, for a resource of the pod with this root ("" for none).

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import BadRequest, NotAcceptable, StorageError
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.media_types import JSON_LD, RDF_TYPES, essence

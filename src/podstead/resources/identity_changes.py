@@ -31,7 +31,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, description_of, is_container, storage_root
 from podstead.core.identity import IDENTITY_SCOPE, Identity

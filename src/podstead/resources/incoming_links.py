@@ -16,12 +16,10 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import BadRequest, StorageError
-from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identifiers import ResourcePath, canonical_url, storage_root
 from podstead.core.identity import Identity
-from podstead.core.iris import canonical_url
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Dataset
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Dataset, Iri
 from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.trees import Tree

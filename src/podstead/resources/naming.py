@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from podstead.core.clock import Randomness
+from podstead.core.header_fields import proposed_name
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import Operation
-from podstead.core.slug import proposed_name
 
 _RANDOM_BYTES = 16
 

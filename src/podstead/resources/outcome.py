@@ -7,10 +7,10 @@ from enum import StrEnum
 
 import msgspec
 
+from podstead.core.header_fields import ByteRange
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
-from podstead.core.ranges import ByteRange
 from podstead.resources.target_state import TargetState
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import (

@@ -5,11 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from podstead.core.conditional import PreconditionResult, evaluate_read
+from podstead.core.header_fields import MINIMAL_CONTAINER, ByteRange, if_range_holds, select_range
 from podstead.core.identifiers import is_container, storage_root
 from podstead.core.media_types import RDF_XML
 from podstead.core.operation import Operation
-from podstead.core.prefer import MINIMAL_CONTAINER
-from podstead.core.ranges import ByteRange, if_range_holds, select_range
 from podstead.resources.entity_tags import entity_tag, last_modified_ms
 from podstead.resources.listings import Listings
 from podstead.resources.outcome import Outcome, Representation, Result

@@ -19,18 +19,17 @@ from podstead.core.errors import BadRequest
 from podstead.core.identifiers import (
     ResourcePath,
     acl_of,
+    canonical_url,
     description_of,
     is_container,
     parent_container,
     segment_name,
 )
-from podstead.core.iris import canonical_url
 from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal
 from podstead.resources.documents import Documents
 
 _OF_SUBJECT: Final = frozenset({vocab.ACL_ACCESS_TO, vocab.ACL_DEFAULT})

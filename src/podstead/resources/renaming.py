@@ -20,8 +20,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import essence
 from podstead.core.value import Value
 from podstead.rdf.codecs import Document
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Literal, Object, Subject, Triple
+from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Object, Subject, Triple
 from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents
 
 

@@ -7,7 +7,7 @@ listings of a container with many writes would fill the cache.
 
 from __future__ import annotations
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 
 RenderingKey = tuple[str, str, str]
 """The path, and the version part and form of the entity tag. Different bytes have different

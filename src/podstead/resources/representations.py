@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from podstead.core.conneg import choose, excludes
 from podstead.core.errors import NotAcceptable
 from podstead.core.identifiers import ResourcePath, description_of
-from podstead.core.media_types import RDF_TYPES, essence
-from podstead.core.requester import requester, requester_agent
+from podstead.core.media_types import RDF_TYPES, choose, essence, excludes
+from podstead.core.request_context import requester, requester_agent
 from podstead.rdf.codecs import serialize
 from podstead.rdf.graph import EMPTY_GRAPH
 from podstead.rdf.listing import LISTING_TYPES

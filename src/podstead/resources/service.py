@@ -21,10 +21,11 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import (
     ResourcePath,
+    accepts_only_rdf,
+    allowed_methods,
     description_of,
     storage_root,
 )
-from podstead.core.methods import accepts_only_rdf, allowed_methods
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.codes import ResourceCodes

@@ -41,13 +41,13 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import (
     ResourcePath,
+    allowed_methods,
     auxiliary_kind,
     is_container,
     parent_container,
     slash_variant,
     storage_root,
 )
-from podstead.core.methods import allowed_methods
 from podstead.resources.acl_changes import AclListener, tell_acl_changes
 from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.codes import ResourceCodes

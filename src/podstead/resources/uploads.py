@@ -33,7 +33,7 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, is_container, storage_root
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation, RequestBody
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.received import UploadedOperation

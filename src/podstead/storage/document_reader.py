@@ -16,7 +16,7 @@ from copy import copy
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import BodyTooLarge, Overloaded
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.open_body import OpenBody, whole_body

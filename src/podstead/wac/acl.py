@@ -22,10 +22,9 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import canonical_url
 from podstead.core.value import Value
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Subject
+from podstead.rdf.graph import Description, Graph, Iri, Subject
 from podstead.wac.codes import WacCodes
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed

@@ -16,6 +16,7 @@ from __future__ import annotations
 from copy import copy
 from functools import partial
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.errors import RequestRefused, TargetTooLong
 from podstead.core.identifiers import (
     ROOT,
@@ -29,10 +30,9 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
-from podstead.core.memoization import memoize_short_keys
 from podstead.core.value import Value
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.parser import RdfParser
+from podstead.rdf.graph import RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition

@@ -20,15 +20,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from podstead.core import vocab
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RequestRefused
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.identifiers import ResourcePath
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Graph
-from podstead.rdf.parser import RdfParser
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri, RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition

@@ -6,8 +6,7 @@ IRI that cannot be parsed names nothing.
 
 from __future__ import annotations
 
-from podstead.core.identifiers import ResourcePath
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import ResourcePath, canonical_url
 
 _NOSTR_DID = "did:nostr:"
 

@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -44,7 +45,6 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
-from podstead.core.memoization import memoize_short_keys
 from podstead.core.value import Value
 from podstead.storage.protocol import Snapshot
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from podstead.core.links import parse_links
+from podstead.core.header_fields import parse_links
 from podstead.core.vocab import (
     NOTIFY_CHANNEL_TYPE,
     NOTIFY_FEATURE,
@@ -23,8 +23,7 @@ from podstead.core.vocab import (
 from podstead.notifications.channel_types import ChannelType, channel_type_of
 from podstead.outbound.errors import Refused
 from podstead.outbound.urls import resolve_reference
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 
 _DESCRIPTIONS: Final = (SOLID_STORAGE_DESCRIPTION, "describedby")
 _SIGNS_OF_SOLID: Final = frozenset({*_DESCRIPTIONS, "acl"})

@@ -33,14 +33,13 @@ from podstead.core.errors import (
     TargetTooLong,
     cause_text,
 )
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, allowed_methods
 from podstead.core.identity import Identity
-from podstead.core.methods import allowed_methods
-from podstead.core.request_mark import set_mark
-from podstead.core.requester import (
+from podstead.core.request_context import (
     note_agent,
     requester_address,
     requester_agent,
+    set_mark,
     set_requester,
 )
 from podstead.git.requests import GitRequest, git_request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.core.errors import NotAuthenticated
-from podstead.jose.keys import SIGNATURE_ALGORITHMS
+from podstead.jose.tokens import SIGNATURE_ALGORITHMS
 from podstead.web.asgi import Headers
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from podstead.core.conneg import prefers_html
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -41,8 +40,9 @@ from podstead.core.errors import (
     Unprocessable,
     UnsupportedMediaType,
 )
+from podstead.core.header_fields import unsatisfied_content_range
 from podstead.core.identifiers import ResourcePath
-from podstead.core.ranges import unsatisfied_content_range
+from podstead.core.media_types import prefers_html
 from podstead.web.asgi import Headers
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.pages.rendering import error_page

@@ -15,10 +15,9 @@ from types import MappingProxyType
 import msgspec
 
 from podstead.core.conditional import Conditions
-from podstead.core.conneg import choose
 from podstead.core.errors import NotAcceptable
 from podstead.core.identity import Identity
-from podstead.core.media_types import JSON_LD, RDF_TYPES
+from podstead.core.media_types import JSON_LD, RDF_TYPES, choose
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph
 from podstead.web.content_coding import if_none_match

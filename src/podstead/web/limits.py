@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_network
 from typing import Final
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.clock import Clock
 from podstead.core.errors import RateLimited
-from podstead.core.memoization import memoize_short_keys
 from podstead.storage.protocol import RateCounters
 from podstead.web.authority import read_address
 

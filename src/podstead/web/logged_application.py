@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podstead.core.request_mark import current_mark, set_mark
-from podstead.core.requester import requester_address, requester_agent
+from podstead.core.request_context import current_mark, requester_address, requester_agent, set_mark
 from podstead.web.access_log import AccessLog, SentBytes
 from podstead.web.application import Application
 from podstead.web.asgi import Receive, Scope, Send

@@ -7,7 +7,7 @@ says nothing about it is treated as a browser if its Accept header prefers HTML.
 
 from __future__ import annotations
 
-from podstead.core.conneg import prefers_html
+from podstead.core.media_types import prefers_html
 from podstead.web.request import Request
 
 _SAFE = frozenset({"GET", "HEAD"})

@@ -6,11 +6,10 @@ import msgspec
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BadRequest, TargetTooLong
+from podstead.core.header_fields import parse_prefer, type_links
 from podstead.core.identifiers import MAX_TARGET_BYTES, ResourcePath, parse_path
 from podstead.core.identity import Identity
-from podstead.core.links import type_links
 from podstead.core.operation import Operation, RequestBody
-from podstead.core.prefer import parse_prefer
 from podstead.web.asgi import Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from podstead.core.clock import Randomness
-from podstead.core.request_mark import RequestMark
+from podstead.core.request_context import RequestMark
 from podstead.web.asgi import Scope
 from podstead.web.authority import Authorities
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from email.utils import formatdate
 from functools import lru_cache
 
+from podstead.core.caches import memoize_short_first_keys, memoize_short_keys
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     AccessDenied,
@@ -17,10 +18,13 @@ from podstead.core.errors import (
     RequestRefused,
     UnsupportedMediaType,
 )
+from podstead.core.header_fields import Return, link_header
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
+    accepts_only_rdf,
     acl_of,
+    allowed_methods,
     auxiliary_kind,
     description_of,
     is_container,
@@ -28,11 +32,7 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
-from podstead.core.links import link_header
 from podstead.core.media_types import RDF_TYPES, essence
-from podstead.core.memoization import memoize_short_first_keys, memoize_short_keys
-from podstead.core.methods import accepts_only_rdf, allowed_methods
-from podstead.core.prefer import Return
 from podstead.core.vocab import (
     LDP_BASIC_CONTAINER,
     LDP_CONTAINER,

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
-from podstead.core.ranges import ByteRange
+from podstead.core.header_fields import ByteRange
 from podstead.storage.dependencies import Dependencies
 from podstead.storage.open_body import OpenBody
 from podstead.web.asgi import Headers

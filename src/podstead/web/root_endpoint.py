@@ -5,8 +5,8 @@ The root of the server is neither a storage nor a container. Pods are below it a
 
 from __future__ import annotations
 
-from podstead.core.conneg import prefers_html
 from podstead.core.identity import Identity
+from podstead.core.media_types import prefers_html
 from podstead.web.browser_responses import see_other
 from podstead.web.registration import INVITED, Registration
 from podstead.web.request import Request

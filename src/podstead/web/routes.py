@@ -13,10 +13,10 @@ from enum import Enum
 from inspect import getmembers, isfunction
 from typing import Any, Final, TypeVar
 
+from podstead.core.caches import memoize_short_keys
 from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
 from podstead.core.identity import Identity
-from podstead.core.memoization import memoize_short_keys
 from podstead.pods.names import RESERVED_NAMES
 from podstead.web.cors import Sharing
 from podstead.web.request import Request

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.resources.outcome import ListedMembers, ResourceRequest
 from podstead.resources.service import ResourceService
 from tests.support.application import Server

@@ -12,7 +12,7 @@ import pytest
 
 from podstead.app.operator.administration import open_root
 from podstead.config import Settings
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.storage.layout import RootLayout
 from tests.http.tokens.world import NOT_NAMED, World, assert_refused
 from tests.support.application import BASE, Server, Start

@@ -14,7 +14,7 @@ from podstead.app.adapters.processor_budgets import BUDGET_S, WINDOW_S, Processo
 from podstead.app.adapters.rdf_processes import MAX_PROCESSES, RdfProcesses
 from podstead.core.errors import Overloaded, RateLimited
 from podstead.core.media_types import JSON_LD, N_QUADS, TRIG, TURTLE
-from podstead.core.requester import note_agent, set_requester
+from podstead.core.request_context import note_agent, set_requester
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchTooCostly, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Graph

@@ -22,8 +22,7 @@ from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKey, import_public_key
+from podstead.jose.tokens import InvalidJose, PublicKey, import_public_key
 from podstead.outbound.foreign_documents import FetchedDocument
 from tests.support.clock import FakeClock
 from tests.support.signing import Change, Json, Signer, proof_claims, set_to, without

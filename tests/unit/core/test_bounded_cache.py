@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 
 
 def test_what_was_put_is_found_until_the_weight_is_used_up() -> None:

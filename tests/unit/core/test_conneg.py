@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.conneg import MAX_ACCEPT_CHARS, choose, excludes, parse_accept, prefers_html
+from podstead.core.media_types import MAX_ACCEPT_CHARS, choose, excludes, parse_accept, prefers_html
 
 TURTLE, JSON_LD, HTML = "text/turtle", "application/ld+json", "text/html"
 RDF = (TURTLE, JSON_LD)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.counting import counted
 from podstead.core.errors import RateLimited
+from podstead.core.messages import counted
 
 
 @pytest.mark.parametrize(

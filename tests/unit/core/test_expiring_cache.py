@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.core.expiring_cache import ExpiringCache
+from podstead.core.caches import ExpiringCache
 
 PUTS = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(1, 5), st.integers(1, 20)), max_size=40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.links import MAX_LINK_CHARS, Link, link_header, parse_links, type_links
+from podstead.core.header_fields import MAX_LINK_CHARS, Link, link_header, parse_links, type_links
 
 CONTAINER = "http://www.w3.org/ns/ldp#BasicContainer"
 

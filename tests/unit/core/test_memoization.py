@@ -1,6 +1,6 @@
 import pytest
 
-from podstead.core.memoization import (
+from podstead.core.caches import (
     MAX_ENTRIES,
     MAX_KEY_LENGTH,
     memoize_short_first_keys,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.prefer import (
+from podstead.core.header_fields import (
     MAX_PREFER_CHARS,
     NO_PREFERENCES,
     Preferences,

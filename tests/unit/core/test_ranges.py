@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.errors import RangeNotSatisfiable
-from podstead.core.ranges import ByteRange, if_range_holds, select_range, unsatisfied_content_range
+from podstead.core.header_fields import (
+    ByteRange,
+    if_range_holds,
+    select_range,
+    unsatisfied_content_range,
+)
 
 SIZE = 10_000
 ETAG = '"v1-bin"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.errors import AccessDenied, BadRequest
-from podstead.core.slug import MAX_NAME_BYTES, proposed_name
+from podstead.core.header_fields import MAX_NAME_BYTES, proposed_name
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from podstead.idp.client_metadata import (
 )
 from podstead.idp.records import Client
 from podstead.idp.redirects import is_usable_redirect
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import Json
 
 GOOD = "https://app.example/cb"
 URL = "https://app.example/id"

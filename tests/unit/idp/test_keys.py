@@ -17,7 +17,7 @@ from podstead.idp.keys import (
     next_key,
 )
 from podstead.idp.token_minting import ACCESS_TOKEN_S
-from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
+from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
 
 START_S = 1_800_000_000
 KEPT_BY_OTHERS_S = 300

@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, x25519
 
-from podstead.jose.compact import read_token, verify_signature
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKeyCache, import_public_key
+from podstead.jose.tokens import (
+    SIGNATURE_ALGORITHMS,
+    InvalidJose,
+    PublicKeyCache,
+    import_public_key,
+    read_token,
+    verify_signature,
+)
 from tests.support.signing import Json, Signer, base64url, with_other_signature
 
 EC = Signer.new("ES256")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.jose.compact import CompactToken, read_token, verify_signature
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKeyCache, import_public_key
 from podstead.jose.proof import ProvenRequest, check_proof
+from podstead.jose.tokens import (
+    CompactToken,
+    InvalidJose,
+    PublicKeyCache,
+    import_public_key,
+    read_token,
+    verify_signature,
+)
 from tests.support.signing import with_other_signature
 
 RFC_7515_PAYLOAD = (

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKeyCache
 from podstead.jose.proof import (
     FUTURE_S,
     MAX_PROOF_CHARACTERS,
@@ -21,6 +19,7 @@ from podstead.jose.proof import (
     check_proof,
     normalized_htu,
 )
+from podstead.jose.tokens import SIGNATURE_ALGORITHMS, InvalidJose, PublicKeyCache
 from tests.support.signing import (
     Change,
     Json,

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.jose.compact import claim_number, claim_text, read_token, verify_signature
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import import_public_key
-from podstead.jose.strict_json import MAX_DEPTH, read_object
+from podstead.jose.tokens import (
+    MAX_DEPTH,
+    InvalidJose,
+    claim_number,
+    claim_text,
+    import_public_key,
+    read_object,
+    read_token,
+    verify_signature,
+)
 from tests.support.signing import Signer, base64url, encoded, signed_with_secret, unsigned
 
 SIGNER = Signer.new("ES256")

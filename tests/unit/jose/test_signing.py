@@ -11,9 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import import_public_key
-from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
+from podstead.jose.tokens import InvalidJose, SigningAlgorithm, SigningKeyPair, import_public_key
 from tests.support.signing import Json, Signer
 
 PAIRS: dict[SigningAlgorithm, SigningKeyPair] = {

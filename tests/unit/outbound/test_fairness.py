@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podstead.core.errors import RemoteUnavailable
-from podstead.core.requester import set_requester
+from podstead.core.request_context import set_requester
 from podstead.outbound.errors import CircuitOpen, Congested, ServerFailed, Unreachable
 from podstead.outbound.fetch import Fetcher, trusted_certificates
 from podstead.outbound.fetch_limits import FetchLimits, Share

@@ -12,21 +12,20 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import TRIG, TURTLE
 from podstead.previews.cards import (
     MAX_CARDS,
+    MAX_STATEMENTS,
     MAX_VALUES,
     Card,
     Cards,
     CardValue,
     ValueKind,
     read_cards,
+    read_statements,
 )
 from podstead.previews.drawing import MAX_NODES, draw
+from podstead.previews.labels import name_in, vocabulary_label
 from podstead.previews.links import Address, Links
-from podstead.previews.statements import MAX_STATEMENTS, read_statements
-from podstead.previews.vocabulary_labels import vocabulary_label
-from podstead.previews.words import name_in
 from podstead.rdf.codecs import parse
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Object, Subject
+from podstead.rdf.graph import Dataset, Graph, Iri, Object, Subject
 
 BASE = "https://pod.example"
 LINKS = Links(BASE, ResourcePath("/alice/card"))
@@ -66,7 +65,7 @@ def test_a_profile_reads_like_a_card() -> None:
     address = values(card, "Address")[0].card
     assert address is not None
     assert values(address, "City")[0].text == "Ghent"
-    assert values(card, "shoeSize")[0].form is ValueKind.NUMBER
+    assert values(card, "shoeSize")[0].kind is ValueKind.NUMBER
     assert [value.text for value in values(card, "favouriteColours")] == ["red", "blue"]
 
 
@@ -260,6 +259,6 @@ def test_every_drawing_is_bounded_and_its_nodes_are_apart(
 
 
 def test_every_vocabulary_term_has_a_label_in_each_language() -> None:
-    from podstead.previews.vocabulary_labels import _table  # noqa: PLC0415
+    from podstead.previews.labels import _table  # noqa: PLC0415
 
     assert all(len(labels) == 4 and all(labels) for labels in _table().values())

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.previews.kinds import Kind, kind_of, language_of
-from podstead.previews.table import MAX_COLUMNS, MAX_ROWS, read_table
-from podstead.previews.text import decode_text
+from podstead.previews.text import MAX_COLUMNS, MAX_ROWS, decode_text, read_table
 
 
 @pytest.mark.parametrize(

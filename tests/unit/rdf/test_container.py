@@ -6,7 +6,8 @@ import pytest
 
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse
-from podstead.rdf.container import (
+from podstead.rdf.graph import EMPTY_GRAPH, Graph
+from podstead.rdf.listing import (
     ListedMember,
     NotContained,
     claimed_members,
@@ -15,7 +16,6 @@ from podstead.rdf.container import (
     own_triples,
     server_managed,
 )
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
 
 CONTAINER = "https://pod.example/alice/"
 MODIFIED_MS = 1_700_000_000_000

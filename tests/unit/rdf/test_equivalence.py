@@ -7,9 +7,8 @@ from hypothesis import given
 
 from podstead.core.media_types import TRIG
 from podstead.rdf.codecs import parse
-from podstead.rdf.equivalence import datasets_equivalent
-from podstead.rdf.graph import Dataset
-from podstead.rdf.terms import BlankNode
+from podstead.rdf.graph import BlankNode, Dataset
+from podstead.rdf.jsonld_rewriter import datasets_equivalent
 from tests.support.rdf_oracle import BASE
 from tests.support.rdf_strategies import datasets
 

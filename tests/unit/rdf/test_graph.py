@@ -6,8 +6,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
-from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Quad, Triple
+from podstead.rdf.graph import (
+    EMPTY_GRAPH,
+    BlankNode,
+    Dataset,
+    Graph,
+    GraphName,
+    Iri,
+    Literal,
+    Quad,
+    Triple,
+)
 
 A, B, C = Iri("http://example.org/a"), Iri("http://example.org/b"), Iri("http://example.org/c")
 P, Q = Iri("http://example.org/p"), Iri("http://example.org/q")

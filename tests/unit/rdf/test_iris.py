@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from podstead.rdf.iris import PrefixTable, RelativeReferences, relative_name
+from podstead.rdf.turtle_writer import PrefixTable, RelativeReferences, relative_name
 
 DOCUMENT = "http://example.org/folder/document"
 CONTAINER = "http://example.org/folder/"

@@ -10,10 +10,14 @@ from podstead.core.identifiers import encode_segment
 from podstead.core.media_types import JSON_LD, RDF_TYPES, RDF_XML, TURTLE
 from podstead.core.vocab import LDP, STAT
 from podstead.rdf.codecs import NotExpressible, UnsupportedRdfType, parse
-from podstead.rdf.container import container_statements, member_statements
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
-from podstead.rdf.terms import Iri, Literal
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal
+from podstead.rdf.listing import (
+    LISTING_TYPES,
+    ListedMember,
+    Listing,
+    container_statements,
+    member_statements,
+)
 from tests.support.rdf_oracle import assert_same, read
 
 CONTAINER = "https://pod.example/alice/notes/"

@@ -19,11 +19,10 @@ from podstead.core.media_types import (
     TURTLE,
 )
 from podstead.rdf.codecs import Document, MalformedRdf, parse, serialize
-from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.graph import Dataset, Graph, Iri, Literal
 from podstead.rdf.listing import Listing
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.sparql_update import parse_sparql_update
-from podstead.rdf.terms import Iri, Literal
 from tests.support.rdf_oracle import BASE, assert_same, read, read_dataset
 
 OTHERS = tuple(each for each in RDF_TYPES if each != JSON_LD)

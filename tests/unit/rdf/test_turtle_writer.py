@@ -8,8 +8,7 @@ import pytest
 
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse, serialize
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.rdf.graph import Graph, Iri, Literal
 from tests.support.rdf_oracle import BASE, assert_same, read
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

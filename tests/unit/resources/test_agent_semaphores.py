@@ -8,7 +8,7 @@ import pytest
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.core.requester import set_requester
+from podstead.core.request_context import set_requester
 from podstead.resources.agent_semaphores import MAX_WAITING, AgentSemaphores
 
 BASE_URL = "https://pods.example"

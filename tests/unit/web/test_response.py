@@ -11,7 +11,7 @@ import pytest
 import podstead.web
 from podstead.core.conditional import Conditions
 from podstead.core.errors import PreconditionFailed
-from podstead.core.ranges import ByteRange
+from podstead.core.header_fields import ByteRange
 from podstead.web.asgi import Headers
 from podstead.web.response import (
     Response,

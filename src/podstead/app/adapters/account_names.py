@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import RecordKind, Value, Versioned

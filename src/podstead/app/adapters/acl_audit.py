@@ -12,7 +12,7 @@ from typing import Final
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.core.requester import requester_address
+from podstead.core.request_context import requester_address
 
 logger = logging.getLogger("podstead.audit")
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import ClassVar
 
 from podstead.app.adapters.account_names import facts_of
-from podstead.core.requester import requester_address
+from podstead.core.request_context import requester_address
 from podstead.idp.audit import AuditEvent
 
 logger = logging.getLogger("podstead.audit")

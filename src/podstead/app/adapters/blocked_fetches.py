@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import Final
 from urllib.parse import urlsplit
 
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
-from podstead.core.expiring_cache import ExpiringCache
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.outbound.errors import Refusal, Refused
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.clock import Clock
-from podstead.jose.signing import SigningKeyPair
-from podstead.jose.strict_json import Json
+from podstead.jose.tokens import Json, SigningKeyPair
 from podstead.storage.keys import KeyStorage
 
 if TYPE_CHECKING:

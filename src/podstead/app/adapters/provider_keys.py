@@ -16,8 +16,7 @@ from podstead.app.adapters.keys import PROVIDER
 from podstead.core.clock import Clock
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
-from podstead.jose.errors import InvalidJose
-from podstead.jose.signing import SigningKeyPair
+from podstead.jose.tokens import InvalidJose, SigningKeyPair
 from podstead.storage.keys import DamagedKey, KeyStorage
 
 LOOK_AGAIN_MS: Final = 60_000

@@ -25,7 +25,7 @@ from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.app.adapters.processor_budgets import ProcessorBudgets
 from podstead.app.adapters.rdf_child import LENGTH, READY, Reply
 from podstead.core.errors import RateLimited
-from podstead.core.requester import requester, requester_agent
+from podstead.core.request_context import requester, requester_agent
 from podstead.rdf.jsonld_contexts import Context
 from podstead.rdf.tasks import Task
 from podstead.resources.costly_work import WAIT_S, WorkTooCostly
@@ -108,7 +108,7 @@ class RdfProcesses:
         await asyncio.gather(*self._ending)
 
     def _requester(self) -> str:
-        """As ``core.limit_keys`` does: people of this server by name, everybody else by network.
+        """As ``core.request_context``: people of this server by name, all others by network.
 
         Empty for work of the server itself, which has no budget.
         """

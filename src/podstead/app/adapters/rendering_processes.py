@@ -1,4 +1,4 @@
-"""Runs ``podstead.previews.child``: one process for each rendering, with limits.
+"""Runs ``podstead.previews.rendering``: one process for each rendering, with limits.
 
 A rendering that crashes, uses too much or takes too long has no result, and nobody else notices.
 """
@@ -56,7 +56,7 @@ class RenderingProcesses:
         self, task: str, arguments: Mapping[str, str], content: bytes
     ) -> bytes | None:
         try:
-            child = await ChildProcess.start("podstead.previews.child", task)
+            child = await ChildProcess.start("podstead.previews.rendering", task)
         except OSError:
             logger.warning("The process that renders previews could not be started", exc_info=True)
             return None

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from podstead.core.clock import Clock
-from podstead.core.counting import counted
 from podstead.core.errors import DiskFull, ServerTrouble
+from podstead.core.messages import counted
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.protocol import Store
 

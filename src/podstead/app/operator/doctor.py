@@ -18,8 +18,8 @@ from podstead.app.operator.data_root import opened_records
 from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.app.operator.doctor_network import Outside
 from podstead.config import Settings
-from podstead.core.counting import counted
 from podstead.core.errors import PodsteadError, RootUnusable
+from podstead.core.messages import counted
 from podstead.idp.mail_queue import MailQueue
 from podstead.outbound.mail import MailDestination, MailError, MailKind
 from podstead.outbound.probing import NotReached, probe

@@ -16,7 +16,7 @@ import msgspec
 
 from podstead.app.operator.diagnosis import Diagnosis, good, serious, skipped, warning
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 from podstead.outbound.probing import (
     BadCertificate,
     CertificateFault,

@@ -38,8 +38,7 @@ from podstead.importers.values import (
 )
 from podstead.pods.names import UnusablePodName
 from podstead.pods.provision import web_id_of
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Dataset, Graph, Iri
 from podstead.resources.importing.values import (
     UNFINISHED_IMPORTS,
     ImportedResource,

@@ -22,8 +22,7 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
 from podstead.app.operator.data_root import opened_store, served_settings
 from podstead.config import Settings
-from podstead.core.identifiers import ResourcePath
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.pods.names import check_name
 from podstead.pods.provision import web_id_of

@@ -21,8 +21,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.administration.pods import existing_pod
 from podstead.idp.audit import AuditEvent
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Dataset, Graph, Iri
 from podstead.resources.exporting.archive import PodArchive
 from podstead.resources.exporting.contents import read_contents
 from podstead.resources.importing.pod_archive import ArchivedPod, PodArchiveFile

@@ -9,7 +9,7 @@ from pathlib import Path
 from podstead.app.operator.backup import OnStep
 from podstead.app.operator.data_root import inspect_copy
 from podstead.config import Settings
-from podstead.core.errors import RootUnusable, SchemaTooNew
+from podstead.core.errors import RootUnusable
 from podstead.storage.backup.archives import ArchiveBackup
 from podstead.storage.backup.manifest import (
     BackupDamaged,
@@ -20,7 +20,6 @@ from podstead.storage.backup.manifest import (
 from podstead.storage.backup.reading import BackupReader, FolderBackup
 from podstead.storage.backup.restoring import restore_into
 from podstead.storage.copying.tables import BODIES_FACT
-from podstead.storage.migrations import read_migrations
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
 
@@ -75,14 +74,8 @@ def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Mani
 
 def _check_records(copy: Path) -> None:
     """Raises SchemaTooNew, BackupDamaged, StorageError."""
-    newest = read_migrations()[-1].number
     with closing(inspect_copy(copy)) as records:
-        if records.schema > newest:
-            raise SchemaTooNew(
-                "The backup was made by a newer version of Podstead (schema "
-                f"{records.schema}; this version knows {newest}). Install that version, and "
-                "restore with it."
-            )
+        records.check_not_newer()
         faults = records.integrity_faults()
     if faults:
         raise BackupDamaged(f"The records in the backup are damaged: {faults[0]}")

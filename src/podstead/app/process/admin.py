@@ -34,7 +34,7 @@ from podstead.app.process.tls.front import private_folder
 from podstead.app.process.worker_control import ask, forget
 from podstead.config import Settings, StartRefused
 from podstead.config.value_types import ListenAddress
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 from podstead.storage.root import root_mark
 from podstead.web.authority import read_address
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from podstead.config import Settings
 from podstead.core.errors import cause_text, is_passing_trouble
-from podstead.core.printable import printable
-from podstead.core.request_mark import current_mark
+from podstead.core.messages import printable
+from podstead.core.request_context import current_mark
 from podstead.web.sending import BodyCut
 
 SERVER_LOGGER = "_granian"

@@ -52,7 +52,7 @@ from podstead.app.process.worker import (
     start_thread,
 )
 from podstead.config import Settings
-from podstead.core.counting import counted
+from podstead.core.messages import counted
 
 logger = logging.getLogger("podstead.app")
 

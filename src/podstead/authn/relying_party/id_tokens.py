@@ -23,9 +23,7 @@ from podstead.authn.resource_tokens import OwnProvider, TokenRules, signer_of
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
-from podstead.jose.compact import CompactToken, claim_text, read_token
-from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import PublicKey
+from podstead.jose.tokens import CompactToken, InvalidJose, PublicKey, claim_text, read_token
 
 
 @dataclass(frozen=True, slots=True)

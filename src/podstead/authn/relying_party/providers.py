@@ -19,8 +19,7 @@ from podstead.authn.relying_party.problems import ExternalSignInFailed, SignInPr
 from podstead.authn.resource_tokens import TokenRules
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable
-from podstead.jose.errors import InvalidJose
-from podstead.jose.strict_json import Json, read_object
+from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 
 MAX_TRIED: Final = 3

@@ -29,9 +29,7 @@ from podstead.authn.relying_party.requests import (
     token_request,
 )
 from podstead.core.errors import OutboundError, RemoteUnavailable
-from podstead.jose.errors import InvalidJose
-from podstead.jose.signing import SigningKeyPair
-from podstead.jose.strict_json import Json, read_object
+from podstead.jose.tokens import InvalidJose, Json, SigningKeyPair, read_object
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import RecordKind, secret_key
 

@@ -18,8 +18,8 @@ from podstead.idp.records import (
     PROFILE_KEYS,
     Account,
 )
+from podstead.rdf.graph import RdfParser
 from podstead.rdf.nostr_keys import stated_keys
-from podstead.rdf.parser import RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata

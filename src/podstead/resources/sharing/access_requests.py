@@ -22,11 +22,10 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath, is_container, storage_root
 from podstead.core.identity import Identity
-from podstead.core.limit_keys import limit_key
 from podstead.core.media_types import JSON_LD
 from podstead.core.operation import InMemoryBody, Operation
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.core.request_context import limit_key
+from podstead.rdf.graph import Graph, Iri
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService

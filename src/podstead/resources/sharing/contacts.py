@@ -15,8 +15,7 @@ from typing import Final
 from podstead.core import vocab
 from podstead.core.errors import RequestRefused
 from podstead.core.identity import Identity
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.terms import Iri, Literal, Object, Subject
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object, Subject
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.people import UnusableIri, agent_iri

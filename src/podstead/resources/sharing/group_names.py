@@ -14,8 +14,7 @@ from typing import Final
 from podstead.core import vocab
 from podstead.core.errors import RequestRefused
 from podstead.core.identity import Identity
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.reading import read_rdf

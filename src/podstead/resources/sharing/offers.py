@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from podstead.core import vocab
-from podstead.core.iris import canonical_url
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal, Object, Subject
+from podstead.core.identifiers import canonical_url
+from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
 from podstead.wac.iris import agent_name
 from podstead.wac.modes import Mode, Modes, with_entailed
 

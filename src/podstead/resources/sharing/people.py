@@ -16,9 +16,8 @@ from podstead.core import vocab
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused
 from podstead.core.identity import Identity
-from podstead.core.limit_keys import limit_key
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.core.request_context import limit_key
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.reading import read_rdf

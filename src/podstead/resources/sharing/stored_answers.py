@@ -25,8 +25,7 @@ from podstead.core.errors import NotFound, ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 from podstead.resources.sharing.offers import OfferAnswer, write_answer
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import RecordKind, Versioned, secret_key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.storage.postgresql.apply import Connection
 from podstead.storage.records import Metadata

@@ -19,7 +19,7 @@ from contextvars import ContextVar, Token
 from time import monotonic
 from typing import Final, Generic, Self, TypeVar
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.dependencies import Dependencies

@@ -18,9 +18,9 @@ from typing import Any, Final, TypeVar
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
-from podstead.core.counting import counted
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.histogram import Histogram
+from podstead.core.messages import counted
 from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.postgresql.apply import Connection
 from podstead.storage.postgresql.batch import Batches, Job, JobResult, WriteJob

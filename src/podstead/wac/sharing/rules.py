@@ -15,9 +15,8 @@ from enum import Enum
 from typing import Final
 
 from podstead.core import vocab
-from podstead.core.iris import canonical_url
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Object, Subject
+from podstead.core.identifiers import canonical_url
+from podstead.rdf.graph import Description, Graph, Iri, Object, Subject
 from podstead.wac.acl import (
     MAX_GROUPS,
     Authorization,

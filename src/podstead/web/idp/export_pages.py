@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import NotFound
-from podstead.core.ranges import if_range_holds, select_range
+from podstead.core.header_fields import if_range_holds, select_range
 from podstead.idp.pod_exports import PodExports
 from podstead.idp.sessions import Sessions
 from podstead.resources.exporting.downloads import PodDownloads

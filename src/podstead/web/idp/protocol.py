@@ -35,9 +35,8 @@ from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.records import Client
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
-from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import ProvenRequest
-from podstead.jose.strict_json import Json, read_object
+from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.storage.protocol import RateCounters
 from podstead.web.cors import Sharing
 from podstead.web.forms import Fields, only, read_form

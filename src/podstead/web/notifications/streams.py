@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from podstead.core.conneg import choose
 from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.core.media_types import JSON_LD, TURTLE, choose
 from podstead.notifications.channel_requests import topic_path
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.channels import Channel, Channels, terms_of

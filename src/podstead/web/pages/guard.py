@@ -14,10 +14,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.clock import Randomness
-from podstead.core.conneg import prefers_html
 from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.core.media_types import prefers_html
 from podstead.web.browser_responses import see_other
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of

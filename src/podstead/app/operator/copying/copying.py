@@ -96,6 +96,8 @@ async def copy_everything(
 
 def _name_of(origin: OpenPlace, records: Inspection) -> str:
     """What is copied, and in which state. Raises CopyRefused."""
+    records.check_current()
+    records.check_known()
     if records.read_fact(COPYING_FACT) is not None:
         raise CopyRefused("The source is itself an unfinished copy. Finish that first.")
     if unfinished_move(origin.settings):

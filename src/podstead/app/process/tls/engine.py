@@ -16,7 +16,7 @@ from cryptography import x509
 from OpenSSL import SSL, crypto
 
 from podstead.app.process.certificate import CertificatePair
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 
 _PIECE_BYTES = 64 * 1024
 _RECORD_BYTES = 16 * 1024

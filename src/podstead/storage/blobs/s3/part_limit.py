@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from podstead.core.errors import Overloaded
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.storage.keyed_semaphores import KeyedSemaphores
 
 AT_ONCE: Final = 4

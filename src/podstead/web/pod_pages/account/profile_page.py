@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest
-from podstead.rdf.profile_details import ProfileDetails
+from podstead.rdf.identity_statements import ProfileDetails
 from podstead.web.multipart_forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url

@@ -22,15 +22,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, NotFound
+from podstead.core.header_fields import Preferences, Return
 from podstead.core.identifiers import ResourcePath, acl_of, parse_path, storage_root
 from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody
-from podstead.core.prefer import Preferences, Return
 from podstead.core.vocab import LDP_PREFER_CONTAINMENT
 from podstead.previews.links import Links
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.parser import RdfParser
-from podstead.rdf.profile_details import (
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, RdfParser
+from podstead.rdf.identity_statements import (
     ProfileDetails,
     difference,
     names_further_document,

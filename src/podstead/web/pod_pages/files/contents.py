@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import N_QUADS, parse_media_type

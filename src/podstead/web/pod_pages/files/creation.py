@@ -17,8 +17,7 @@ from podstead.core.identifiers import ResourcePath, encode_segment, is_container
 from podstead.core.media_types import TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.rdf.codecs import Document, serialize
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Triple
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes

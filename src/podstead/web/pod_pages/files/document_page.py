@@ -23,12 +23,11 @@ from podstead.core.media_types import (
     TURTLE,
     essence,
 )
-from podstead.previews.cards import read_cards
+from podstead.previews.cards import read_cards, read_statements
 from podstead.previews.drawing import draw
 from podstead.previews.kinds import Kind, kind_of, language_of
 from podstead.previews.links import Links
-from podstead.previews.statements import read_statements
-from podstead.previews.table import read_table
+from podstead.previews.text import read_table
 from podstead.rdf.errors import NotExpressible
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.folder_facts import ChangeAuthors, MemberReach

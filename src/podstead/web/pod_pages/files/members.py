@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import essence
 from podstead.resources.entity_tags import last_modified_ms, state_version

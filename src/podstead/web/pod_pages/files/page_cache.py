@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.core.bounded_cache import BoundedCache
+from podstead.core.caches import BoundedCache
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 

@@ -19,6 +19,7 @@ from podstead.core.errors import (
     QuotaExceeded,
     RequestRefused,
 )
+from podstead.core.header_fields import MAX_NAME_BYTES
 from podstead.core.identifiers import (
     ROOT,
     ResourcePath,
@@ -28,7 +29,6 @@ from podstead.core.identifiers import (
     parse_path,
     segment_name,
 )
-from podstead.core.slug import MAX_NAME_BYTES
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
 from podstead.web.codes import WebCodes

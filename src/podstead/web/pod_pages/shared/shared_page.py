@@ -8,8 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.errors import NotFound
-from podstead.core.identifiers import ResourcePath, is_container
-from podstead.core.iris import canonical_url
+from podstead.core.identifiers import ResourcePath, canonical_url, is_container
 from podstead.resources.sharing.access_requests import AccessRequests
 from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResource
 from podstead.wac.modes import Mode

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.rdf.terms import Iri, Object
+from podstead.rdf.graph import Iri, Object
 from podstead.resources.sharing.preview import Difference
 from podstead.resources.sharing.service import Preview, SharingState
 from podstead.wac.modes import Mode, Modes

@@ -19,7 +19,7 @@ from podstead.authn.relying_party.sign_ins import Finished
 from podstead.core.errors import RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.core.requester import requester
+from podstead.core.request_context import requester
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
