@@ -12,7 +12,7 @@ WITHOUT_ENGINE := tests/conformance/test_catalogue.py tests/clients/test_nip44_v
 	tests/clients/test_packages.py tests/clients/test_watch_community_server.py
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-CODE := src tests scripts $(wildcard bench)
+CODE := src tests scripts docs/build/example-feature $(wildcard bench)
 ARGS ?=
 
 .DEFAULT_GOAL := help

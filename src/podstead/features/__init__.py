@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.storage.record_store import RecordStore
     from podstead.storage.records import Record
     from podstead.storage.schema import Schema
-    from podstead.web.pod_pages.navigation import NavigationRow
+    from podstead.web.pages.rendering import NavigationRow
     from podstead.web.routes import Claim, Route
 
 SHIPPED: Final = ("git",)
