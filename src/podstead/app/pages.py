@@ -11,17 +11,13 @@ from podstead.app.adapters.own_resources import AccountEmails
 from podstead.app.adapters.registration import is_markdown
 from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
-from podstead.resources.activity import PodActivity
+from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.sharing.access_requests import AccessRequests
-from podstead.resources.sharing.contacts import Contacts
-from podstead.resources.sharing.group_names import GroupNames
-from podstead.resources.sharing.people import NoAccounts, PeopleDirectory
+from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
-from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.resources.storage_usage import PodUsage
 from podstead.storage.layout import RootLayout
 from podstead.web.cookies import CookieJar

@@ -15,7 +15,7 @@ from podstead.idp.administration.pods import PodActions
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.pod_exports import PodExports
-from podstead.resources.exporting.downloads import PodDownloads
+from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.cookies import CookieJar
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint

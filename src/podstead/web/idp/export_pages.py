@@ -12,7 +12,7 @@ from podstead.core.errors import NotFound
 from podstead.core.header_fields import if_range_holds, select_range
 from podstead.idp.pod_exports import PodExports
 from podstead.idp.sessions import Sessions
-from podstead.resources.exporting.downloads import PodDownloads
+from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.login_page import again_path

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
-from podstead.wac.audience import Reach
+from podstead.wac.decision import Reach
 from podstead.wac.modes import Mode
 from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name

@@ -29,8 +29,8 @@ from podstead.previews.kinds import Kind, kind_of, language_of
 from podstead.previews.links import Links
 from podstead.previews.text import read_table
 from podstead.rdf.errors import NotExpressible
+from podstead.resources.activity import ChangeAuthors, MemberReach
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata

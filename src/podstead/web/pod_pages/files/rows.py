@@ -16,7 +16,7 @@ from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.wac.audience import Reach
+from podstead.wac.decision import Reach
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.members import Member
 from podstead.web.pod_pages.files.thumbnails import has_thumbnail, thumbnail_url

@@ -17,7 +17,7 @@ from podstead.core.errors import BadRequest, NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
-from podstead.resources.agent_semaphores import AgentSemaphores
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata

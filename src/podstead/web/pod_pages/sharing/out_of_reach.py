@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podstead.resources.sharing.rules_document import RulesOutOfReach
+from podstead.resources.sharing.documents import RulesOutOfReach
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer

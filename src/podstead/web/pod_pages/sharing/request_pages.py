@@ -12,11 +12,11 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
+    WaitingRequests,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
-from podstead.resources.sharing.waiting_requests import WaitingRequests
-from podstead.wac.sharing.roles import ROLE_MODES, Role
+from podstead.wac.sharing.rules import ROLE_MODES, Role
 from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address

@@ -12,14 +12,15 @@ from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
 from podstead.core.identity import Identity
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
-from podstead.resources.sharing.contacts import Contact, Contacts
+from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
 from podstead.resources.sharing.people import (
+    Contact,
+    Contacts,
     NobodyFound,
     PeopleDirectory,
     UnusableIri,
     agent_iri,
 )
-from podstead.resources.sharing.rules_document import RulesChanged, RulesOutOfReach
 from podstead.resources.sharing.service import (
     Consequence,
     NeedsConfirmation,

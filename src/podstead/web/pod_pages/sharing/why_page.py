@@ -9,12 +9,12 @@ from urllib.parse import unquote, urlsplit
 
 from podstead.core.errors import RateLimited
 from podstead.core.identifiers import is_container
+from podstead.resources.sharing.documents import RulesOutOfReach
 from podstead.resources.sharing.people import NobodyFound, PeopleDirectory, UnusableIri
-from podstead.resources.sharing.rules_document import RulesOutOfReach
 from podstead.resources.sharing.service import Answer, SharingService
-from podstead.wac.iris import origin_of
+from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
-from podstead.wac.sharing.explaining import Reason
+from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import AccessRule, Grantee, GranteeKind, group
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
