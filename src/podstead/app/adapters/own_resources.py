@@ -17,15 +17,15 @@ from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import JSON_LD, SPARQL_UPDATE, essence
 from podstead.core.operation import InMemoryBody, Operation
-from podstead.idp.clients import ClientDocuments
 from podstead.idp.codes import IdpCodes
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.resources.outcome import Representation, ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import PodRegistry
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded for the provider only
     from podstead.idp.accounts import Accounts
+    from podstead.idp.clients import ClientDocuments
 
 
 class AccountProfiles:
