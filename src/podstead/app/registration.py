@@ -6,7 +6,7 @@ import hashlib
 
 from podstead.config import Settings
 from podstead.web.about_operator import AboutOperator
-from podstead.web.pod_pages.addresses import TERMS
+from podstead.web.pages.addresses import TERMS
 
 
 def terms_hash(settings: Settings) -> str:

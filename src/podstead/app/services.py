@@ -76,7 +76,7 @@ from podstead.web.client_certificates import ClientCertificates, ProxyField
 from podstead.web.favicon_endpoint import FaviconEndpoint
 from podstead.web.former_pods import FormerPods
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
-from podstead.web.pod_pages.assets import AssetsEndpoint
+from podstead.web.pages.templates import AssetsEndpoint
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.probe_endpoint import ProbeEndpoint
 from podstead.web.registration import Registration

@@ -86,8 +86,9 @@ class ContextLibrary:
 COSTLY_FROM_BYTES = 64 * 1024
 """A document of this size takes about twenty milliseconds to read or write."""
 
-_WORK_AT_ONCE = 250_000
-"""Contexts with more work (``RdfLimits.max_context_work``) are costly, whatever the size."""
+_WORK_AT_ONCE = 100_000
+"""About fifteen milliseconds. Contexts with more work (``RdfLimits.max_context_work``) are costly,
+whatever the size of the document."""
 _STORED_WORK = 20_000_000
 """What the contexts of a stored document may cost: more than those of a received one, because it
 was accepted under other limits. A process bounds the time of a conversion."""

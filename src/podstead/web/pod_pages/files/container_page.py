@@ -15,14 +15,13 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
 from podstead.wac.decision import Reach
 from podstead.wac.modes import Mode
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.page_cache import PageCache
 from podstead.web.pod_pages.files.rows import ICONS, RowWriter
 from podstead.web.pod_pages.files.words import shown_agent
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import StorageNotes
 from podstead.web.response import Response
 

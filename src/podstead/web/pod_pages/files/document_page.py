@@ -36,13 +36,13 @@ from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.browser_responses import see_other
-from podstead.web.pod_pages.addresses import files_url, raw_url
+from podstead.web.pages.addresses import files_url, raw_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.words import kind_name, reach_name, shown_agent
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 
 PREVIEW: Final = "preview"

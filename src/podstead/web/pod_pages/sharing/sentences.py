@@ -13,8 +13,8 @@ from podstead.wac.acl import local_path
 from podstead.wac.modes import Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Cause, Reason, Scope
 from podstead.wac.sharing.rules import Grantee, GranteeKind, Peculiarity, Role, role_of
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.texts import N_, _
 
 ROLES: Final = {
     Role.VIEW: N_("Can view"),
