@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from podstead import __version__
-from podstead.app.adapters.account_emails import AccountEmails
-from podstead.app.adapters.rendering_processes import RenderingProcesses
-from podstead.app.adapters.thumbnail_files import ThumbnailFiles
-from podstead.app.registration import is_markdown
+from podstead.app.adapters.own_resources import AccountEmails
+from podstead.app.adapters.registration import is_markdown
+from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
 from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
