@@ -24,10 +24,11 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.app.services import Services
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
+    from podstead.resources.committer import WriteObserver
     from podstead.resources.exporting.contents import Bundled, RepositoryBundler
     from podstead.resources.importing.pod_archive import ArchivedRepository
     from podstead.resources.importing.values import NotTaken
-    from podstead.resources.planning import CommitListener, ContainerHook
+    from podstead.resources.planning import ContainerHook
     from podstead.storage.layout import RootLayout
     from podstead.storage.protocol import Store
     from podstead.storage.record_store import RecordStore
@@ -145,8 +146,8 @@ class WorkerFeature:
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""
 
-    on_commit: CommitListener | None = None
-    """Called after each write of a request to a resource."""
+    observer: WriteObserver | None = None
+    """Learns of each write of a request to a resource, before and after it is committed."""
 
     bundler: RepositoryBundler | None = None
     """What the archives of pods contain besides the resources."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.features import WorkerFeature
 from podstead.features.git.bundles import RepositoryBundles
 from podstead.features.git.directories import directories_of
@@ -38,7 +39,7 @@ class RepositorySweep(WorkerFeature):
         self._measured: set[RepositoryName] = set()
         self._task: asyncio.Task[None] | None = None
         self._again = False
-        self.on_commit = self._committed
+        self.observer = self
         self.bundler = RepositoryBundles(services.records, self._directories, processes)
 
     async def sweep(self) -> None:
@@ -47,8 +48,12 @@ class RepositorySweep(WorkerFeature):
             self._store, self._directories, self._clock, measured=self._measured
         )
 
-    def _committed(self, write: Write) -> None:
-        """Remove them in the background if a container was deleted."""
+    async def planned(self, agent: Identity | None, write: Write) -> Write:  # noqa: ARG002
+        """The write as it is."""
+        return write
+
+    def committed(self, agent: Identity | None, write: Write) -> None:  # noqa: ARG002
+        """Remove repositories in the background if a container was deleted."""
         if any(path.endswith("/") for path in write.deletes):
             self._again = True
             if self._task is None or self._task.done():

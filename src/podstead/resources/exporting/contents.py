@@ -22,8 +22,9 @@ from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.trees import tree_pages
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import ResourceStore
+from podstead.storage.protocol import ResourceStore, Store
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
 
 _RESOURCES_AT_ONCE: Final = 1000
@@ -95,7 +96,7 @@ class PodContents(msgspec.Struct, frozen=True):
 
 
 async def read_contents(
-    store: ResourceStore,
+    store: Store,
     pod: PodRecord,
     *,
     base_url: str,
@@ -115,34 +116,20 @@ async def read_contents(
             break
     else:
         raise Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
-    found = Bundled({}, ())
-    if bundler is not None:
-        found = await bundler.bundle_all(pod.root)
-    return PodContents(
-        pod,
-        base_url,
-        issuer,
-        resources,
-        sorted(found.left_out),
-        dict(sorted(found.bundles.items())),
-        sequence,
-    )
+    found = Bundled({}, ()) if bundler is None else await bundler.bundle_all(pod.root)
+    left_out, bundles = sorted(found.left_out), dict(sorted(found.bundles.items()))
+    return PodContents(pod, base_url, issuer, resources, left_out, bundles, sequence)
 
 
 async def _all_resources(
     store: ResourceStore, root: ResourcePath, max_resources: int | None
 ) -> Sequence[Metadata]:
     found: list[Metadata] = []
-    after: ResourcePath | None = None
-    while True:
-        page = await store.read_tree(root, after=after, limit=_RESOURCES_AT_ONCE)
-        some = sorted((each for each in page.values() if each), key=lambda each: each.path)
-        found += some
+    async for page in tree_pages(store, root, page_resources=_RESOURCES_AT_ONCE):
+        found += page
         if max_resources is not None and len(found) > max_resources:
             raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
-        if len(some) < _RESOURCES_AT_ONCE:
-            return found
-        after = some[-1].path
+    return found
 
 
 async def changed_since(
