@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from podstead import __version__
-from podstead.app.adapters.account_emails import AccountEmails
-from podstead.app.adapters.rendering_processes import RenderingProcesses
-from podstead.app.adapters.thumbnail_files import ThumbnailFiles
-from podstead.app.registration import is_markdown
+from podstead.app.adapters.own_resources import AccountEmails
+from podstead.app.adapters.registration import is_markdown
+from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
 from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
@@ -167,12 +166,7 @@ class PodPages:
     @cached_property
     def _links(self) -> IncomingLinks:
         services = self._services
-        return IncomingLinks(
-            store=services.store,
-            gate=services.gate,
-            documents=services.documents,
-            base_url=self._base_url,
-        )
+        return IncomingLinks(services.resource_context)
 
     @cached_property
     def _sharing(self) -> SharingService:
@@ -416,7 +410,7 @@ class PodPages:
             *guard.routes(
                 RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
                 DeletePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
-                ArchiveDownload(Archives(store=services.store, gate=services.gate)),
+                ArchiveDownload(Archives(services.resource_context)),
             ),
         )
 
