@@ -31,19 +31,20 @@ from podstead.app.registration import about_operator, terms_hash
 from podstead.app.relying_party import own_client
 from podstead.app.tracing import traced, traced_application
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
+from podstead.authn.credentials import SigningKey
 from podstead.authn.event_uses import EventUses
-from podstead.authn.identity_status import IdentityStatus, LocalWebIds
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import Lookups
-from podstead.authn.nonces import Nonces
-from podstead.authn.pod_token import SigningKey
-from podstead.authn.proofs import Proofs
-from podstead.authn.relying_party.id_tokens import IdTokens
+from podstead.authn.relying_party.providers import IdTokens
 from podstead.authn.relying_party.sign_ins import OwnClient
-from podstead.authn.resource_tokens import ResourceTokens, TokenRules
+from podstead.authn.resource_tokens import Nonces, Proofs, ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, SignedRequests
-from podstead.authn.web_id_documents import ProfileSources
-from podstead.authn.web_ids import WebIdIssuers
+from podstead.authn.web_ids import (
+    IdentityStatus,
+    LocalWebIds,
+    Lookups,
+    ProfileSources,
+    WebIdIssuers,
+)
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.git.directories import Directories

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from podstead.authn.credentials import (
+    InvalidToken,
+    SigningKey,
     UnverifiedBearer,
     UnverifiedDpop,
     UnverifiedEvent,
+    VerifiedPodToken,
     read_credential,
+    verify_token,
 )
-from podstead.authn.pod_token import InvalidToken, SigningKey, VerifiedPodToken, verify_token
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.authn.signed_requests import SignedRequests
 from podstead.core.clock import Clock

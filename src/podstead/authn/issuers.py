@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.authn.claims import same_issuer
-from podstead.authn.lookups import Lookup, Lookups
+from podstead.authn.web_ids import Lookup, Lookups
 from podstead.core.caches import BoundedCache, ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RemoteUnavailable

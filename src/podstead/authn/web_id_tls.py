@@ -21,8 +21,15 @@ from podstead.authn.certificates import (
     InvalidCertificate,
     read_claim,
 )
-from podstead.authn.lookups import OWN_LIMITS, STALE_S, Lookup, Lookups
-from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
+from podstead.authn.web_ids import (
+    OWN_LIMITS,
+    STALE_S,
+    Lookup,
+    Lookups,
+    ProfileSources,
+    UnusableDocument,
+    WebIdDocuments,
+)
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity

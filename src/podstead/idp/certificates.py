@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
+from podstead.authn.web_ids import ProfileSources, WebIdDocuments
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.idp.audit import Audit, AuditEvent

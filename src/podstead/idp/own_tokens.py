@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.authn.claims import CommonClaims, TokenClaims
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.clock import Clock
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.client_metadata import is_document_url

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from podstead.authn.claims import same_issuer
-from podstead.authn.web_id_documents import UNLIMITED, ProfileSources, WebIdDocuments
+from podstead.authn.web_ids import UNLIMITED, ProfileSources, WebIdDocuments
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.audit import Audit, AuditEvent

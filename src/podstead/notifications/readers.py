@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
-from podstead.authn.identity_status import IdentityStatus
+from podstead.authn.web_ids import IdentityStatus
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
 from podstead.core.identity import Identity

@@ -14,18 +14,18 @@ import asyncio
 import copy
 import re
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from typing import Final
 
 from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.request_context import requester
-from podstead.outbound.bodies import read_body
-from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import (
     BadStatus,
     CircuitOpen,
@@ -39,13 +39,113 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
-from podstead.outbound.fetch_limits import FetchLimits, Share
-from podstead.outbound.foreign_documents import FetchedDocument
+from podstead.outbound.foreign_documents import (
+    Circuit,
+    CircuitBreaker,
+    FetchedDocument,
+    FetchPolicy,
+    OutboundLimits,
+    Purpose,
+)
 from podstead.outbound.guard import Guard
-from podstead.outbound.outcomes import Outcomes
-from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.transport import RemoteResponse, exchange
+from podstead.outbound.transport import RemoteResponse, exchange, read_body
 from podstead.outbound.urls import Target, resolve_reference
+
+# Counts the outcomes of requests to other servers, by purpose.
+
+SUCCEEDED: Final = "succeeded"
+FAILED: Final = "failed"
+REFUSED: Final = "refused"
+"""The guard forbade the request, or the address to which it led."""
+NOT_SENT: Final = "not sent"
+"""The origin has failed too often, or too many requests were in progress."""
+
+
+class Outcomes:
+    """Counts the outcomes of the requests of one kind."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Purpose, str]] = Counter()
+
+    def note(self, purpose: Purpose, failure: BaseException | None) -> None:
+        """Count one request, with what it raised."""
+        self._counts[purpose, _outcome(failure)] += 1
+
+    def counts(self) -> Mapping[tuple[Purpose, str], int]:
+        """How many requests had which outcome."""
+        return self._counts
+
+
+def _outcome(failure: BaseException | None) -> str:
+    if failure is None:
+        return SUCCEEDED
+    if isinstance(failure, Refused):
+        return REFUSED
+    return NOT_SENT if isinstance(failure, CircuitOpen | Congested) else FAILED
+
+
+# Limits how many fetches run at a time, in total and for each share (A-191).
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Allows at most ``capacity`` fetches at a time with this key."""
+
+    key: Hashable
+    capacity: int
+
+
+@dataclass(slots=True)
+class _Used:
+    """A share with tasks that hold its slots or wait for them."""
+
+    free: asyncio.Semaphore
+    interest: int = 0
+
+
+class FetchLimits:
+    """Limits the running fetches by any number of shares."""
+
+    def __init__(self) -> None:
+        self._used: dict[Hashable, _Used] = {}
+
+    @asynccontextmanager
+    async def hold(self, shares: Sequence[Share], deadline_s: float) -> AsyncIterator[None]:
+        """Hold one slot of each share, waiting until ``deadline_s`` of loop time.
+
+        The narrowest share comes first, so that a task that waits for it does not hold slots of the
+        wider ones. Raises Congested.
+        """
+        async with AsyncExitStack() as held:
+            for share in shares:
+                await held.enter_async_context(self._hold_one(share, deadline_s))
+            yield
+
+    @asynccontextmanager
+    async def _hold_one(self, share: Share, deadline_s: float) -> AsyncIterator[None]:
+        used = self._used.get(share.key)
+        if used is None:
+            used = self._used[share.key] = _Used(asyncio.Semaphore(share.capacity))
+        used.interest += 1
+        try:
+            await _acquire(used.free, deadline_s)
+            try:
+                yield
+            finally:
+                used.free.release()
+        finally:
+            used.interest -= 1
+            if used.interest == 0:
+                del self._used[share.key]
+
+
+async def _acquire(semaphore: asyncio.Semaphore, deadline_s: float) -> None:
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            await semaphore.acquire()
+    except TimeoutError as error:
+        raise Congested from error
+
 
 USER_AGENT = "Podstead"
 MAX_REMEMBERED_FAILURES = 4096

@@ -10,8 +10,13 @@ from typing import Final
 from podstead.outbound.errors import FetchFailed, Refusal, Refused
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
-from podstead.outbound.long_lived import LongLivedConnections, http_form
-from podstead.outbound.submission import OutgoingPost, PostResponse, submit
+from podstead.outbound.requests import (
+    LongLivedConnections,
+    OutgoingPost,
+    PostResponse,
+    http_form,
+    submit,
+)
 from podstead.outbound.transport import ClientWebSocket, RemoteResponse
 from podstead.outbound.urls import Origin, resolve_reference
 from podstead.watch.errors import WatchError, unreachable

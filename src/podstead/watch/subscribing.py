@@ -10,7 +10,7 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
-from podstead.outbound.submission import PostResponse
+from podstead.outbound.requests import PostResponse
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph, Iri
 from podstead.rdf.jsonld_contexts import ContextSource

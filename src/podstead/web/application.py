@@ -17,7 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.authn.authenticate import Authenticator, RequestCredentials
-from podstead.authn.nonces import Nonces
+from podstead.authn.resource_tokens import Nonces
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     DiskFull,

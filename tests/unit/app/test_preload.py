@@ -42,7 +42,7 @@ _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
 _OF_COMMANDS = {
-    "podstead.outbound.submission",
+    "podstead.outbound.requests",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.copying",
     "podstead.storage.postgresql.inspection",

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.authn.nonces import SLOT_S, Nonces
+from podstead.authn.resource_tokens import SLOT_S, Nonces
 from tests.support.clock import FakeClock
 from tests.support.signing import Signer
 

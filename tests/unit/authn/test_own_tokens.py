@@ -13,13 +13,9 @@ import pytest
 
 from podstead.authn.claims import TokenClaims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
-from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import Lookups
-from podstead.authn.proofs import Proofs
-from podstead.authn.resource_tokens import ResourceTokens, TokenRules
-from podstead.authn.web_id_documents import ProfileSources
-from podstead.authn.web_ids import WebIdIssuers
+from podstead.authn.resource_tokens import Proofs, ResourceTokens, TokenRules
+from podstead.authn.web_ids import LocalWebIds, Lookups, ProfileSources, WebIdIssuers
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.tokens import InvalidJose, PublicKey, import_public_key

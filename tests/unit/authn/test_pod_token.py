@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from podstead.authn import pod_token
-from podstead.authn.pod_token import InvalidToken, SigningKey, make_token, verify_token
+from podstead.authn import credentials
+from podstead.authn.credentials import InvalidToken, SigningKey, make_token, verify_token
 
 KEY, OTHER = SigningKey(b"k" * 32), SigningKey(b"o" * 32)
 WEB_ID = "http://localhost:3000/alice/#me"
@@ -67,7 +67,7 @@ def test_what_is_not_signed_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
         def decode(self, _: bytes) -> None:
             raise AssertionError("parsed")
 
-    monkeypatch.setattr(pod_token, "_decoder", Refusing())
+    monkeypatch.setattr(credentials, "_decoder", Refusing())
     for token in (made(OTHER), made()[:-1] + "A", made(OTHER, expires_s=1)):
         with pytest.raises(InvalidToken, match="Invalid token"):
             verify_token(token, keys=[KEY], now_s=NOW_S)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podstead.authn.authenticate import PodTokenVerifier
-from podstead.authn.pod_token import SigningKey, make_token
+from podstead.authn.credentials import SigningKey, make_token
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.storage.records import PodRecord, PodRemoval, TokenRecord, TokenRevocation

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstead.outbound.addresses import AddressScope, IPAddress, is_loopback, may_be_reached
+from podstead.outbound.urls import AddressScope, IPAddress, is_loopback, may_be_reached
 
 # First and last address of every network of A-188, and cloud metadata services.
 FORBIDDEN = [

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.outbound.bodies import read_body
 from podstead.outbound.errors import TooLarge, Unreachable, WrongType
+from podstead.outbound.transport import read_body
 
 pytestmark = pytest.mark.anyio
 

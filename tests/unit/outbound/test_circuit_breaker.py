@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import CircuitOpen
-from podstead.outbound.foreign_documents import Purpose
+from podstead.outbound.foreign_documents import Circuit, CircuitBreaker, Purpose
 from podstead.outbound.urls import Origin
 
 ORIGIN = Origin("https://peer.example")

@@ -14,13 +14,10 @@ import pytest
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.request_context import set_requester
 from podstead.outbound.errors import CircuitOpen, Congested, ServerFailed, Unreachable
-from podstead.outbound.fetch import Fetcher, trusted_certificates
-from podstead.outbound.fetch_limits import FetchLimits, Share
-from podstead.outbound.foreign_documents import Purpose
-from podstead.outbound.guard import Guard
-from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.posting import Poster, PostLimits
-from podstead.outbound.resolver import MAX_LOOKUPS_PER_REQUESTER, SystemResolver
+from podstead.outbound.fetch import Fetcher, FetchLimits, Share, trusted_certificates
+from podstead.outbound.foreign_documents import FetchPolicy, OutboundLimits, Purpose
+from podstead.outbound.guard import MAX_LOOKUPS_PER_REQUESTER, Guard, SystemResolver
+from podstead.outbound.requests import Poster, PostLimits
 from podstead.outbound.urls import UrlRules
 from tests.support.peer import (
     HASTY,

@@ -8,12 +8,10 @@ from ipaddress import ip_address
 
 import pytest
 
-from podstead.outbound.addresses import AddressScope
 from podstead.outbound.errors import Refusal, Refused, Unreachable
-from podstead.outbound.guard import Destination, Guard
-from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.guard import Destination, Guard, SystemResolver
 from podstead.outbound.transport import exchange
-from podstead.outbound.urls import Target, UrlRules
+from podstead.outbound.urls import AddressScope, Target, UrlRules
 from tests.support.peer import Peer, ScriptedResolver
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podstead.outbound import long_lived
+from podstead.outbound import requests
 from podstead.outbound.errors import TooSlow
-from podstead.outbound.long_lived import http_form
+from podstead.outbound.requests import http_form
 
 LIMIT_S = 0.3
 
@@ -27,18 +27,18 @@ async def open_never() -> AsyncIterator[str]:
 
 
 async def test_what_is_open_lasts_longer_than_opening_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_lived, "OPEN_TIMEOUT_S", LIMIT_S)
+    monkeypatch.setattr(requests, "OPEN_TIMEOUT_S", LIMIT_S)
     over = asyncio.Event()
     asyncio.get_running_loop().call_later(2 * LIMIT_S, over.set)
-    async with long_lived._opened(open_at_once()) as opened:
+    async with requests._opened(open_at_once()) as opened:
         await over.wait()
         assert opened == "open"
 
 
 async def test_what_does_not_open_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_lived, "OPEN_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(requests, "OPEN_TIMEOUT_S", 0.0)
     with pytest.raises(TooSlow):
-        async with long_lived._opened(open_never()):
+        async with requests._opened(open_never()):
             pytest.fail("it is not open")
 
 

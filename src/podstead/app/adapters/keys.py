@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 
-from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
+from podstead.authn.credentials import MIN_KEY_BYTES, SigningKey
 from podstead.core.errors import StorageError
 from podstead.storage.keys import DamagedKey, KeyStorage
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from podstead.authn.addresses import is_usable_address
+from podstead.authn.claims import is_usable_address
 from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
 from podstead.rdf.rsa_keys import NewKey
 from podstead.storage.private_files import write_private
@@ -103,9 +103,8 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     time."""
     from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
-    from podstead.outbound.guard import Guard
-    from podstead.outbound.resolver import SystemResolver
-    from podstead.outbound.submission import OutgoingPost, submit
+    from podstead.outbound.guard import Guard, SystemResolver
+    from podstead.outbound.requests import OutgoingPost, submit
     from podstead.outbound.urls import UrlRules, parse_origin
 
     resolver = SystemResolver()

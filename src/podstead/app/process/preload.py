@@ -28,15 +28,13 @@ from podstead.web.pod_pages.texts import load_texts
 
 _ALWAYS = (
     "podstead.app.adapters.provider_keys",
-    "podstead.outbound.addresses",
+    "podstead.outbound.urls",
     "podstead.outbound.documents",
     "podstead.outbound.errors",
     "podstead.outbound.fetch",
     "podstead.outbound.guard",
-    "podstead.outbound.policies",
-    "podstead.outbound.posting",
-    "podstead.outbound.resolver",
-    "podstead.outbound.urls",
+    "podstead.outbound.foreign_documents",
+    "podstead.outbound.requests",
     "podstead.web.authority",
 )
 _FOR_THE_PROVIDER = (

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from podstead.authn.pod_token import SigningKey
+from podstead.authn.credentials import SigningKey
 from podstead.config.settings.git import GitSettings
 from podstead.config.settings.identity import IdentitySettings
 from podstead.config.settings.limits import LimitSettings

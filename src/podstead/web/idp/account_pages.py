@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from podstead.authn.proofs import InvalidProof
+from podstead.authn.resource_tokens import InvalidProof
 from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.core.identity import Identity

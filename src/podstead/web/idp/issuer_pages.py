@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import Conflict
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions

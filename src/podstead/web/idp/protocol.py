@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from podstead.authn.credentials import UnverifiedBearer, read_credential
-from podstead.authn.proofs import InvalidProof, Proofs
+from podstead.authn.resource_tokens import InvalidProof, Proofs
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     BadRequest,

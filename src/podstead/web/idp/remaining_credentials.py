@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.nostr.links import NostrLinks

@@ -16,8 +16,7 @@ from podstead.authn.credentials import (
     UnverifiedEvent,
     read_credential,
 )
-from podstead.authn.proofs import InvalidProof, Proofs
-from podstead.authn.resource_tokens import ResourceTokens
+from podstead.authn.resource_tokens import InvalidProof, Proofs, ResourceTokens
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.idp import discovery

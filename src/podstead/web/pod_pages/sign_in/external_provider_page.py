@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-from podstead.authn.relying_party.problems import ExternalSignInFailed, SignInProblem
+from podstead.authn.relying_party.providers import ExternalSignInFailed, SignInProblem
 from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnClient
 from podstead.core.clock import Randomness
 from podstead.core.identity import Identity

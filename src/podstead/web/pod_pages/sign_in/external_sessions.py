@@ -12,10 +12,9 @@ from typing import Final
 
 import msgspec
 
-from podstead.authn.identity_status import LocalWebIds
-from podstead.authn.relying_party.id_tokens import IdTokens
-from podstead.authn.relying_party.problems import ExternalSignInFailed
+from podstead.authn.relying_party.providers import ExternalSignInFailed, IdTokens
 from podstead.authn.relying_party.sign_ins import Finished
+from podstead.authn.web_ids import LocalWebIds
 from podstead.core.errors import RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
