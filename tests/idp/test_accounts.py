@@ -11,8 +11,8 @@ import pytest
 
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.idp.account_creation import EmailTaken
 from podstead.idp.accounts import issue_time_s
-from podstead.idp.names import EmailTaken
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,

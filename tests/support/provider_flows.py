@@ -19,8 +19,7 @@ from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
-from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
-from podstead.idp.authorizations import Authorizations
+from podstead.idp.authorizations import AuthorizationReply, Authorizations, Interact, Next
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose

@@ -11,9 +11,8 @@ from typing import Final
 from podstead.app.tracing import TRACE_FIELDS, tracing_is_wanted
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.web.access_log import AccessLog
+from podstead.web.access_log import AccessLog, LoggedApplication
 from podstead.web.application import Application
-from podstead.web.logged_application import LoggedApplication
 from podstead.web.request_ids import FIELD
 
 _STANDARD_OUTPUT: Final = 1

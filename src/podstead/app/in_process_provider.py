@@ -16,7 +16,7 @@ from podstead.core.media_types import JSON
 from podstead.core.operation import InMemoryBody
 from podstead.core.request_context import requester_address
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields
 from podstead.web.request import Request
 from podstead.web.routes import Route
 

@@ -25,7 +25,7 @@ from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.resources.storage_usage import PodUsage
 from podstead.storage.layout import RootLayout
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.activity_page import ActivityPage
 from podstead.web.pod_pages.account.home_page import HomePage

@@ -79,28 +79,27 @@ from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
 from podstead.web.application import Application
-from podstead.web.authentication import LimitedAuthentication
+from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.certificate_forms import CertificateForm
-from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates, ProxyField
-from podstead.web.favicon_endpoint import FaviconEndpoint
-from podstead.web.former_pods import FormerPods
+from podstead.web.description_endpoints import (
+    FaviconEndpoint,
+    RootEndpoint,
+    ServerDescriptionEndpoint,
+    StorageDescriptionEndpoint,
+)
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
 from podstead.web.pod_pages.assets import AssetsEndpoint
-from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.probe_endpoint import ProbeEndpoint
-from podstead.web.registration import Registration
+from podstead.web.registration import PodsAlone, PodsEndpoint, Registration
 from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
-from podstead.web.resource_endpoint import ResourceEndpoint
+from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
 from podstead.web.response_cache import ResponseCache
-from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Route, Routes, plain_routes
-from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
-from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
 from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:

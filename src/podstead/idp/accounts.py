@@ -16,16 +16,20 @@ from podstead.core.identifiers import ResourcePath
 from podstead.idp.account_creation import (
     NOTHING_JOINED,
     AccountWrite,
+    EmailTaken,
     Joined,
     NewAccount,
     PodPlanner,
+    check_email,
     commit_creation,
+    login_records,
+    masked_email,
+    name_key,
     records_of_new,
 )
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.email_verification import queued_verification
-from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.idp.records import (
     ACCOUNTS,
@@ -41,7 +45,6 @@ from podstead.idp.records import (
     OneTimeLink,
 )
 from podstead.idp.security_events import noting
-from podstead.idp.source import OPERATOR, RequestSource
 from podstead.storage.codes import StorageCodes
 from podstead.storage.invitations import Admission
 from podstead.storage.pod_tombstones import leading_past, pod_tombstone

@@ -7,25 +7,20 @@ interaction belongs to the browser that began it, and a finished one cannot be u
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.idp.authorization_replies import (
-    AuthorizationReply,
-    Interact,
-    Next,
-    Replies,
-    unusable_client,
-)
+from podstead.idp.client_metadata import identifies_client, matches_redirect, redirect_host
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.codes import IdpCodes
-from podstead.idp.consents import Consents
-from podstead.idp.grants import Grants
-from podstead.idp.interactions import (
+from podstead.idp.grants import (
+    Consents,
+    Grants,
     Stage,
     begun,
     stage_of,
@@ -34,6 +29,7 @@ from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
     ReplyAddress,
+    UnusableClient,
     check_authorization_request,
 )
 from podstead.idp.oauth.messages import Parameters
@@ -46,12 +42,64 @@ from podstead.idp.records import (
     Interaction,
     VerifiedFactor,
 )
-from podstead.idp.redirects import identifies_client, matches_redirect, redirect_host
-from podstead.idp.sign_in_methods import precondition_on
-from podstead.idp.signing_out import read_hint
+from podstead.idp.sessions import precondition_on, read_hint
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
+
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
+"""A client identifier that a page may repeat. The author of a link chose it, so it must not be able
+to hold a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationReply:
+    """A response to the client, sent through the browser."""
+
+    redirect_uri: str
+    response_mode: str
+    parameters: Mapping[str, str]
+    stranger: Client | None = None
+    """The client, if nobody has agreed to be sent to it. A page then names the address first, so
+    that an error cannot make this server redirect to any address (RFC 9700 section 4.11.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interact:
+    """The person has to act: the interaction with this uid continues."""
+
+    uid: str
+
+
+Next = AuthorizationReply | Interact
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Creates the responses of one issuer."""
+
+    issuer: str
+
+    def refusal(self, address: ReplyAddress, error: str, description: str) -> AuthorizationReply:
+        """An error response (RFC 6749 section 4.1.2.1)."""
+        return self.reply(address, {"error": error, "error_description": description})
+
+    def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
+        """A response with the issuer, by which a client distinguishes providers (RFC 9207)."""
+        state = {} if address.state is None else {"state": address.state}
+        return AuthorizationReply(
+            address.redirect_uri,
+            address.response_mode,
+            {**parameters, **state, "iss": self.issuer},
+        )
+
+
+def unusable_client(client_id: str) -> UnusableClient:
+    """The error for a client that does not exist, or whose document is not usable."""
+    if _ADDRESS.fullmatch(client_id):
+        return UnusableClient(IdpCodes.CLIENT_DOCUMENT_UNUSABLE, address=client_id)
+    return UnusableClient(IdpCodes.CLIENT_UNKNOWN)
+
 
 INTERACTION_S: Final = 3600
 VERIFIED_S: Final = 120

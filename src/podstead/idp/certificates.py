@@ -15,12 +15,11 @@ from typing import Final
 from podstead.authn.web_ids import ProfileSources, WebIdDocuments
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.profile_issuer import ProfilePatcher
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
-from podstead.idp.source import RequestSource
+from podstead.idp.token_issuing import ProfilePatcher
 from podstead.rdf.rsa_keys import NewKey, OwnKey, key_label, keys_of, removal
 from podstead.storage.record_store import RecordStore
 from podstead.x509.issuing import IssuedCertificate

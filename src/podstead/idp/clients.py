@@ -17,7 +17,7 @@ from podstead.core.caches import BoundedCache
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
 from podstead.core.media_types import JSON, JSON_LD
 from podstead.core.request_context import requester
-from podstead.idp.client_graphs import client_members
+from podstead.core.vocab import OIDC
 from podstead.idp.client_metadata import (
     UnusableMetadata,
     client_of,
@@ -29,10 +29,31 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.rdf.graph import RdfParser
+from podstead.rdf.graph import Graph, Iri, Literal, RdfParser
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
+
+# Converts a client's RDF document to the JSON of Solid-OIDC.
+#
+# Each property of the vocabulary has the name of a member of the JSON (Solid-OIDC section 5.1). The
+# graph is therefore converted to the equivalent JSON and then validated in the same way. Pure.
+
+
+def client_members(graph: Graph, client_id: str) -> Json:
+    """The members of the equivalent JSON.
+
+    URLs may be IRIs or literals. A graph that says nothing about the client yields no members, not
+    even ``client_id``.
+    """
+    members: Json = {}
+    for predicate, objects in graph.about(Iri(client_id)).items():
+        name = predicate.value.removeprefix(OIDC)
+        if name != predicate.value:
+            texts = [term.value for term in objects if isinstance(term, Iri | Literal)]
+            members[name] = texts[0] if len(texts) == 1 else texts
+    return {**members, "client_id": client_id} if members else {}
+
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long a registration is kept after its last use; no grant lasts longer (A-50)."""

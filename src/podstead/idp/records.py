@@ -60,7 +60,7 @@ class LastSignIn(msgspec.Struct, frozen=True):
 
 
 class OneTimeLink(msgspec.Struct, frozen=True):
-    """A link that works once (:mod:`podstead.idp.administration.one_time_links`); the key is the
+    """A link that works once (:mod:`podstead.idp.administration.service`); the key is the
     hash of its secret.
 
     With an ``account_id`` it lets a person sign in to that account with a new password. Without
@@ -96,13 +96,13 @@ class BrowserSession(msgspec.Struct, frozen=True):
     public_id: str = ""
     """The id by which the account page names it; not the secret of the cookie."""
     amr: tuple[str, ...] = ()
-    """The ``amr`` value of the sign-in (:mod:`podstead.idp.authentication_methods`); empty if that
+    """The ``amr`` value of the sign-in (:mod:`podstead.idp.sign_in`); empty if that
     is not known, as for sessions of earlier versions."""
     restricted: bool = False
     """Whether anyone who can write the profile can give themselves this factor. Such a session can
     neither change how people sign in to the account nor delete it (A-130)."""
     sign_in_method: str = msgspec.field(default="", name="way")
-    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sign_in_methods`);
+    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sessions`);
     empty for a password, and for sessions of earlier versions."""
     common_password: bool = False
     """Whether the password is a common one, about which the person is warned."""

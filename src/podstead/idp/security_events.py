@@ -10,10 +10,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.idp.audit import AuditEvent
+from podstead.idp.audit import AuditEvent, RequestSource
 from podstead.idp.mail_queue import MailQueue, MailSubject, notice_facts
 from podstead.idp.records import ACCOUNTS, SECURITY_EVENTS, Account, SecurityEvent
-from podstead.idp.source import RequestSource
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 

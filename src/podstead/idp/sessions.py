@@ -11,21 +11,87 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from podstead.core.errors import AccessDenied, Conflict
 from podstead.idp.accounts import issue_time_s
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.codes import IdpCodes
+from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import (
     ACCOUNTS,
+    GRANTS,
     LAST_SIGN_INS,
+    NOSTR_LINKS,
+    PASSKEYS,
     SESSIONS,
     Account,
     BrowserSession,
+    Client,
+    Grant,
     LastSignIn,
+    revoked,
 )
-from podstead.idp.sign_in_methods import precondition_on
+from podstead.idp.security_events import noting
+from podstead.jose.tokens import InvalidJose, claim_text, read_token, verify_signature
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.records import EntryAt, EntryId, Precondition, Record
+from podstead.storage.registry import RecordKind, Versioned, secret_key
+
+# Ties sessions and grants to the sign-in method that they began with, and ends them with it.
+#
+# A sign-in method other than the password is an entry of the store: a passkey, a linked Nostr key,
+# or a key in a profile that the owner has allowed. A session or a grant names the entry that it
+# began with, and is created only while that entry exists. When the entry is removed, every session
+# and grant that began with it ends.
+
+_AMR_OF_KIND: Final = {"passkey": "user", "nostr-key": "pop"}
+"""Sessions and grants of earlier versions do not name their sign-in method. An ``amr`` with this
+value shows which kind of entry they began with."""
+
+
+class SignInMethodRemoved(AccessDenied):
+    """The passkey or key was removed while somebody signed in with it."""
+
+    def __init__(self) -> None:
+        super().__init__("What you signed in with was removed meanwhile: sign in in another way")
+
+
+async def precondition_on(
+    records: RecordStore, method: str, *, account_id: str
+) -> Sequence[Precondition]:
+    """The precondition that the sign-in method still exists; none for a password. Raises
+    SignInMethodRemoved."""
+    if not method:
+        return ()
+    entry = await records.store.read_entry(EntryId(method), now_ms=records.now_ms())
+    if entry is None or entry.owner != account_id:
+        raise SignInMethodRemoved
+    return (EntryAt(entry.entry, entry.version),)
+
+
+def began_with(method: str, begun: BrowserSession | Grant) -> bool:
+    """Whether a session or a grant began with this sign-in method."""
+    if begun.sign_in_method:
+        return begun.sign_in_method == method
+    return _AMR_OF_KIND.get(method.partition("/")[0]) in begun.amr
+
+
+async def ending(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
+    """The records that end every session and grant that began with a sign-in method."""
+    sessions = await records.of_owner(SESSIONS, account_id)
+    grants = await records.of_owner(GRANTS, account_id)
+    return [
+        *(SESSIONS.drop(each.key) for each in sessions if began_with(method, each.value)),
+        *(
+            GRANTS.replace(each, revoked(each.value))
+            for each in grants
+            if began_with(method, each.value) and not each.value.revoked
+        ),
+    ]
+
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600
@@ -89,11 +155,11 @@ class Sessions:
     ) -> NewSession:
         """Sign a browser in with a factor that was just verified for this version of the account.
 
-        ``amr`` is its value for tokens (:mod:`podstead.idp.authentication_methods`). ``instead_of``
+        ``amr`` is its value for tokens (:mod:`podstead.idp.sign_in`). ``instead_of``
         is the session that the browser had. If it is of the same account, the new one keeps its
         public id, by which clients recognise it. ``restricted`` marks a factor that anyone who can
         write the profile can give themselves. ``sign_in_method`` is the entry of the factor
-        (:mod:`podstead.idp.sign_in_methods`), and ``common_password`` says that the password is a
+        (:mod:`podstead.idp.sessions`), and ``common_password`` says that the password is a
         common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
         account has changed meanwhile.
         """
@@ -210,3 +276,125 @@ def _end_s(session: BrowserSession, now_s: int) -> int:
     if not session.lasting:
         return session.created_s + SHORT_S
     return min(now_s + IDLE_S, session.created_s + LASTING_S)
+
+
+# Ensures that every account keeps a factor to sign in with (A-124).
+
+_ENOUGH: Final = 2
+"""How many to read to find one besides the one that is removed."""
+
+
+class LastFactor(Conflict):
+    """It is the only factor of the account; nothing was removed."""
+
+    code = IdpCodes.LAST_FACTOR
+
+
+async def remaining_factor(
+    records: RecordStore, account: Versioned[Account], *, without: EntryAt
+) -> EntryAt:
+    """A factor that remains when the factor ``without`` is removed.
+
+    The removal has it as a precondition, so that it cannot be removed at the same time. Raises
+    LastFactor.
+    """
+    if account.value.password_hash is not None:
+        return account.unchanged
+    owner = account.value.account_id
+    kinds: Sequence[RecordKind[Any]] = (PASSKEYS, NOSTR_LINKS)
+    for kind in kinds:
+        for each in await records.of_owner(kind, owner, limit=_ENOUGH):
+            if each.unchanged != without:
+                return each.unchanged
+    raise LastFactor
+
+
+# Reads requests to sign out: whom they mean, and where the person may return (A-84).
+#
+# OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider identifies the person. It may
+# have expired long ago, as it usually has when people sign out, but it must be from this provider.
+
+MAX_HINT_CHARACTERS: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """The session that an ID token of this provider was issued in."""
+
+    account_id: str
+    client_id: str
+    session_id: str | None
+
+    def means(self, signed_in: OpenSession) -> bool:
+        """Whether it was issued in this very session."""
+        session = signed_in.session
+        return (self.account_id, self.session_id) == (session.account_id, session.public_id)
+
+
+async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | None:
+    """Read an ID token as a hint; ``None`` if it is not from this provider."""
+    try:
+        token = read_token(text, max_characters=MAX_HINT_CHARACTERS)
+        key = (await keys.current()).verifier(token.key_id, of_hint=True)
+        if key is None:
+            return None
+        verify_signature(token, key)
+    except InvalidJose:
+        return None
+    claims = token.claims
+    account_id, client_id = claim_text(claims, "sub"), claim_text(claims, "azp")
+    audience = claims.get("aud")
+    # An access token is signed by the same keys, but names one audience that is no client.
+    is_identity = isinstance(audience, list) and client_id in audience
+    if claims.get("iss") != issuer or account_id is None or client_id is None or not is_identity:
+        return None
+    return Hint(account_id, client_id, claim_text(claims, "sid"))
+
+
+def may_return_to(client: Client | None, uri: str | None) -> bool:
+    """Whether the client has registered this exact URL for after signing out."""
+    return client is not None and uri is not None and uri in client.post_logout_redirect_uris
+
+
+# Permits the download of a pod as an archive, for a day after a recent sign-in.
+#
+# The permission belongs to the session in which it was given, so a download that breaks off can be
+# continued when the sign-in is no longer recent.
+
+VALID_MS: Final = 24 * 3600 * 1000
+
+
+class PodExportPermit(msgspec.Struct, frozen=True):
+    """The session in which the archive may be downloaded; the key is the account id."""
+
+    session: str
+
+
+_PERMITS: Final = RecordKind("pod-export", PodExportPermit)
+
+
+class PodExports:
+    """Gives permissions and checks them. Every method raises StorageError."""
+
+    def __init__(self, records: RecordStore, audit: Audit) -> None:
+        self._records = records
+        self._audit = audit
+
+    async def allow(self, owner: OpenSession, source: RequestSource) -> None:
+        """Allow the export in this session; the caller has checked that the sign-in is recent."""
+        account = owner.account
+        event, account_id = AuditEvent.POD_EXPORTED, account.account_id
+        permit = _PERMITS.put(
+            account_id,
+            PodExportPermit(owner.stored.key),
+            owner=account_id,
+            expires_ms=self._records.now_ms() + VALID_MS,
+        )
+        noted = await noting(self._records, account_id, event, source)
+        await self._records.commit([permit, *noted])
+        self._audit.note(event, account_id=account_id, pod=account.pod)
+
+    async def is_allowed(self, owner: OpenSession) -> bool:
+        """Whether the export is allowed in this session."""
+        stored = await self._records.read(_PERMITS, owner.account.account_id)
+        return stored is not None and stored.value.session == owner.stored.key

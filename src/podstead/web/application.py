@@ -48,10 +48,9 @@ from podstead.storage.disk_space import is_full
 from podstead.wac.effective import paths_to_read
 from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
-from podstead.web.authentication import LimitedAuthentication
+from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, FormerHost
-from podstead.web.body import BodyPace, Incoming
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.body import BodyPace, Incoming, RecheckedBody
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
@@ -59,8 +58,7 @@ from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
-from podstead.web.rechecked_body import RecheckedBody
-from podstead.web.request import Request, path_of, read_request
+from podstead.web.request import Request, path_of, read_request, with_checked_content
 from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
 from podstead.web.resource_responses import options_response, updates_via
@@ -68,7 +66,6 @@ from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Route, Routes, is_reserved
 from podstead.web.sending import send_response
-from podstead.web.signed_content import with_checked_content
 from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
@@ -111,7 +108,7 @@ class Application:
     """The ASGI application of one worker."""
 
     is_logged = False
-    """Whether each request is logged (:mod:`podstead.web.logged_application`)."""
+    """Whether each request is logged (:mod:`podstead.web.access_log`)."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest, Misdirected
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields
 
 Network = IPv4Network | IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}

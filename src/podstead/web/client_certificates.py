@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.clock import Clock
-from podstead.web.asgi import Scope
+from podstead.web.asgi import HeaderFields, Scope
 from podstead.web.authority import Authorities
 from podstead.web.certificate_forms import CertificateForm, PresentedCertificate
-from podstead.web.fields import HeaderFields
 
 logger = logging.getLogger("podstead.web")
 

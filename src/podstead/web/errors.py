@@ -44,7 +44,7 @@ from podstead.core.header_fields import unsatisfied_content_range
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import prefers_html
 from podstead.web.asgi import Headers
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.pages import page_response
 from podstead.web.pod_pages.rendering import error_page
 from podstead.web.pod_pages.texts import preferred_language

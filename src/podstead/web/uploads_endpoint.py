@@ -17,7 +17,7 @@ from podstead.core.media_types import essence
 from podstead.resources.uploads import UploadService, UploadState
 from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.cors import Sharing
 from podstead.web.errors import refusal
 from podstead.web.pod_pages.refusals import refusal_text

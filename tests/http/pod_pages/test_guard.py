@@ -9,8 +9,8 @@ import pytest
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.operation import InMemoryBody
-from podstead.web.cookies import CookieJar
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields
+from podstead.web.browsers import CookieJar
 from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.page_request import PageRequest, UncheckedRequest
 from podstead.web.pod_pages.people import PeopleByAnySession, Person, SignedInBy

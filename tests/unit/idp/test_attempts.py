@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.attempts import (
+from podstead.idp.sign_in import (
     NONE_YET,
     PAUSE_S,
     FailureLimits,

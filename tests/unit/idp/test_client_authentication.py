@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.client_authentication import (
+from podstead.idp.client_metadata import (
     PresentedClient,
     UnreadableClient,
     authenticates,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyld import jsonld  # type: ignore[import-untyped]
 
-from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import SOLID_OIDC_CONTEXT, read_client_document
+from podstead.idp.clients import client_members
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 

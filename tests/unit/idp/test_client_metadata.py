@@ -11,12 +11,12 @@ from podstead.idp.client_metadata import (
     SOLID_OIDC_CONTEXT,
     UnusableMetadata,
     client_of,
+    is_usable_redirect,
     read_client_document,
     read_metadata,
     registered_metadata,
 )
 from podstead.idp.records import Client
-from podstead.idp.redirects import is_usable_redirect
 from podstead.jose.tokens import Json
 
 GOOD = "https://app.example/cb"

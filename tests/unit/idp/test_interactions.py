@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podstead.idp.interactions import (
+from podstead.idp.grants import (
     Stage,
     begun,
     granted_scopes,

@@ -16,7 +16,7 @@ from podstead.idp.keys import (
     ProviderKey,
     next_key,
 )
-from podstead.idp.token_minting import ACCESS_TOKEN_S
+from podstead.idp.token_issuing import ACCESS_TOKEN_S
 from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
 
 START_S = 1_800_000_000

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.idp.names import UnusableEmail, check_email, login_records, masked_email, name_key
+from podstead.idp.account_creation import (
+    UnusableEmail,
+    check_email,
+    login_records,
+    masked_email,
+    name_key,
+)
 from podstead.idp.records import EMAILS, USERNAMES
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.client_authentication import UnreadableClient, presented_client
+from podstead.idp.client_metadata import UnreadableClient, presented_client
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
     UnusableClient,

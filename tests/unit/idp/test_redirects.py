@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podstead.idp.client_metadata import is_usable_redirect, matches_redirect, redirect_host
 from podstead.idp.records import Client
-from podstead.idp.redirects import is_usable_redirect, matches_redirect, redirect_host
 
 WEB = [
     "https://app.example",

@@ -8,10 +8,8 @@ from collections.abc import Iterable
 import pytest
 
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
-from podstead.web.asgi import Message
-from podstead.web.body import AsgiBody, BodyPace
-from podstead.web.deadlines import Deadlines
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields, Message
+from podstead.web.body import AsgiBody, BodyPace, Deadlines
 from tests.support.clock import FakeClock
 
 GONE: Message = {"type": "http.disconnect"}

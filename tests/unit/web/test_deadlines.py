@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podstead.web.deadlines import Deadlines
+from podstead.web.body import Deadlines
 from tests.support.clock import FakeClock
 
 

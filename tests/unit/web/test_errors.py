@@ -18,7 +18,7 @@ from podstead.core.errors import (
     RequestRefused,
     ServerTrouble,
 )
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.errors import INTERNAL_MESSAGE, STATUSES, refusal, status_of
 from podstead.web.response import Response
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
-from podstead.web.asgi import Message
+from podstead.web.asgi import HeaderFields, Message
 from podstead.web.body import AsgiBody, BodyPace
-from podstead.web.fields import HeaderFields
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.request import Request
 

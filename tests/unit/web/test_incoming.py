@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from podstead.web.asgi import Message, Scope
+from podstead.web.asgi import HeaderFields, Message, Scope
 from podstead.web.body import AsgiBody, BodyPace, Incoming
-from podstead.web.fields import HeaderFields
 
 LENGTH = (b"content-length", b"4")
 CHUNKED = (b"transfer-encoding", b"chunked")

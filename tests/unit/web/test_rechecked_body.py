@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.core.errors import NotAuthenticated
-from podstead.web.rechecked_body import RecheckedBody
+from podstead.web.body import RecheckedBody
 from tests.support.clock import FakeClock
 
 PIECES = [b"a", b"b", b"c", b"d", b"e"]

@@ -16,8 +16,13 @@ from typing import Final
 from podstead.app.adapters.audit import LogAudit
 from podstead.core.errors import ServerTrouble
 from podstead.core.request_context import requester_address
-from podstead.idp.administration.acting import acting_operator
-from podstead.idp.administration.audit_log import AuditLog, CausedBy, LoggedEvent, cause_of
+from podstead.idp.administration.audit_log import (
+    AuditLog,
+    CausedBy,
+    LoggedEvent,
+    acting_operator,
+    cause_of,
+)
 from podstead.idp.audit import AuditEvent
 from podstead.storage.record_store import RecordStore
 

@@ -21,7 +21,7 @@ from podstead.config import Settings
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
-from podstead.web.favicon_endpoint import favicon
+from podstead.web.description_endpoints import favicon
 from podstead.web.pages import load_templates
 from podstead.web.pod_pages.assets import load_assets
 from podstead.web.pod_pages.texts import load_texts

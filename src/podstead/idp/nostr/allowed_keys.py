@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.errors import Conflict, NotFound
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
-from podstead.idp.sign_in_methods import ending
-from podstead.idp.source import RequestSource
+from podstead.idp.sessions import ending
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record

@@ -14,13 +14,11 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
-from podstead.idp.sign_in_methods import ending
-from podstead.idp.source import RequestSource
+from podstead.idp.sessions import ending, remaining_factor
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
@@ -122,7 +120,7 @@ class NostrLinks:
         self, account: Versioned[Account], public_key: str, *, source: RequestSource
     ) -> str:
         """Unlink a key of the account, and end the sessions and grants that began with it. Returns
-        the sign-in method that was removed (:mod:`podstead.idp.sign_in_methods`).
+        the sign-in method that was removed (:mod:`podstead.idp.sessions`).
 
         The profile is changed first, because a request signed with a key that the profile names is
         attributed to the account. If the profile cannot be changed, it still names the key. Raises

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.idp.audit import AuditEvent
-from podstead.idp.names import name_key
+from podstead.idp.account_creation import name_key
+from podstead.idp.audit import AuditEvent, profile_change
 from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
 from podstead.idp.records import (
     ALLOWED_KEYS,
@@ -20,7 +20,6 @@ from podstead.idp.records import (
     ProfileKey,
 )
 from podstead.idp.security_events import noting
-from podstead.idp.source import profile_change
 from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys

@@ -12,11 +12,10 @@ from typing import Final
 
 from podstead.core.errors import Conflict
 from podstead.idp.account_creation import Joined
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
 from podstead.idp.security_events import first_event
-from podstead.idp.source import RequestSource
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key

@@ -25,14 +25,15 @@ from authlib.oauth2.rfc6749.grants import (
 from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
 from podstead.idp.audit import AuditEvent
-from podstead.idp.client_authentication import PresentedClient, authenticates
-from podstead.idp.oauth.answers import own_answer, refused
-from podstead.idp.oauth.clients import OAuthClient
+from podstead.idp.client_metadata import OFFLINE, WEBID, PresentedClient, authenticates
 from podstead.idp.oauth.messages import (
     LibraryAnswer,
     LibraryRequest,
     OAuthAnswer,
+    OAuthClient,
     Parameters,
+    own_answer,
+    refused,
     repeated,
 )
 from podstead.idp.records import (
@@ -46,7 +47,6 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
-from podstead.idp.scopes import OFFLINE, WEBID
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
 

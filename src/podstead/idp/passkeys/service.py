@@ -13,10 +13,9 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.challenges import Challenges, Issued, challenge_of
 from podstead.idp.codes import IdpCodes
-from podstead.idp.factors import remaining_factor
 from podstead.idp.passkeys.ceremonies import (
     ADDING,
     CeremonyVerifier,
@@ -27,9 +26,7 @@ from podstead.idp.passkeys.ceremonies import (
 )
 from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
 from podstead.idp.security_events import noting
-from podstead.idp.sessions import OpenSession
-from podstead.idp.sign_in_methods import ending
-from podstead.idp.source import RequestSource
+from podstead.idp.sessions import OpenSession, ending, remaining_factor
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
@@ -139,7 +136,7 @@ class Passkeys:
     ) -> str:
         """Remove a passkey if the preconditions hold, and end the sessions and grants that began
         with it. Returns the sign-in method that was removed
-        (:mod:`podstead.idp.sign_in_methods`).
+        (:mod:`podstead.idp.sessions`).
 
         Raises NotFound and LastFactor.
         """

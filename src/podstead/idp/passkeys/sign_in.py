@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.challenges import Challenges, Issued, challenge_of, suffix_of
 from podstead.idp.passkeys.ceremonies import (
@@ -42,9 +42,9 @@ class SignedInByPasskey:
     uid: str
     """Empty for a sign-in without an application."""
     sign_in_method: str
-    """The entry of the passkey (:mod:`podstead.idp.sign_in_methods`)."""
+    """The entry of the passkey (:mod:`podstead.idp.sessions`)."""
     amr: tuple[str, ...]
-    """The ``amr`` value for tokens (:mod:`podstead.idp.authentication_methods`)."""
+    """The ``amr`` value for tokens (:mod:`podstead.idp.sign_in`)."""
 
 
 class PasskeySignIn:
@@ -89,7 +89,7 @@ class PasskeySignIn:
             account,
             suffix_of(challenge_key),
             stored.entry,
-            authentication_methods.of_passkey(backup_eligible=assertion.backup_eligible),
+            sign_in.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
     async def _find(self, credential: Credential) -> Versioned[Passkey]:

@@ -2,7 +2,7 @@
 
 The first step leaves a record that belongs to one browser, and is valid for ten minutes and for a
 few wrong codes. Guesses are limited for each account and address as those of passwords are
-(:mod:`podstead.idp.attempts`), but counted separately: somebody who knows the password delays only
+(:mod:`podstead.idp.sign_in`), but counted separately: somebody who knows the password delays only
 browsers unknown to the account, never those of the owner.
 """
 
@@ -15,13 +15,11 @@ from msgspec.structs import replace
 
 from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts, issue_time_s
-from podstead.idp.attempts import Attempts, attempt_at
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
 from podstead.idp.security_events import noting
-from podstead.idp.source import RequestSource
+from podstead.idp.sign_in import Attempts, KnownBrowsers, attempt_at
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, mark_of_password
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key

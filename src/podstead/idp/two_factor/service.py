@@ -14,11 +14,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, Passkey, TwoFactor
 from podstead.idp.security_events import noting
-from podstead.idp.source import OPERATOR, RequestSource
 from podstead.idp.two_factor.codes import (
     OneTimePasswords,
     is_secret,

@@ -21,29 +21,27 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import IDENTITY_SCOPE
+from podstead.idp.account_creation import EmailTaken, UnusableEmail
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.certificates import CertificateKeys
-from podstead.idp.connected_clients import ConnectedClients
-from podstead.idp.credentials import ClientCredentials
+from podstead.idp.credentials import ClientCredentials, PodTokens
 from podstead.idp.email_verification import EmailVerification
-from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.grants import ConnectedClients
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passwords import UnusablePassword
-from podstead.idp.pod_tokens import PodTokens
-from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.records import Account
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
+from podstead.idp.token_issuing import ProfileIssuer
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.browser_responses import json_response, see_other
-from podstead.web.browsers import browser_name
+from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
-from podstead.web.forms import only, read_query
+from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.display import format_day, machine_time, shown_time
@@ -60,7 +58,6 @@ from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 LOGOUT_PATH: Final = "/idp/logout"
 

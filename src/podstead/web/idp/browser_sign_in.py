@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotAuthenticated
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.audit import AuditEvent
-from podstead.idp.common_passwords import is_common
-from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.mail_queue import MailQueue
+from podstead.idp.passwords import is_common
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
-from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
+from podstead.idp.sign_in import AccountDisabled, KnownBrowsers, PasswordSignIn, SignInFailed
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
+from podstead.web.forms import FormSubmission
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.response import Response
-from podstead.web.submissions import FormSubmission
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 
@@ -157,7 +156,7 @@ class BrowserSignIn:
         """Begin a session for an account whose factor was just verified, or just chosen.
 
         For a factor other than a password, ``amr`` is what tokens say about it, and
-        ``sign_in_method`` its entry (:mod:`podstead.idp.sign_in_methods`); it is ``restricted`` if
+        ``sign_in_method`` its entry (:mod:`podstead.idp.sessions`); it is ``restricted`` if
         it is a weaker one (A-130). ``password`` is the password as typed. A person who has asked to
         stay signed in stays so when they sign in again."""
         before = browser_request.open_session
@@ -166,7 +165,7 @@ class BrowserSignIn:
         begun = await self._sessions.begin(
             account,
             factor=factor,
-            amr=amr or (authentication_methods.PASSWORD if factor == PASSWORD else ()),
+            amr=amr or (sign_in.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
             user_agent=browser_request.user_agent,
             instead_of=browser_request.open_session,

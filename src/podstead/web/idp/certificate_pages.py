@@ -13,7 +13,7 @@ from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.codes import IdpCodes
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import format_day, machine_time

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from podstead.idp.known_browsers import MARK_S
 from podstead.idp.sessions import LASTING_S
-from podstead.web.cookies import CookieJar
+from podstead.idp.sign_in import MARK_S
+from podstead.web.browsers import CookieJar
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
@@ -59,7 +59,7 @@ class Cookies:
 
     def marks(self, request: Request) -> str:
         """The marks of the accounts that the browser has signed in to
-        (:mod:`podstead.idp.known_browsers`); empty without any."""
+        (:mod:`podstead.idp.sign_in`); empty without any."""
         value = self._jar.value(request, KNOWN)
         return value if value is not None and _MARKS.fullmatch(value) else ""
 

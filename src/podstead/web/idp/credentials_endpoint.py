@@ -15,17 +15,14 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.last_sign_ins import LastSignIns
-from podstead.idp.oauth.answers import refused
-from podstead.idp.oauth.messages import OAuthAnswer
+from podstead.idp.oauth.messages import OAuthAnswer, refused
 from podstead.idp.oauth.token import Subject
-from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
-from podstead.idp.token_minting import ACCESS_TOKEN_S, TokenIssuer
+from podstead.idp.sign_in import LastSignIns, PasswordSignIn, SignedIn, SignInFailed
+from podstead.idp.token_issuing import ACCESS_TOKEN_S, TokenIssuer
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.cors import Sharing
-from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
+from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, json_object, only, read_form
 from podstead.web.idp.oauth_responses import oauth_json_response
-from podstead.web.json_bodies import json_object
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response

@@ -12,7 +12,7 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.did_document import MEDIA_TYPE, PATH, did_document, key_named
 from podstead.idp.nostr.links import NostrLinks
 from podstead.web.cors import Sharing
-from podstead.web.public_document import public_document
+from podstead.web.description_endpoints import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import route

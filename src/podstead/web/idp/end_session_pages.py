@@ -13,21 +13,19 @@ from urllib.parse import urlencode
 
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.clients import ClientDirectory
-from podstead.idp.connected_clients import ConnectedClients
-from podstead.idp.discovery import END_SESSION_PATH
+from podstead.idp.grants import ConnectedClients
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
-from podstead.idp.sessions import OpenSession, Sessions
-from podstead.idp.signing_out import may_return_to, read_hint
-from podstead.web.browser_responses import see_other
-from podstead.web.forms import Fields, only, read_form, read_query
+from podstead.idp.sessions import OpenSession, Sessions, may_return_to, read_hint
+from podstead.idp.token_issuing import END_SESSION_PATH
+from podstead.web.browsers import see_other
+from podstead.web.forms import Fields, FormSubmission, only, read_form, read_query
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import BrowserRequest, Rule
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
 

@@ -10,10 +10,9 @@ from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.core.header_fields import if_range_holds, select_range
-from podstead.idp.pod_exports import PodExports
-from podstead.idp.sessions import Sessions
+from podstead.idp.sessions import PodExports, Sessions
 from podstead.resources.exporting.downloads import PodDownloads
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest

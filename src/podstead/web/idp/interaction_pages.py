@@ -12,15 +12,15 @@ from podstead.core.errors import AccessDenied
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.authorizations import Authorizations, Pending
-from podstead.idp.discovery import AUTHORIZATION_PATH
-from podstead.idp.interactions import Stage, signing_in_consents
+from podstead.idp.client_metadata import permissions
+from podstead.idp.grants import Stage, signing_in_consents
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Account
-from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
-from podstead.web.browser_responses import json_response, see_other
+from podstead.idp.token_issuing import AUTHORIZATION_PATH
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.forms import read_query
+from podstead.web.forms import read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.rendering import Renderer
@@ -28,7 +28,6 @@ from podstead.web.idp.replies import INTERACTION_PATH, next_response
 from podstead.web.idp.session_guard import BrowserRequest, path_segment
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 UID_SEGMENT: Final = 3
 

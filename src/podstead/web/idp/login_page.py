@@ -6,15 +6,14 @@ from typing import Final
 from urllib.parse import quote
 
 from podstead.idp.sign_in import SignInFailed
-from podstead.web.browser_responses import see_other
-from podstead.web.forms import only, read_query
+from podstead.web.browsers import see_other
+from podstead.web.forms import only, read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.pod_pages.addresses import CONSOLE, local_address
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 TWO_FACTOR_PATH: Final = f"{ACCOUNT_PATH}/two-factor"
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound
+from podstead.idp.account_creation import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue, MailSubject
-from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import secret_key
-from podstead.web.about_operator import AboutOperator
 from podstead.web.codes import WebCodes
 from podstead.web.idp.console.access import segment
 from podstead.web.limits import address_key, take
@@ -21,6 +20,7 @@ from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import FORGOT, verify_url
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.registration import AboutOperator
 from podstead.web.response import Response
 from podstead.web.routes import route
 

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Final
 
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp.account_creation import Joined, NewAccount
+from podstead.idp.account_creation import EmailTaken, Joined, NewAccount, UnusableEmail
 from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations, Pending
-from podstead.idp.interactions import signing_in_consents
-from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.client_metadata import permissions
+from podstead.idp.grants import signing_in_consents
 from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
 from podstead.idp.records import Account, ProvenKey
-from podstead.idp.scopes import permissions
 from podstead.nostr.npub import npub
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
@@ -26,10 +25,10 @@ from podstead.pods.names import (
 )
 from podstead.storage.invitations import UnusableInvitation
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
-from podstead.web.forms import only, read_query
+from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.cookies import Header
@@ -41,7 +40,6 @@ from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.registration import Registration, TermsNotAccepted
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 REGISTRATION_PATH: Final = "/idp/register"
 MAX_CODE_CHARACTERS: Final = 64

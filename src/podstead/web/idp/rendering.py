@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
 from podstead.idp.sessions import OpenSession
-from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.idp.cookies import Header
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages.addresses import SECURITY

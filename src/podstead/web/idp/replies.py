@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
-from podstead.web.browser_responses import see_other
+from podstead.idp.authorizations import AuthorizationReply, Interact, Next
+from podstead.web.browsers import see_other
 from podstead.web.idp.rendering import Renderer
 from podstead.web.response import Response
 

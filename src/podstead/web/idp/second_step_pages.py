@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.core.errors import NotAuthenticated
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account, HalfSignIn
 from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, takes_recovery_codes
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
+from podstead.web.forms import read_submission
 from podstead.web.idp.browser_sign_in import (
     SECOND_FACTOR_PATH,
     SET_UP_PATH,
@@ -28,7 +29,6 @@ from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 
 class SecondStepPages:
@@ -140,7 +140,7 @@ class SecondStepPages:
             browser_request,
             account,
             lasting=half.lasting,
-            amr=authentication_methods.PASSWORD_AND_CODE,
+            amr=sign_in.PASSWORD_AND_CODE,
             common_password=half.common_password,
         )
         if half.uid:

@@ -18,27 +18,25 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.idp.discovery import AUTHORIZATION_PATH, END_SESSION_PATH
+from podstead.idp.audit import RequestSource
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.sessions import OpenSession, Sessions
-from podstead.idp.source import RequestSource
-from podstead.web.browser_responses import see_other
+from podstead.idp.token_issuing import AUTHORIZATION_PATH, END_SESSION_PATH
+from podstead.web.browsers import check_form_token, check_origin, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
-from podstead.web.forms import only, read_query
+from podstead.web.forms import FormSubmission, only, read_query, read_submission
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.rendering import Renderer, use_address
 from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
-from podstead.web.origins import check_form_token, check_origin
 from podstead.web.pod_pages.addresses import NEW_TERMS, local_address, new_terms_url
 from podstead.web.pod_pages.languages import use_language_of
 from podstead.web.pod_pages.refusals import is_translated, refusal_text
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import Access, Endpoint, Route, declared_routes
-from podstead.web.submissions import FormSubmission, read_submission
 
 LOGIN_PATH: Final = "/idp/login"
 ACCOUNT_PATH: Final = "/idp/account"

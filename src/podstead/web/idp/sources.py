@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.idp.source import RequestSource
+from podstead.idp.audit import RequestSource
 from podstead.web.limits import address_key
 from podstead.web.pod_pages.texts import current_texts
 from podstead.web.request import Request

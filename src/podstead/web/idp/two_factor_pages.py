@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import TWO_FACTOR_PATH, again_path
 from podstead.web.idp.rendering import Renderer

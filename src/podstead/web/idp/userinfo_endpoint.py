@@ -19,10 +19,10 @@ from podstead.authn.credentials import (
 from podstead.authn.resource_tokens import InvalidProof, Proofs, ResourceTokens
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identity import Identity
-from podstead.idp import discovery
-from podstead.idp.discovery import userinfo_url
+from podstead.idp import token_issuing
 from podstead.idp.oauth.messages import OAuthAnswer
-from podstead.idp.token_status import TokenStatus
+from podstead.idp.token_issuing import userinfo_url
+from podstead.idp.token_service import TokenStatus
 from podstead.jose.proof import ProvenRequest
 from podstead.web.cors import Sharing
 from podstead.web.idp.oauth_responses import oauth_json_response
@@ -42,7 +42,7 @@ class UserinfoEndpoint:
     resource_tokens: ResourceTokens
     invalid_credentials: InvalidCredentialLimit
 
-    @route(discovery.USERINFO_PATH, "GET", "POST", sharing=Sharing.ANYONE)
+    @route(token_issuing.USERINFO_PATH, "GET", "POST", sharing=Sharing.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``POST``.
 

@@ -15,11 +15,9 @@ from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import prefers_html
-from podstead.web.browser_responses import see_other
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar, check_origin, see_other
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
-from podstead.web.origins import check_origin
 from podstead.web.pod_pages.addresses import (
     ASSETS,
     FORGOT,

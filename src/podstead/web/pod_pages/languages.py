@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar
 from podstead.web.pod_pages.texts import LANGUAGES, Texts, preferred_language, texts_in, use_texts
 from podstead.web.request import Request
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar
 from podstead.web.pod_pages.texts import N_
 from podstead.web.request import Request
 from podstead.web.response import HeaderField

@@ -10,16 +10,22 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
 from podstead.resources.outcome import ResourceRequest
+from podstead.web.browsers import check_form_token
 from podstead.web.codes import WebCodes
-from podstead.web.forms import MAX_FORM_BYTES, Fields, only, read_query
+from podstead.web.forms import (
+    MAX_FORM_BYTES,
+    Fields,
+    FormSubmission,
+    only,
+    read_query,
+    read_submission,
+)
 from podstead.web.limits import address_key
-from podstead.web.origins import check_form_token
 from podstead.web.pod_pages.addresses import target_of
 from podstead.web.pod_pages.notices import Notice
 from podstead.web.pod_pages.people import Person, SignedInBy
 from podstead.web.pod_pages.texts import Texts
 from podstead.web.request import Request
-from podstead.web.submissions import FormSubmission, read_submission
 
 _SAFE = frozenset({"GET", "HEAD"})
 

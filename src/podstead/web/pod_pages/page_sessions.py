@@ -19,8 +19,8 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import RecordKind, secret_key
+from podstead.web.browsers import CookieJar
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
 from podstead.web.pod_pages.people import Person, SignedInBy
 from podstead.web.pod_pages.session_cookies import SessionCookies
 from podstead.web.request import Request

@@ -15,7 +15,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record, TokenRecord
 from podstead.storage.registry import secret_key
 from podstead.storage.tokens import valid_tokens
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar
 from podstead.web.pod_pages.page_sessions import PAGE_SESSIONS, SESSION_COOKIE
 from podstead.web.pod_pages.people import SignedInBy
 from podstead.web.pod_pages.session_cookies import SessionCookies

@@ -12,7 +12,7 @@ from typing import Final
 
 from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ResourcePath
-from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import HTML, render
 from podstead.web.pod_pages import addresses, formats
 from podstead.web.pod_pages.navigation import (

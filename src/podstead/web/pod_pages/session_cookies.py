@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 

@@ -8,12 +8,12 @@ from markupsafe import Markup
 
 from podstead.core.errors import NotFound
 from podstead.previews.rendering import ContentRenderer
-from podstead.web.about_operator import AboutOperator
 from podstead.web.codes import WebCodes
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import TERMS
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.registration import AboutOperator
 from podstead.web.response import Response
 from podstead.web.routes import route
 

@@ -23,7 +23,7 @@ from podstead.core.errors import (
     RateLimited,
     StoreUnavailable,
 )
-from podstead.idp.names import check_email
+from podstead.idp.account_creation import check_email
 from podstead.idp.passwords import check_password
 from podstead.pods.names import check_name
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext

@@ -11,9 +11,9 @@ from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import Grantee, GranteeKind, agent
+from podstead.web.forms import FormSubmission
 from podstead.web.pod_pages.sharing.sentences import Names
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change
-from podstead.web.submissions import FormSubmission
 
 BASE = "https://pods.example"
 FOLDER, DOCUMENT = ResourcePath("/alice/c/"), ResourcePath("/alice/doc")

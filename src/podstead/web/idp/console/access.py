@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from podstead.core.errors import NotFound
-from podstead.idp.administration.acting import Operator
-from podstead.web.browser_responses import see_other
+from podstead.idp.administration.audit_log import Operator
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.sources import request_source

@@ -13,14 +13,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.errors import BadRequest, NotFound
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.directory import Directory, Listed
-from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S
-from podstead.idp.administration.pods import PodActions
-from podstead.idp.administration.service import Administration, OwnAccount
+from podstead.idp.administration.audit_log import Operator
+from podstead.idp.administration.pods import Directory, Listed, PodActions
+from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
 from podstead.idp.records import Account
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.idp.console.access import again, segment
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
 from podstead.web.pod_pages.addresses import link_url
@@ -30,7 +29,6 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
-from podstead.web.submissions import FormSubmission
 
 _MB: Final = 1_000_000
 _MAX_QUOTA_MB: Final = 1_000_000_000

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.invitations import InvitationActions
+from podstead.idp.administration.audit_log import Operator
+from podstead.idp.administration.service import InvitationActions
 from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.idp.console.access import segment
 from podstead.web.idp.console.addresses import INVITATIONS
 from podstead.web.pod_pages.guard import PageGuard
@@ -18,7 +19,6 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
-from podstead.web.submissions import FormSubmission
 
 DEFAULT_USES: Final = 1
 DEFAULT_DAYS: Final = 7

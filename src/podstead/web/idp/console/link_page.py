@@ -12,13 +12,12 @@ from typing import Final
 
 from podstead.core.clock import Randomness
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
+from podstead.idp.account_creation import EmailTaken, UnusableEmail
 from podstead.idp.accounts import Accounts
-from podstead.idp.administration.one_time_links import LinkUsed, OneTimeLinks
+from podstead.idp.administration.service import LinkUsed, OneTimeLinks
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.common_passwords import is_common
-from podstead.idp.names import EmailTaken, UnusableEmail
-from podstead.idp.passwords import UnusablePassword, check_password
+from podstead.idp.passwords import UnusablePassword, check_password, is_common
 from podstead.idp.records import Account, OneTimeLink
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.second_step import SecondStep
@@ -31,9 +30,10 @@ from podstead.pods.names import (
     check_name,
 )
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
+from podstead.web.forms import FormSubmission, PasswordsDiffer
 from podstead.web.idp.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.idp.console.access import segment
 from podstead.web.idp.cookies import Cookies
@@ -44,7 +44,6 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.refusals import refusal_text
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
-from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     UnusablePodName: "username",
@@ -164,7 +163,7 @@ class LinkPage:
             factor=PASSWORD,
             lasting=False,
             user_agent=request_source(page.request).user_agent,
-            amr=authentication_methods.PASSWORD,
+            amr=sign_in.PASSWORD,
             common_password=is_common(password),
         )
         self.audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)

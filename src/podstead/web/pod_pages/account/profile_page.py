@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest
 from podstead.rdf.identity_statements import ProfileDetails
-from podstead.web.multipart_forms import read_parts
+from podstead.web.forms import read_parts
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.account.profiles import (
     PICTURE_TYPES,

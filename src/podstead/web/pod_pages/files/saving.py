@@ -22,8 +22,7 @@ from podstead.rdf.errors import MalformedRdf
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.web.browser_responses import see_other
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar, see_other
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.contents import DocumentContents

@@ -8,8 +8,7 @@ from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
-from podstead.web.browser_responses import json_response, see_other
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar, json_response, see_other
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name

@@ -31,8 +31,8 @@ from podstead.core.identifiers import (
 )
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
+from podstead.web.browsers import CookieJar
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.notices import Tone, add_notices

@@ -27,9 +27,7 @@ from podstead.core.identifiers import (
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.wac.modes import Mode
-from podstead.web.browser_responses import json_response, see_other
-from podstead.web.cookies import CookieJar
-from podstead.web.destination import destination_path
+from podstead.web.browsers import CookieJar, json_response, see_other
 from podstead.web.pod_pages.addresses import FILES, files_url
 from podstead.web.pod_pages.collation import name_sort_key
 from podstead.web.pod_pages.files.names import Crumb, breadcrumb, shown_name
@@ -45,6 +43,7 @@ from podstead.web.pod_pages.organize.selection import (
 from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.texts import N_, _
+from podstead.web.resource_endpoint import destination_path
 from podstead.web.response import Response
 
 MAX_SHOWN_FOLDERS: Final = 500

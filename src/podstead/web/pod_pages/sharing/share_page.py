@@ -30,6 +30,7 @@ from podstead.resources.sharing.service import (
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import share_url
 from podstead.web.pod_pages.collation import name_sort_key
@@ -53,7 +54,6 @@ from podstead.web.pod_pages.sharing.views import (
 from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.submissions import FormSubmission
 
 add_notices(
     Tone.DONE,

@@ -13,7 +13,7 @@ from podstead.wac.sharing.editing import AccessChange
 from podstead.wac.sharing.roles import ROLE_MODES, Role
 from podstead.wac.sharing.rules import Grantee, GranteeKind
 from podstead.web.codes import WebCodes
-from podstead.web.submissions import FormSubmission
+from podstead.web.forms import FormSubmission
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnC
 from podstead.core.clock import Randomness
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
-from podstead.web.browser_responses import see_other
-from podstead.web.cookies import CookieJar
+from podstead.web.browsers import CookieJar, see_other
+from podstead.web.description_endpoints import public_document
+from podstead.web.forms import read_submission
 from podstead.web.limits import address_key
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import FILES, SHARED, local_address
@@ -25,11 +26,9 @@ from podstead.web.pod_pages.people import People
 from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
 from podstead.web.pod_pages.texts import N_, _
-from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 VISIT_COOKIE: Final = "podstead-visit"
 _SECRET_BYTES: Final = 32

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import BadRequest
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import CookieJar, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
+from podstead.web.forms import read_submission
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import HOME, local_address
 from podstead.web.pod_pages.languages import LANGUAGE_COOKIE
@@ -15,7 +15,6 @@ from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.texts import LANGUAGES
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 _KEPT_S: Final = 365 * 24 * 3600
 

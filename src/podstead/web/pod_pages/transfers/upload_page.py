@@ -33,7 +33,7 @@ from podstead.resources.uploads import UploadService
 from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
 from podstead.web.codes import WebCodes
-from podstead.web.multipart_forms import FormPart, is_multipart, read_parts
+from podstead.web.forms import FormPart, is_multipart, read_parts
 from podstead.web.pod_pages import addresses
 from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
