@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from podstead.app.adapters.rdf_processes import RdfProcesses
-from podstead.rdf import codecs
+from podstead.rdf import codecs, tasks
+from podstead.rdf.graph import Graph
 from podstead.rdf.tasks import Task
+from podstead.resources import patching
 from podstead.resources.documents import Documents
 from podstead.resources.rendering_cache import RenderingCache
 from podstead.storage.records import Metadata
@@ -149,3 +152,29 @@ def _with_less_time(
         return await in_process(self, task, **named)
 
     return short
+
+
+async def test_a_large_document_is_taken_apart_for_a_patch_beside_other_requests(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the process for the conditions receives and returns is written, read and compared in
+    threads."""
+    threads: list[int] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: object) -> Any:  # noqa: ANN401
+            threads.append(threading.get_ident())
+            return function(*arguments)
+
+        return noted
+
+    await server.alice.put(PATH, LARGE, TURTLE)
+    monkeypatch.setattr(tasks, "written_in_lines", noting(codecs.written_in_lines))
+    monkeypatch.setattr(patching, "read_lines", noting(codecs.read_lines))
+    monkeypatch.setattr(Graph, "__eq__", noting(Graph.__eq__))
+    patch = "INSERT { ?a <#q> 2 } WHERE { ?a <#p> <#2> }"
+    kind = {"Content-Type": "application/sparql-update"}
+    answer = await server.alice.request("PATCH", PATH, headers=kind, body=patch.encode())
+    assert answer.status == 204
+    assert len(threads) > 2
+    assert threading.get_ident() not in threads

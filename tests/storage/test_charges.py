@@ -85,7 +85,7 @@ async def test_a_database_of_an_earlier_version_is_charged_again(tmp_path: Path)
 
     old = RootLayout(tmp_path / "old")
     old.root.mkdir()
-    migrate(old.database, migrations=read_migrations()[:BEFORE_CHARGES])
+    migrate(old.database, steps=read_migrations()[:BEFORE_CHARGES])
     connection = apsw.Connection(str(old.database))
     connection.execute("ATTACH ? AS new", (str(layout.database),))
     for table in ("resources", "bodies"):

@@ -44,24 +44,24 @@ def test_a_new_database_has_the_newest_schema_and_logs_ahead(tmp_path: Path) -> 
 
 def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
     database = tmp_path / "new.db"
-    migrate(database, migrations=[FIRST])
-    migrate(database, migrations=[FIRST])
+    migrate(database, steps=[FIRST])
+    migrate(database, steps=[FIRST])
     assert rows(database, "SELECT * FROM one") == [(1,)]
 
 
 def test_only_missing_steps_are_applied_to_an_older_database(tmp_path: Path) -> None:
     database = tmp_path / "old.db"
-    migrate(database, migrations=[FIRST])
-    migrate(database, migrations=[FIRST, SECOND])
+    migrate(database, steps=[FIRST])
+    migrate(database, steps=[FIRST, SECOND])
     assert rows(database, "SELECT * FROM one") == [(1, 2)]
     assert rows(database, "SELECT version FROM schema_version") == [(2,)]
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
     database = tmp_path / "old.db"
-    migrate(database, migrations=[FIRST])
+    migrate(database, steps=[FIRST])
     with pytest.raises(StorageError):
-        migrate(database, migrations=[FIRST, BROKEN])
+        migrate(database, steps=[FIRST, BROKEN])
     assert rows(database, "SELECT * FROM one") == [(1,)]
     assert rows(database, "SELECT version FROM schema_version") == [(1,)]
 
@@ -69,16 +69,16 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None
 def test_a_new_database_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     database = tmp_path / "new.db"
     with pytest.raises(StorageError):
-        migrate(database, migrations=[FIRST, BROKEN])
+        migrate(database, steps=[FIRST, BROKEN])
     assert rows(database, "SELECT name FROM sqlite_schema") == []
 
 
 def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     database = tmp_path / "newer.db"
-    migrate(database, migrations=[FIRST, SECOND])
+    migrate(database, steps=[FIRST, SECOND])
     before = database.read_bytes()
     with pytest.raises(SchemaTooNew, match="newer version of Podstead"):
-        migrate(database, migrations=[FIRST])
+        migrate(database, steps=[FIRST])
     assert database.read_bytes() == before
 
 
@@ -102,7 +102,7 @@ def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_store_opens_no_database_of_an_older_schema(tmp_path: Path) -> None:
-    migrate(RootLayout(tmp_path).database, migrations=[Migration(0, "")])
+    migrate(RootLayout(tmp_path).database, steps=[Migration(0, "")])
     with pytest.raises(StorageError, match="migrate"):
         await SqliteStore(tmp_path).open()
 
@@ -110,6 +110,6 @@ async def test_a_store_opens_no_database_of_an_older_schema(tmp_path: Path) -> N
 async def test_a_store_opens_no_database_of_a_newer_schema(tmp_path: Path) -> None:
     layout = prepare_root(tmp_path / "data")
     newer = Migration(read_migrations()[-1].number + 1, "CREATE TABLE newer (a BIGINT)")
-    migrate(layout.database, migrations=[*read_migrations(), newer])
+    migrate(layout.database, steps=[*read_migrations(), newer])
     with pytest.raises(SchemaTooNew):
         await SqliteStore(layout.root).open()

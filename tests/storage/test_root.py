@@ -102,7 +102,7 @@ def test_a_root_that_this_account_may_not_write_is_refused_with_the_way_out(
 
 def test_a_root_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     newer = Migration(read_migrations()[-1].number + 1, "CREATE TABLE newer (a BIGINT)")
-    migrate(prepare_root(tmp_path).database, migrations=[*read_migrations(), newer])
+    migrate(prepare_root(tmp_path).database, steps=[*read_migrations(), newer])
     with pytest.raises(SchemaTooNew, match="newer version of Podstead") as caught:
         prepare_root(tmp_path)
     assert isinstance(caught.value, RootUnusable)

@@ -38,7 +38,7 @@ _SETTINGS = {
     "dynamic_shared_memory_type": "mmap",
 }
 
-_KEPT_TABLES = ("schema_version", "counters", "registry_changes")
+_KEPT_TABLES = ("schema_version", "feature_schemas", "counters", "registry_changes")
 
 
 class PostgresServer:

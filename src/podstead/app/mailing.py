@@ -1,4 +1,4 @@
-"""How do messages get from the queue to people? One worker at a time sends them.
+"""Sends the messages in the queue to people, one worker at a time.
 
 A message is tried again after a failure, less and less often, for two days at most. A worker that
 ends between handing a message over and recording that sends it twice; both have one Message-ID.
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.mail_transports import mail_transport
-from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
+from podstead.app.monitoring.readings import MailCounts, MailOutcome
 from podstead.app.registration import about_operator
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices, build_accounts
+from podstead.app.adapters.audit import StoredAudit
 from podstead.app.adapters.client_documents import ClientDocumentReader
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
 from podstead.app.adapters.own_certificates import make_in_thread
 from podstead.app.adapters.profile_patches import AccountProfiles
 from podstead.app.adapters.provider_keys import KeyFolder
-from podstead.app.adapters.stored_audit import StoredAudit
 from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages

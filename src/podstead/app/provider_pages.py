@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from podstead.app.console_health import ServerHealth
-from podstead.app.console_settings import shown_settings
+from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.pods import Directory, PodActions
 from podstead.idp.administration.service import InvitationActions, OneTimeLinks

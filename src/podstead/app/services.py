@@ -10,26 +10,25 @@ import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from podstead.app.access_log import application_class, ignored_fields
-from podstead.app.adapters.acl_audit import AclAudit
-from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.adapters.audit import AclAudit
+from podstead.app.adapters.bundled_contexts import build_documents, bundled_contexts
 from podstead.app.adapters.engine import key_storage, new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.pod_owners import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.documents import build_documents
 from podstead.app.git import GitServices, RepositorySweep
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
+from podstead.app.monitoring.access_log import application_class, ignored_fields
 from podstead.app.monitoring.checks import WorkerChecks
 from podstead.app.monitoring.readings import WorkerReadings
-from podstead.app.monitoring.worker_answers import worker_answers
+from podstead.app.monitoring.stored_facts import worker_answers
+from podstead.app.monitoring.tracing import traced, traced_application
 from podstead.app.pages import PodPages
 from podstead.app.registration import about_operator, terms_hash
 from podstead.app.relying_party import own_client
-from podstead.app.tracing import traced, traced_application
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
 from podstead.authn.event_uses import EventUses

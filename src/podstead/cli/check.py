@@ -11,8 +11,7 @@ import click
 
 from podstead.cli.options import root_options
 from podstead.cli.output import bytes_text, echo, print_json_line
-from podstead.cli.progress import ProgressLine
-from podstead.cli.running import with_progress, with_settings
+from podstead.cli.running import ProgressLine, with_progress, with_settings
 from podstead.config import Settings
 from podstead.core.errors import StorageError
 from podstead.core.messages import counted

@@ -301,7 +301,9 @@ def written_in_lines(graph: Graph) -> bytes:
 
 def read_lines(content: bytes) -> Graph:
     """The graph that :func:`written_in_lines` wrote."""
-    return Graph.of_quads(list(pyoxigraph.parse(content, format=RdfFormat.N_TRIPLES)))
+    quads = pyoxigraph.parse(content, format=RdfFormat.N_TRIPLES)
+    # Line breaks within literals are escaped.
+    return Graph.of_texts(dict(zip(content.decode().split(" .\n")[:-1], quads, strict=True)))
 
 
 def _json_ld(document: Document, base_iri: str | None) -> bytes:

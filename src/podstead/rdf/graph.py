@@ -146,6 +146,8 @@ class Graph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
             return False
+        if self is other:
+            return True
         if self._texts is not None and other._texts is not None:
             return self._texts.keys() == other._texts.keys()
         return self._triples == other._triples

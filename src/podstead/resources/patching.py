@@ -122,7 +122,7 @@ class Patches:
         graph = await self._evaluated(state, patch, document)
         media_type = TURTLE
         if state.existing is not None:
-            if may_read and graph == document.graph:
+            if may_read and graph is document.graph:
                 return state.existing
             media_type = essence(state.existing.content_type)
         patched = document.with_graph(graph)
@@ -139,7 +139,7 @@ class Patches:
         return content
 
     async def _evaluated(self, state: TargetState, patch: Patch, document: Document) -> Graph:
-        """The graph after the patch.
+        """The graph after the patch: that of the document itself if the patch has no effect.
 
         The sizes do not bound the time that joins take: what takes many steps is evaluated again in
         another process.
@@ -163,21 +163,24 @@ class Patches:
                 container_url=container_url,
             )
         if not patch.has_conditions:
-            return await self._documents.run(work, size_bytes=size_bytes, path=path)
+            compare = partial(_compared, work, document.graph)
+            return await self._documents.run(compare, size_bytes=size_bytes, path=path)
         if size_bytes < COSTLY_FROM_BYTES:
             with suppress(PatchTooCostly):
-                return work(budget_steps=_STEPS_AT_ONCE)
-        task = Evaluation.of(
+                return _compared(partial(work, budget_steps=_STEPS_AT_ONCE), document.graph)
+        create = partial(
+            Evaluation.of,
             patch,
             document.graph,
             other_graphs=others,
             container_url=container_url,
             managed=managed,
         )
+        task = await self._documents.run(create, size_bytes=size_bytes, path=path)
         pod = storage_root(path) or ""
         content = await self._documents.costly.in_process(task, pod=pod, wait_s=WRITE_WAIT_S)
-        read = partial(read_lines, content)
-        return await self._documents.run(read, size_bytes=len(content), path=path)
+        compare = partial(_compared, partial(read_lines, content), document.graph)
+        return await self._documents.run(compare, size_bytes=len(content), path=path)
 
     async def _current(self, state: TargetState, patch: Patch, *, may_read: bool) -> Document:
         """The document to patch: the stored one, or an empty one if there is none (X-1, X-37).
@@ -201,6 +204,13 @@ class Patches:
             reason = f"This document cannot be patched: {unknown}" if may_read else _UNPATCHABLE
             raise Conflict(reason) from unknown
         return document.with_prefixes(patch.prefixes)
+
+
+def _compared(work: Callable[[], Graph], before: Graph) -> Graph:
+    """The graph that the work returns; the one before if both are equal. To compare large graphs
+    takes as long as to read them, unless they are the same object."""
+    after = work()
+    return before if after == before else after
 
 
 def _size_bytes(state: TargetState, patch: Patch) -> int:

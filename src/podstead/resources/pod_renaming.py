@@ -46,6 +46,7 @@ from podstead.storage.records import (
     InlineBody,
     MembersAt,
     Metadata,
+    MoveRows,
     NoEntry,
     NoPod,
     OverQuota,
@@ -183,6 +184,7 @@ class PodRenamer:
             records=(
                 DropPod(pod.name),
                 after,
+                MoveRows(pod.root, after.root),
                 put_tombstone(pod.name, new_name=name),
                 *revocations(tokens, now_s=self._records.now_s()),
                 *records,

@@ -43,6 +43,7 @@ from podstead.storage.records import (
     Version,
 )
 from podstead.storage.removal import PodRemovals
+from podstead.storage.schema import Row
 from podstead.storage.state import folded
 from podstead.storage.steps import Begin
 from podstead.storage.tables import (
@@ -51,7 +52,6 @@ from podstead.storage.tables import (
     METADATA,
     POD,
     TOKENS,
-    Row,
     change_of,
     end_of,
     entry_of,
@@ -360,6 +360,9 @@ class BaseStore(ABC):
             return self._all_slowly(_LIST_TOKENS, (), token_of)
         return self._all(_LIST_TOKENS_OF, (pod,), token_of)
 
+    def fetch(self, select: str, *values: object) -> Coroutine[Any, Any, list[Row]]:
+        return self._all(select, values, tuple)
+
     # --- ephemeral records --------------------------------------------------------------------
 
     def take(
@@ -454,10 +457,10 @@ def _totals_of(row: Row) -> PodTotals:
     return PodTotals(*row)
 
 
-def checked(records: Inspection, check_schema: Callable[[int], None]) -> Inspection:
+def checked(records: Inspection) -> Inspection:
     """The same, unless its schema is refused."""
     try:
-        check_schema(records.schema)
+        records.check_current()
     except BaseException:
         records.close()
         raise

@@ -24,10 +24,12 @@ from podstead.storage.records import (
     Committed,
     DropEntry,
     DropPod,
+    DropRow,
     Entry,
     EntryAt,
     EntryPrecondition,
     MembersAt,
+    MoveRows,
     NoEntry,
     NoMembers,
     NoPod,
@@ -38,6 +40,7 @@ from podstead.storage.records import (
     Present,
     Put,
     PutEntry,
+    PutRow,
     QuotaLevel,
     Record,
     ResourceKind,
@@ -445,6 +448,8 @@ class _PendingWrite:
         elif isinstance(record, DropEntry):
             self.state.entries[record.entry] = None
             self.state.changed_entries.add(record.entry)
+        elif isinstance(record, PutRow | DropRow | MoveRows):
+            self.state.rows.append(record)
         else:
             self.state.tokens.append(record)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
 from podstead.storage.records import BlobId, Entry, Version
-from podstead.storage.tables import RecordTable, Row
+from podstead.storage.schema import Row, Table
 
 OnProgress = Callable[[int, int], None]
 """Called with what is done and what there is to do."""
@@ -71,6 +71,16 @@ class Inspection(Protocol):
     def schema(self) -> int:
         """The number of the schema (``storage/migrations``)."""
 
+    def check_not_newer(self) -> None:
+        """Raise SchemaTooNew if only a newer version knows the schema, or that of a feature."""
+
+    def check_current(self) -> None:
+        """Raise SchemaTooNew or StorageError unless all migrations have been applied."""
+
+    def check_known(self) -> None:
+        """Raise StorageError if there are tables of features that are not installed, whose rows
+        :meth:`rows` does not read."""
+
     def close(self) -> None:
         """Release the moment. Idempotent."""
 
@@ -94,11 +104,11 @@ class Inspection(Protocol):
         The file contains secrets' hashes and small bodies: it is readable by this account only.
         """
 
-    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
+    def rows(self, table: Table, *, after: Row | None = None) -> Iterator[Row]:
         """The rows of a table in the engine's order of keys, after that key, without those that a
         copy leaves out. No other method may be called before the last row is read."""
 
-    def row_count(self, table: RecordTable) -> int:
+    def row_count(self, table: Table) -> int:
         """About how many rows there are, for progress."""
 
     def integrity_faults(self, *, is_quick: bool = False) -> Sequence[str]:

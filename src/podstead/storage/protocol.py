@@ -31,6 +31,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.schema import Row
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.compaction import Compaction
@@ -282,6 +283,14 @@ class TokenRegistry(Protocol):
         """All tokens, or those of one pod, newest first."""
 
 
+class FeatureRows(Protocol):
+    """The tables of features (:mod:`podstead.storage.schema`). Records in a write change them."""
+
+    async def fetch(self, select: str, *values: object) -> Sequence[Row]:
+        """The rows of a SELECT in the SQL that both engines understand, in which ``%s`` stands for
+        each value. For few rows: all of them are in memory. Raises StorageError."""
+
+
 class RateCounters(Protocol):
     """Token buckets shared by all workers (A-180)."""
 
@@ -361,6 +370,7 @@ class Store(
     TokenRegistry,
     EntryRegistry,
     EntryCounts,
+    FeatureRows,
     RateCounters,
     ReplayCache,
     Protocol,

@@ -13,6 +13,7 @@ from typing import Final, NewType
 from podstead.core.clock import Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.value import Value
+from podstead.storage.schema import Row, Table, check_values
 
 Version = NewType("Version", str)
 """An opaque identifier that is new with every write of a resource: 16 random hex digits.
@@ -297,8 +298,43 @@ class DropEntry(Value):
     entry: EntryId
 
 
+class PutRow(Value):
+    """Create or replace a row of a feature's table (:mod:`podstead.storage.schema`); ``values`` are
+    those of all columns. Raises ValueError if they are no row of it."""
+
+    table: Table
+    values: Row
+
+    def __post_init__(self) -> None:
+        # A statement that fails for its types would fail all writes of its batch.
+        check_values(self.table, tuple(self.table.columns), self.values)
+
+    @property
+    def key(self) -> Row:
+        return self.table.key_of(self.values)
+
+
+class DropRow(Value):
+    """Remove the row with that key from a feature's table, if there is one."""
+
+    table: Table
+    key: Row
+
+    def __post_init__(self) -> None:
+        check_values(self.table, self.table.key, self.key)
+
+
+class MoveRows(Value):
+    """Let the rows of all features that belong to one storage belong to another, which it is
+    renamed to. Both are named by their root containers."""
+
+    root: ResourcePath
+    new_root: ResourcePath
+
+
 EntryRecord = PutEntry | DropEntry
-Record = PodRecord | PodQuota | DropPod | TokenRecord | TokenRevocation | EntryRecord
+RowRecord = PutRow | DropRow | MoveRows
+Record = PodRecord | PodQuota | DropPod | TokenRecord | TokenRevocation | EntryRecord | RowRecord
 """Registry records that can be part of a write."""
 
 

@@ -18,9 +18,9 @@ import msgspec
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.records import PodRemoval
+from podstead.storage.schema import Row, feature_tables
 from podstead.storage.state import folded
 from podstead.storage.steps import Statement, Steps, ask, do
-from podstead.storage.tables import Row
 
 BATCH_ROWS: Final = 500
 """The maximum number of resources that one transaction removes."""
@@ -71,6 +71,9 @@ class PodRemovals(ABC):
         yield do(_DELETE_STORAGE, root)
         yield do(_DELETE_CHARGES, root)
         yield do(_DELETE_TOKENS, pod)
+        for table in feature_tables():
+            if table.storage is not None:
+                yield do(table.delete_rows, root)
         for owner in (root, removal.entry_owner):
             if owner is not None:
                 yield do(_DELETE_ENTRIES_OF, owner)

@@ -8,7 +8,7 @@ exclusive write transaction.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from podstead.storage.records import (
     BlobId,
     DropEntry,
     DropPod,
+    DropRow,
     Entry,
     EntryAt,
     EntryId,
@@ -35,6 +36,8 @@ from podstead.storage.records import (
     Precondition,
     Present,
     PutEntry,
+    PutRow,
+    RowRecord,
     StagedBlob,
     StoredBody,
     TokenRecord,
@@ -42,6 +45,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.schema import Row, feature_tables
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -123,6 +127,8 @@ class Needs:
     roots: set[ResourcePath] = field(default_factory=set)
     blobs: set[BlobId] = field(default_factory=set)
     entries: set[EntryId] = field(default_factory=set)
+    rows: set[str] = field(default_factory=set)
+    """The rows of features' tables, as texts."""
 
     def add(self, write: Write) -> None:
         """Add the keys that ``write`` requires."""
@@ -140,6 +146,8 @@ class Needs:
                 self.pods.add(folded(record.name))
             elif isinstance(record, PutEntry | DropEntry):
                 self.entries.add(record.entry)
+            elif isinstance(record, PutRow | DropRow):
+                self.rows.add(f"{record.table.name} {record.key}")
 
     def _add_required(self, preconditions: Iterable[Precondition]) -> None:
         for precondition in preconditions:
@@ -197,6 +205,20 @@ class State:
     """By their folded names."""
     quotas: list[PodQuota] = field(default_factory=list)
     tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)
+    rows: list[RowRecord] = field(default_factory=list)
+
+
+def row_statements(rows: Iterable[RowRecord]) -> Iterator[tuple[str, Row]]:
+    """The statements that change the rows of features, each with its values."""
+    for each in rows:
+        if isinstance(each, PutRow):
+            yield f"{each.table.insert_row} {each.table.replace()}", each.values
+        elif isinstance(each, DropRow):
+            yield each.table.delete_row, each.key
+        else:
+            for table in feature_tables():
+                if table.storage is not None:
+                    yield table.move_rows, (each.new_root, each.root)
 
 
 def changed_rows(

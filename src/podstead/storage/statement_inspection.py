@@ -17,7 +17,9 @@ from podstead.storage.inspection import (
     StoredAcl,
     WrongFigure,
 )
+from podstead.storage.migrations import Migrations
 from podstead.storage.records import BlobId, Entry, EntryId, ResourceKind, Version
+from podstead.storage.steps import Begin, Result
 
 
 class StatementInspection(ABC):
@@ -26,6 +28,24 @@ class StatementInspection(ABC):
     mark: ClassVar[str]
     """What stands for a value in a statement."""
     sql: ClassVar[Comparisons]
+    migrations: ClassVar[Migrations]
+
+    @property
+    def schema(self) -> int:
+        return self._run(self.migrations.number)
+
+    def check_not_newer(self) -> None:
+        self._run(self.migrations.check_not_newer)
+
+    def check_current(self) -> None:
+        self._run(self.migrations.check_current)
+
+    def check_known(self) -> None:
+        self._run(self.migrations.check_known)
+
+    @abstractmethod
+    def _run(self, begin: Begin[Result]) -> Result:
+        """Run the statements of some steps. Raises StorageError."""
 
     @abstractmethod
     def _rows(self, statement: str, *values: str) -> Iterator[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
-from podstead.storage.tables import Row
+from podstead.storage.schema import Row
 
 Result = TypeVar("Result")
 

@@ -4,8 +4,6 @@ values that their rows become."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
 from podstead.core.identifiers import ResourcePath, storage_root
@@ -20,103 +18,51 @@ from podstead.storage.records import (
     ResourceKind,
     TokenRecord,
 )
+from podstead.storage.schema import Row, Table, feature_tables, table
 
-Row = tuple[Any, ...]
-"""One row as read; the reader knows the types of the selected columns."""
-
-
-class ColumnType(Enum):
-    """The types of columns, by their names in PostgreSQL."""
-
-    TEXT = "text"
-    NUMBER = "int8"
-    BYTES = "bytea"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTable:
-    """One table. ``has_root`` says that the keys of some engines begin with the root of the storage
-    that contains the path."""
-
-    name: str
-    columns: dict[str, ColumnType]
-    key: tuple[str, ...]
-    has_root: bool = False
-
-    @property
-    def names(self) -> str:
-        """The columns, as SQL lists them."""
-        return ", ".join(self.columns)
-
-    @property
-    def insert(self) -> str:
-        """What an INSERT of whole rows begins with."""
-        return f"INSERT INTO {self.name} ({self.names})"
-
-    def replace(self, *, with_root: bool = False) -> str:
-        """The clause that lets an INSERT replace rows with the same key, which begins with the root
-        ``with_root``."""
-        key = ", ".join(("root", *self.key) if with_root else self.key)
-        changed = (f"{name} = excluded.{name}" for name in self.columns if name not in self.key)
-        return f"ON CONFLICT ({key}) DO UPDATE SET {', '.join(changed)}"
-
-    def key_of(self, row: Row) -> Row:
-        """The values of the key in a row."""
-        names = list(self.columns)
-        return tuple(row[names.index(name)] for name in self.key)
-
-    @property
-    def place_of_path(self) -> int:
-        """The place of the path in rows and in keys, in a table whose keys begin with a root."""
-        return self.key.index("path")
-
-
-def _table(text: str, *, has_root: bool = False, key: int = 1) -> RecordTable:
-    """From "name: column column#number column#bytes …", of which the first ``key`` are the key."""
-    types = {"": ColumnType.TEXT, "number": ColumnType.NUMBER, "bytes": ColumnType.BYTES}
-    name, _, columns = text.partition(":")
-    parts = [column.partition("#") for column in columns.split()]
-    found = {column: types[type_name] for column, _, type_name in parts}
-    return RecordTable(name, found, tuple(list(found)[:key]), has_root)
-
-
-RESOURCES: Final = _table(
+RESOURCES: Final = table(
     "resources: path kind#number version content_type size_bytes#number modified_ms#number"
     " created_ms#number blob members_version members_modified_ms#number member_count#number"
     " container",
     has_root=True,
 )
-BODIES: Final = _table("bodies: path content#bytes sha256#bytes", has_root=True)
-STORAGES: Final = _table("storages: root used_bytes#number")
-CHANGES: Final = _table("changes: sequence#number path activity#number agent version at_ms#number")
-DELETED_ACLS: Final = _table(
+BODIES: Final = table("bodies: path content#bytes sha256#bytes", has_root=True)
+STORAGES: Final = table("storages: root used_bytes#number")
+CHANGES: Final = table("changes: sequence#number path activity#number agent version at_ms#number")
+DELETED_ACLS: Final = table(
     "deleted_acls: write_version path version content_type content#bytes at_ms#number",
     has_root=True,
     key=2,
 )
-PODS: Final = _table("pods: folded_name name root owner created_ms#number quota_bytes#number")
-TOKENS: Final = _table(
+PODS: Final = table("pods: folded_name name root owner created_ms#number quota_bytes#number")
+TOKENS: Final = table(
     "tokens: token_id pod web_id issued_s#number expires_s#number revoked_s#number"
 )
-ENTRIES: Final = _table("entries: entry version value#bytes owner expires_ms#number")
-FACTS: Final = _table("facts: name value")
+ENTRIES: Final = table("entries: entry version value#bytes owner expires_ms#number")
+FACTS: Final = table("facts: name value")
 
 RECORD_TABLES: Final = (
     RESOURCES,
     BODIES,
-    _table("staged: blob staged_ms#number"),
-    _table("garbage: blob dropped_ms#number root size_bytes#number"),
+    table("staged: blob staged_ms#number"),
+    table("garbage: blob dropped_ms#number root size_bytes#number"),
     STORAGES,
-    _table("charges: charge root size_bytes#number"),
+    table("charges: charge root size_bytes#number"),
     CHANGES,
-    _table("counters: name value#number"),
+    table("counters: name value#number"),
     DELETED_ACLS,
     PODS,
     TOKENS,
     ENTRIES,
     FACTS,
 )
-"""In the order in which they are copied."""
+"""The server's own, in the order in which they are copied."""
+
+
+def record_tables() -> tuple[Table, ...]:
+    """All tables that are copied, with those of features."""
+    return (*RECORD_TABLES, *feature_tables())
+
 
 # --- Records made of rows ---------------------------------------------------------------------
 

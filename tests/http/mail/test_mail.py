@@ -9,7 +9,7 @@ import pytest
 
 from podstead.app import mailing
 from podstead.app.mailing import VERIFICATIONS_PER_DAY
-from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
+from podstead.app.monitoring.readings import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import StorageError
 from podstead.idp.mail_queue import LEASE_MS, MAX_WAITING_FOR_ACCOUNT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.operator.copying.places import Place, opened_source
+from podstead.app.operator.copying import Place, opened_source
 from podstead.core.errors import RootUnusable
 from podstead.storage.blobs.s3_location import parse_s3_location
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.process.cores import MAX_CORES, usable_cores
+from podstead.app.process.run import MAX_CORES, usable_cores
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_the_limits_of_control_groups_apply(
 def test_a_process_bound_to_one_core_uses_one() -> None:
     """As taskset does it; in a process of its own, since affinity is for good."""
     code = (
-        "import os; from podstead.app.process.cores import usable_cores;"
+        "import os; from podstead.app.process.run import usable_cores;"
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(usable_cores())"
     )
     printed = subprocess.run(

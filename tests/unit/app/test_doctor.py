@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from podstead.app.operator import doctor_network
-from podstead.app.operator.diagnosis import Diagnosis, Severity
 from podstead.app.operator.doctor import _destination, diagnose
-from podstead.app.operator.doctor_network import SOON_DAYS, Outside
+from podstead.app.operator.doctor_network import SOON_DAYS, Diagnosis, Outside, Severity
 from podstead.config import Settings
 from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.probing import NotReached, ProbeReply

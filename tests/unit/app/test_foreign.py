@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.adapters.blocked_fetches import NOTED_AGAIN_AFTER_MS
-from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.foreign import NOTED_AGAIN_AFTER_MS, ForeignDocuments
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, OwnDocument
 from podstead.outbound.documents import POLICIES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podstead.app.adapters.processor_budgets import BUDGET_S, WINDOW_S, ProcessorBudgets
+from podstead.app.adapters.rdf_processes import BUDGET_S, WINDOW_S, ProcessorBudgets
 
 
 class Clock:

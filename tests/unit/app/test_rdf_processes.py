@@ -10,8 +10,13 @@ from functools import partial
 import pytest
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.app.adapters.processor_budgets import BUDGET_S, WINDOW_S, ProcessorBudgets
-from podstead.app.adapters.rdf_processes import MAX_PROCESSES, RdfProcesses
+from podstead.app.adapters.rdf_processes import (
+    BUDGET_S,
+    MAX_PROCESSES,
+    WINDOW_S,
+    ProcessorBudgets,
+    RdfProcesses,
+)
 from podstead.core.errors import Overloaded, RateLimited
 from podstead.core.media_types import JSON_LD, N_QUADS, TRIG, TURTLE
 from podstead.core.request_context import note_agent, set_requester

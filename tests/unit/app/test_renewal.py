@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.process.renewal import Renewal, ServerKeys, prepare_keys
+from podstead.app.process.certificate import Renewal, ServerKeys, prepare_keys
 from podstead.config import Settings
 from tests.support.certificates import Holder, holder, rsa_key
 

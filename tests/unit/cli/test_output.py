@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from podstead import cli
 from podstead.cli.commands import main
 from podstead.cli.output import CommandFailed, echo, print_json, table_lines
-from podstead.cli.progress import ProgressLine
-from podstead.cli.running import Output
+from podstead.cli.running import Output, ProgressLine
 from podstead.core.messages import printable
 
 CHARACTERS = st.text(st.characters() | st.sampled_from("\x1b\n\r\u202e\u2066\x9b\x00\u200b\ud800"))

@@ -1,4 +1,4 @@
-"""Who has an account with an e-mail address? For sharing with people of this server."""
+"""Finds the account with an e-mail address, for sharing with people of this server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is mail handed over? To a mail server or, for trying things out, to files or the console."""
+"""Hands mail over to a mail server or, for trying things out, to files or the console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the server change a profile for its owner? With a request of its own.
+"""Changes profiles for their owners, with requests of the server's own.
 
 Such a request passes the same gate as any other, as the public or as the owner of an account, and
 has the same permissions.

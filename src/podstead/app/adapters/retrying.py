@@ -1,5 +1,7 @@
-"""How long does a start wait for a port or data root that a killed server still holds? Its workers
-release them when they notice that the server has ended."""
+"""Tries again while a killed server still holds a port or the data root.
+
+Its workers release them when they notice that the server has ended.
+"""
 
 from __future__ import annotations
 

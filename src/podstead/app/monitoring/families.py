@@ -1,4 +1,4 @@
-"""Which metrics are there? The table: names, kinds, meanings and labels.
+"""The table of metrics: names, kinds, meanings and labels.
 
 Label values come from fixed lists: routes, methods, statuses and words of this program. No name of
 a pod, WebID, address or path of a request is ever a label value.

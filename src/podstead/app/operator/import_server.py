@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict

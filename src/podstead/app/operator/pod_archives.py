@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_repositories import opened_bundles, taken_repositories

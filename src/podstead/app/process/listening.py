@@ -1,4 +1,4 @@
-"""Where does the server listen? The sockets are opened once, before anything else starts.
+"""Opens the listening sockets, once, before anything else starts.
 
 A port is first bound exclusively, so that a busy one is noticed; two servers that both set
 SO_REUSEPORT would silently share it. Then one socket is opened for each worker, and the kernel

@@ -1,4 +1,4 @@
-"""What must be loaded before the first request? Everything that a worker may use.
+"""Loads everything that a worker may use, before the first request.
 
 An upgrade replaces the installed package under a running server. A module or template that was
 loaded only then would be of the new version, or missing, while the rest is of the old one. So the
@@ -14,8 +14,8 @@ import gc
 from collections.abc import Iterator
 from importlib import import_module
 
-from podstead.app import tracing
 from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.monitoring import tracing
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
 from podstead.outbound.mail import MailKind
@@ -49,7 +49,7 @@ _FOR_ACME = ("podstead.app.process.acme.certificates",)
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
-    "podstead.app.process.tls.extension",
+    "podstead.app.process.tls.terminator",
     "podstead.app.process.tls.terminator",
     "podstead.authn.certificates",
     "podstead.authn.web_id_tls",

@@ -1,4 +1,4 @@
-"""How is the HTTP server run? By granian, with its own handling of signals, failures and renewals.
+"""Runs the HTTP server granian, with its own handling of signals, failures and renewals.
 
 This is the main process; ``worker.py`` is what each worker runs. It adds to granian:
 
@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from multiprocessing.connection import Connection
 
@@ -36,11 +37,9 @@ from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
 from podstead.app.process.admin import Admin, Monitor, serve_admin
-from podstead.app.process.certificate import CertificatePair
-from podstead.app.process.exit_reason import ExitReason
+from podstead.app.process.certificate import RENEWAL_SIGNAL, CertificatePair, Renewal, ServerKeys
 from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
-from podstead.app.process.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
 from podstead.app.process.tls.front import Front, private_folder
 from podstead.app.process.worker import (
     LEAVE_SIGNAL,
@@ -53,6 +52,18 @@ from podstead.app.process.worker import (
 )
 from podstead.config import Settings
 from podstead.core.messages import counted
+
+
+class ExitReason(Enum):
+    """Why :func:`podstead.app.process.serve.serve` returned."""
+
+    STOPPED = "stopped"
+    """It was told to stop, and every request in progress was answered or timed out."""
+    FORCED = "forced"
+    """It was told to stop a second time, and requests in progress were aborted."""
+    FAILED = "failed"
+    """A worker did not start, or kept failing."""
+
 
 logger = logging.getLogger("podstead.app")
 

@@ -1,4 +1,4 @@
-"""What does a worker do, from its start to its end? It runs granian, and adds what granian lacks.
+"""Runs a worker from its start to its end: granian, and what granian lacks.
 
 - It uses a listening socket that is already open (``listening.py``). With client certificates, that
   socket belongs to the terminator (``tls/``), which passes everything on to granian.
@@ -32,13 +32,12 @@ from typing import TYPE_CHECKING, Any
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
-from podstead.app.process.admin import Admin
-from podstead.app.process.connections.packet_filter import PacketFilter
+from podstead.app.process.admin import Admin, open_control_socket
+from podstead.app.process.certificate import RENEWAL_SIGNAL, prepare_keys
+from podstead.app.process.connections.kernel import PacketFilter
 from podstead.app.process.connections.supervisor import Supervisor, bounds_of
 from podstead.app.process.listening import BACKLOG, ListeningSockets
-from podstead.app.process.renewal import RENEWAL_SIGNAL, prepare_keys
 from podstead.app.process.tls.front import Front, remove_folder
-from podstead.app.process.worker_control import open_control_socket
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 
@@ -174,8 +173,7 @@ class _TlsProxy:
 
     def connect(self, application: Application) -> tuple[Terminator, Application]:
         """The terminator, and the application as granian calls it."""
-        from podstead.app.process.tls.extension import Clients, WithClientScope
-        from podstead.app.process.tls.terminator import Terminator
+        from podstead.app.process.tls.terminator import Clients, Terminator, WithClientScope
 
         clients: Clients = {}
         terminator = Terminator(

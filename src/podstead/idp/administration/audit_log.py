@@ -49,7 +49,7 @@ def acting_as(operator: Operator | None) -> Iterator[None]:
 #
 # It is bounded in age, and in number for each of three kinds of events, so that what strangers
 # cause does not displace what operators did. What is done in the console is logged in the write
-# that does it. Everything else is logged within seconds (``app/adapters/stored_audit.py``).
+# that does it. Everything else is logged within seconds (``app/adapters/audit.py``).
 
 KEPT_MS: Final = 90 * 24 * 3600 * 1000
 """How long an event is kept."""
@@ -118,7 +118,7 @@ class AuditLog:
         self, event: AuditEvent, by: Operator | None, *, account: str = "", **facts: str
     ) -> Sequence[Record]:
         """The records that log an action of an operator in the console. A command logs its actions
-        itself (``app/adapters/operator_audit.py``): without an operator there are none."""
+        itself (``app/adapters/audit.py``): without an operator there are none."""
         if by is None:
             return ()
         logged = LoggedEvent(

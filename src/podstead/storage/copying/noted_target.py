@@ -11,8 +11,9 @@ from typing import ClassVar
 import msgspec
 
 from podstead.storage.copying.rows import CopyRefused, CopyState
-from podstead.storage.copying.tables import COPYING_FACT, FILLED
-from podstead.storage.tables import FACTS, RecordTable, Row
+from podstead.storage.copying.tables import COPYING_FACT, filled_tables
+from podstead.storage.schema import Row, Table
+from podstead.storage.tables import FACTS
 
 
 class ResumableTarget(ABC):
@@ -35,9 +36,7 @@ class ResumableTarget(ABC):
             self._empty_tables()
             self._write_note(_note_of(state))
 
-    def put(
-        self, table: RecordTable, rows: Iterable[Row], before: CopyState, after: CopyState
-    ) -> None:
+    def put(self, table: Table, rows: Iterable[Row], before: CopyState, after: CopyState) -> None:
         with self._transaction():
             self._check_note(before)
             self._add(table, rows)
@@ -80,14 +79,14 @@ class ResumableTarget(ABC):
     def _has_no_rows(self) -> bool:
         return not any(
             self._fetch(f"SELECT 1 FROM {name} LIMIT 1")  # noqa: S608
-            for name in (FACTS.name, *FILLED)
+            for name in (FACTS.name, *filled_tables())
         )
 
     @abstractmethod
     def _empty_tables(self) -> None: ...
 
     @abstractmethod
-    def _add(self, table: RecordTable, rows: Iterable[Row]) -> None: ...
+    def _add(self, table: Table, rows: Iterable[Row]) -> None: ...
 
     @abstractmethod
     def _tidy(self) -> None:

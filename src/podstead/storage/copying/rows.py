@@ -15,7 +15,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podstead.core.errors import PodsteadError
-from podstead.storage.tables import BODIES, ENTRIES, RECORD_TABLES, RecordTable, Row
+from podstead.storage.schema import Row, Table
+from podstead.storage.tables import BODIES, ENTRIES, record_tables
 
 _BATCH_ROWS: Final = 5000
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -34,13 +35,13 @@ class CopyFailed(PodsteadError):
 class RowSource(Protocol):
     """The rows of a store as of one moment. Methods raise StorageError."""
 
-    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
+    def rows(self, table: Table, *, after: Row | None = None) -> Iterator[Row]:
         """The rows of a table in the engine's order of keys, after that key.
 
         Leaves out what a copy does not take along (:mod:`podstead.storage.copying.tables`).
         """
 
-    def row_count(self, table: RecordTable) -> int:
+    def row_count(self, table: Table) -> int:
         """About how many rows there are, for progress."""
 
 
@@ -65,9 +66,7 @@ class RowTarget(Protocol):
     def begin(self, state: CopyState) -> None:
         """Remove what another copy has brought, and note that one begins. Raises StorageError."""
 
-    def put(
-        self, table: RecordTable, rows: Iterable[Row], before: CopyState, after: CopyState
-    ) -> None:
+    def put(self, table: Table, rows: Iterable[Row], before: CopyState, after: CopyState) -> None:
         """Add rows, and replace the note, in one transaction. Raises StorageError, and CopyRefused
         if the note is not ``before``: somebody else is copying to this store."""
 
@@ -85,12 +84,13 @@ def copy_rows(
 ) -> CopyState:
     """Copy what ``begun`` says is missing, except entries that begin with one of ``without``; the
     state after that. Raises StorageError, CopyRefused, CopyFailed."""
-    names = [table.name for table in RECORD_TABLES]
+    tables = record_tables()
+    names = [table.name for table in tables]
     if begun.is_complete:
         return begun
     first = 0 if begun.table is None else names.index(begun.table)
     state = begun
-    for table in RECORD_TABLES[first:]:
+    for table in tables[first:]:
         after = state.after if table.name == begun.table and state is begun else None
         total, done = source.row_count(table), 0
         step = f"Copying {table.name}"
@@ -101,7 +101,7 @@ def copy_rows(
             state, done = following, done + len(batch)
             on_step(step, done, total)
     complete = CopyState(begun.source, is_complete=True)
-    target.put(RECORD_TABLES[-1], (), state, complete)
+    target.put(tables[-1], (), state, complete)
     return complete
 
 
@@ -113,7 +113,7 @@ def compare_rows(
     source: RowSource, target: RowSource, on_step: OnRows, *, without: tuple[str, ...] = ()
 ) -> None:
     """Read all rows of both, and compare them. Raises StorageError, CopyFailed."""
-    for table in RECORD_TABLES:
+    for table in record_tables():
         step = f"Verifying {table.name}"
         total = source.row_count(table)
         shown = partial(_show, on_step, step, total)
@@ -149,9 +149,7 @@ def digest_of_rows(rows: Iterable[Row], on_done: Callable[[int], None]) -> RowsD
     return RowsDigest(count, total % 2**256)
 
 
-def _checked(
-    table: RecordTable, rows: Iterable[Row], without: tuple[str, ...] = ()
-) -> Iterator[Row]:
+def _checked(table: Table, rows: Iterable[Row], without: tuple[str, ...] = ()) -> Iterator[Row]:
     """The rows that are copied; those of small bodies with their hash, which early versions did not
     store. Raises CopyFailed for a body that is not the one that was stored."""
     if table is ENTRIES:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.storage.tables import RECORD_TABLES
+from podstead.storage.tables import record_tables
 
 LEFT_OUT: Final = frozenset(
-    {"schema_version", "rate_buckets", "used_once", "private_keys", "registry_changes"}
+    {
+        *("schema_version", "feature_schemas", "rate_buckets", "used_once", "private_keys"),
+        "registry_changes",
+    }
 )
 """The tables that are not copied; keys are, but not as rows, since not every engine has them."""
 
@@ -39,8 +42,11 @@ OWN_ROWS: Final = {
 }
 """What is copied of tables that are not copied as a whole, as a condition in SQL."""
 
-FILLED: Final = tuple(table.name for table in RECORD_TABLES if table.name not in OWN_ROWS)
-"""The tables that have no rows in an empty store."""
+
+def filled_tables() -> list[str]:
+    """The tables that have no rows in an empty store."""
+    return [table.name for table in record_tables() if table.name not in OWN_ROWS]
+
 
 MOVED_WITHOUT: Final = ("lease/", "upload/")
 """How those entries begin that a move leaves behind: leases belong to running servers, and what has

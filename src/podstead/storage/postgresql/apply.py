@@ -17,6 +17,7 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, TokenRecord, TokenRevocation
+from podstead.storage.schema import Row, Table
 from podstead.storage.state import (
     MAX_KEPT_ACL_BYTES,
     MIN_KEPT_ACL_BYTES,
@@ -26,6 +27,7 @@ from podstead.storage.state import (
     changed_bodies,
     changed_rows,
     folded,
+    row_statements,
     storages_of,
 )
 from podstead.storage.tables import (
@@ -36,8 +38,6 @@ from podstead.storage.tables import (
     RESOURCES,
     STORAGES,
     TOKENS,
-    RecordTable,
-    Row,
     root_of,
 )
 
@@ -51,7 +51,7 @@ _LOCKS: Final = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS 
 _KEYS: Final = "SELECT * FROM unnest(%s::text[], %s::text[])"
 
 
-def _put(table: RecordTable) -> str:
+def _put(table: Table) -> str:
     """The INSERT of many rows, whose values are one array for each column."""
     columns, types = list(table.columns), [column.value for column in table.columns.values()]
     if table.has_root:
@@ -60,7 +60,7 @@ def _put(table: RecordTable) -> str:
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
 
 
-def _replace(table: RecordTable) -> str:
+def _replace(table: Table) -> str:
     """The same, replacing rows with the same keys."""
     return f"{_put(table)} {table.replace(with_root=table.has_root)}"
 
@@ -144,6 +144,7 @@ def locks_of(needs: Needs) -> list[int]:
     names = {root_of(path) for path in needs.paths}
     names.update(f"entry {entry}" for entry in needs.entries)
     names.update(f"pod {name}" for name in needs.pods)
+    names.update(f"row {row}" for row in needs.rows)
     return sorted({lock_key(name) for name in names})
 
 
@@ -262,6 +263,8 @@ async def _flush_registries(connection: Connection, state: State) -> None:
         await connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
         await _flush_token(connection, token)
+    for statement, values in row_statements(state.rows):
+        await connection.execute(statement.encode(), values)
 
 
 async def _flush_token(connection: Connection, token: TokenRecord | TokenRevocation) -> None:

@@ -151,7 +151,7 @@ async def run_steps(connection: Connection, begin: Begin[Result]) -> Result:
     try:
         text, values, returns_rows = next(steps)
         while True:
-            cursor = await connection.execute(text.encode(), values)
+            cursor = await connection.execute(text.encode(), values or None)
             rows = await cursor.fetchall() if returns_rows else []
             text, values, returns_rows = steps.send(rows)
     except StopIteration as end:

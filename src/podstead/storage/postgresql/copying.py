@@ -12,13 +12,14 @@ from psycopg import sql
 
 from podstead.core.errors import StorageError
 from podstead.storage.copying.noted_target import ResumableTarget
-from podstead.storage.copying.tables import CHANGES_COUNTER, FILLED, OWN_ROWS
-from podstead.storage.tables import RecordTable, Row, root_of
+from podstead.storage.copying.tables import CHANGES_COUNTER, OWN_ROWS, filled_tables
+from podstead.storage.schema import Row, Table
+from podstead.storage.tables import root_of
 
 SyncConnection = psycopg.Connection[Any]
 
 
-def select_rows(connection: SyncConnection, table: RecordTable, after: Row | None) -> Iterator[Row]:
+def select_rows(connection: SyncConnection, table: Table, after: Row | None) -> Iterator[Row]:
     """The rows in the order of their keys, after that key. Raises psycopg.Error."""
     conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
     key = ", ".join(("root", *table.key) if table.has_root else table.key)
@@ -33,7 +34,7 @@ def select_rows(connection: SyncConnection, table: RecordTable, after: Row | Non
         yield from copy.rows()
 
 
-def count_rows(connection: SyncConnection, table: RecordTable) -> int:
+def count_rows(connection: SyncConnection, table: Table) -> int:
     """About how many rows there are. Raises psycopg.Error."""
     row = connection.execute(f"SELECT count(*) FROM {table.name}".encode()).fetchone()  # noqa: S608
     return 0 if row is None else row[0]
@@ -69,10 +70,10 @@ class PostgresTarget(ResumableTarget):
         return [] if cursor.description is None else cursor.fetchall()
 
     def _empty_tables(self) -> None:
-        self._connection.execute(f"TRUNCATE facts, {', '.join(FILLED)}".encode())
+        self._connection.execute(f"TRUNCATE facts, {', '.join(filled_tables())}".encode())
         self._connection.execute("DELETE FROM counters WHERE name = %s", (CHANGES_COUNTER,))
 
-    def _add(self, table: RecordTable, rows: Iterable[Row]) -> None:
+    def _add(self, table: Table, rows: Iterable[Row]) -> None:
         types = [column.value for column in table.columns.values()]
         names = table.names
         if table.has_root:

@@ -21,8 +21,11 @@ from podstead.storage.copying.files import write_records_file
 from podstead.storage.copying.rows import CopyRefused
 from podstead.storage.inspection import OnProgress
 from podstead.storage.postgresql import comparisons, copying
+from podstead.storage.postgresql.migrate import MIGRATIONS, run_steps_here
+from podstead.storage.schema import Row, Table
 from podstead.storage.statement_inspection import StatementInspection
-from podstead.storage.tables import RECORD_TABLES, RecordTable, Row
+from podstead.storage.steps import Begin, Result
+from podstead.storage.tables import record_tables
 
 _FETCHED_ROWS: Final = 500
 """How many rows of a result are in memory at a time; small bodies have up to 64 KiB."""
@@ -50,6 +53,7 @@ class PostgresInspection(StatementInspection):
 
     mark = "%s"
     sql = comparisons.COMPARISONS
+    migrations = MIGRATIONS
 
     def __init__(self, conninfo: str, *, is_alone: bool = False) -> None:
         """Raises StorageError, and CopyRefused if ``is_alone`` and somebody else is connected."""
@@ -63,7 +67,7 @@ class PostgresInspection(StatementInspection):
                     self._keep_writers_out()
                 # Before the snapshot, which the first query of the transaction takes.
                 self.moment_ms = time.time_ns() // 1_000_000
-                self.schema = self._scalar("SELECT version FROM schema_version")
+                self._scalar("SELECT 1")
             except BaseException:
                 self._connection.close()
                 raise
@@ -72,16 +76,17 @@ class PostgresInspection(StatementInspection):
         self._connection.close()
 
     def copy_to(self, target: str, on_progress: OnProgress) -> None:
+        self.check_known()
         try:
             write_records_file(self, Path(target), on_progress)
         except OSError as error:
             raise StorageError(f"{target} could not be written: {error}") from error
 
-    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
+    def rows(self, table: Table, *, after: Row | None = None) -> Iterator[Row]:
         with _trouble():
             yield from copying.select_rows(self._connection, table, after)
 
-    def row_count(self, table: RecordTable) -> int:
+    def row_count(self, table: Table) -> int:
         with _trouble():
             return copying.count_rows(self._connection, table)
 
@@ -107,7 +112,7 @@ class PostgresInspection(StatementInspection):
                 "servers that use it first."
             )
         # A lock takes no snapshot, so everything that was committed before it is in the copy.
-        names = ", ".join(table.name for table in RECORD_TABLES)
+        names = ", ".join(table.name for table in record_tables())
         self._connection.rollback()
         try:
             self._connection.execute(f"LOCK TABLE {names} IN SHARE MODE NOWAIT".encode())
@@ -133,6 +138,10 @@ class PostgresInspection(StatementInspection):
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query.encode()).fetchall()
+
+    def _run(self, begin: Begin[Result]) -> Result:
+        with _trouble():
+            return run_steps_here(self._connection, begin)
 
     def _rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         # A cursor of the database: results may be larger than memory. Several may be open.

@@ -14,7 +14,7 @@ import psycopg
 
 from podstead.storage.postgresql.connecting import connect
 from podstead.storage.postgresql.errors import storage_error
-from podstead.storage.tables import Row
+from podstead.storage.schema import Row
 
 KEYS_LOCK: Final = 0x706F_6473_6B65_7973
 """The advisory lock of those who add and remove keys: "podskeys" in ASCII."""

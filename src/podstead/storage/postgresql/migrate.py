@@ -1,21 +1,22 @@
-"""Migrating a database to the current schema.
+"""Migrating a database to the current schema (``storage/migrations``).
 
-The table ``schema_version`` contains the number of the last migration that was applied. All missing
-migrations are applied in one transaction, which holds an advisory lock: nodes that start together
-take turns.
+A migration holds an advisory lock: nodes that start together take turns.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import psycopg
 
-from podstead.core.errors import SchemaTooNew, StorageError
-from podstead.storage.migrations import read_migrations
+from podstead.core.errors import StorageError
+from podstead.storage.migrations import Migrations, read_migrations
 from podstead.storage.postgresql.connecting import connect, sharing_connection
+from podstead.storage.schema import Schema
+from podstead.storage.steps import Begin, Result
 
 MIGRATION_LOCK: Final = 0x706F_6473_7465_6164
 """The advisory lock of migrations: "podstead" in ASCII."""
@@ -23,7 +24,21 @@ MIGRATION_LOCK: Final = 0x706F_6473_7465_6164
 PREPARATION_LOCK: Final = 0x706F_6473_7072_6570
 """The advisory lock of nodes that start: "podsprep" in ASCII."""
 
-_MIGRATIONS: Final = read_migrations("podstead.storage.postgresql.migrations")
+
+def _feature_sql(schema: Schema, number: int) -> str:
+    own = schema.postgresql.get(number)
+    if own is not None:
+        return own
+    # Texts compare by bytes, as in SQLite.
+    text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', schema.migrations[number - 1])
+    return re.sub(r"\bBLOB\b", "BYTEA", text).replace(" WITHOUT ROWID", "")
+
+
+MIGRATIONS: Final = Migrations(
+    read_migrations("podstead.storage.postgresql.migrations"),
+    "SELECT 1 WHERE to_regclass(%s) IS NOT NULL",
+    _feature_sql,
+)
 
 
 def migrate(conninfo: str) -> None:
@@ -31,7 +46,7 @@ def migrate(conninfo: str) -> None:
     try:
         with connect(conninfo) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-            _apply_missing(connection)
+            run_steps_here(connection, MIGRATIONS.apply)
     except psycopg.Error as error:
         raise StorageError(f"The database could not be brought up to date: {error}") from error
 
@@ -56,57 +71,30 @@ def preparing(conninfo: str) -> Iterator[None]:
 def check_not_newer(conninfo: str) -> None:
     """Raise SchemaTooNew if a newer version has migrated the database, which may be in use. Raises
     StorageError."""
-    if not is_migrated(conninfo):
-        return
-    try:
-        with connect(conninfo) as connection:
-            row = connection.execute("SELECT version FROM schema_version").fetchone()
-    except psycopg.Error as error:
-        raise StorageError(f"The database could not be opened: {error}") from error
-    version, newest = 0 if row is None else row[0], _MIGRATIONS[-1].number
-    if version > newest:
-        raise schema_too_new(version, newest)
+    _run(conninfo, MIGRATIONS.check_not_newer)
 
 
 def is_migrated(conninfo: str) -> bool:
     """Whether the database has been migrated at least once. Raises StorageError."""
+    return _run(conninfo, MIGRATIONS.number) > 0
+
+
+def _run(conninfo: str, begin: Begin[Result]) -> Result:
     try:
         with connect(conninfo) as connection:
-            row = connection.execute("SELECT to_regclass('schema_version') IS NOT NULL").fetchone()
+            return run_steps_here(connection, begin)
     except psycopg.Error as error:
         raise StorageError(f"The database could not be opened: {error}") from error
-    return row is not None and bool(row[0])
 
 
-def _apply_missing(connection: psycopg.Connection) -> None:
-    connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
-    row = connection.execute("SELECT version FROM schema_version").fetchone()
-    version = 0
-    if row is None:
-        connection.execute("INSERT INTO schema_version (version) VALUES (0)")
-    else:
-        (version,) = row
-    newest = _MIGRATIONS[-1].number
-    if version > newest:
-        raise schema_too_new(version, newest)
-    for step in _MIGRATIONS:
-        if step.number > version:
-            connection.execute(step.sql.encode())
-    connection.execute("UPDATE schema_version SET version = %s", (newest,))
-
-
-def schema_too_new(version: int, newest: int) -> SchemaTooNew:
-    """The error for a database that a newer server has migrated."""
-    return SchemaTooNew(
-        f"The database has schema {version}, and this version of podstead knows schemas up to"
-        f" {newest}. Use the newer version again, or another database."
-    )
-
-
-def check_schema(version: int) -> None:
-    """Raise SchemaTooNew or StorageError unless the schema of that number is current."""
-    newest = _MIGRATIONS[-1].number
-    if version > newest:
-        raise schema_too_new(version, newest)
-    if version < newest:
-        raise StorageError(f"The database has schema {version}; migrate it to {newest} first")
+def run_steps_here(connection: psycopg.Connection, begin: Begin[Result]) -> Result:
+    """Run the statements of some steps, for commands and at the start. Raises psycopg.Error."""
+    steps = begin()
+    try:
+        text, values, returns_rows = next(steps)
+        while True:
+            cursor = connection.execute(text.encode(), values or None)
+            text, values, returns_rows = steps.send(cursor.fetchall() if returns_rows else [])
+    except StopIteration as end:
+        result: Result = end.value
+        return result

@@ -17,6 +17,7 @@ from podstead.storage.blobs.body_store import BodyStore
 from podstead.storage.blobs.ledger import Ledger
 from podstead.storage.blobs.staging import BodyStaging
 from podstead.storage.postgresql import maintenance
+from podstead.storage.postgresql.batch import run_steps
 from podstead.storage.postgresql.change_listening import ChangeListening
 from podstead.storage.postgresql.connecting import (
     CONNECTION_WAIT_S,
@@ -25,7 +26,7 @@ from podstead.storage.postgresql.connecting import (
     ConnectionPool,
 )
 from podstead.storage.postgresql.ephemeral import Ephemeral
-from podstead.storage.postgresql.migrate import check_schema
+from podstead.storage.postgresql.migrate import MIGRATIONS
 from podstead.storage.postgresql.prefetch import CachedRegistries
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.shared_clock import SharedClock
@@ -83,9 +84,7 @@ async def open_parts(
         await reads.open(wait=True, timeout=CONNECTION_WAIT_S)
         await writes.open(wait=True, timeout=CONNECTION_WAIT_S)
         async with reads.connection() as connection:
-            cursor = await connection.execute("SELECT version FROM schema_version")
-            row = await cursor.fetchone()
-            check_schema(0 if row is None else row[0])
+            await run_steps(connection, MIGRATIONS.check_current)
         await clock.start()
     except (psycopg.Error, psycopg_pool.PoolTimeout) as error:
         await reads.close()

@@ -29,7 +29,7 @@ from psycopg.errors import InvalidSqlStatementName, error_from_result
 
 from podstead.core.errors import Overloaded
 from podstead.storage.postgresql.connecting import CONNECTION_WAIT_S, ConnectionPool
-from podstead.storage.tables import Row
+from podstead.storage.schema import Row
 
 MAX_UNDER_WAY: Final = 64
 """The maximum number of reads of one storage that are sent and not answered; others of it wait."""

@@ -18,13 +18,13 @@ from podstead.storage.postgresql.errors import is_lost_connection, reading
 from podstead.storage.postgresql.pipelined_reads import PipelinedReads
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version
+from podstead.storage.schema import Row
 from podstead.storage.state import folded
 from podstead.storage.tables import (
     DELETED_ACL,
     METADATA,
     POD,
     TOKENS,
-    Row,
     deleted_acl_of,
     end_of,
     metadata_of,

@@ -23,7 +23,6 @@ from podstead.storage.maintenance import Maintenance
 from podstead.storage.postgresql import figures, maintenance
 from podstead.storage.postgresql.batch import run_steps
 from podstead.storage.postgresql.connecting import connect_for
-from podstead.storage.postgresql.migrate import check_schema
 from podstead.storage.postgresql.parts import OpenParts, open_parts
 from podstead.storage.postgresql.prefetch import RequestPrefetch, current_prefetch
 from podstead.storage.postgresql.removal import PostgresRemovals
@@ -42,7 +41,7 @@ from podstead.storage.records import (
 )
 from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_locked
-from podstead.storage.tables import Row
+from podstead.storage.schema import Row
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
@@ -114,7 +113,7 @@ class PostgresStore(BaseStore):
             PostgresInspection,
         )
 
-        return checked(PostgresInspection(self._conninfo), check_schema)
+        return checked(PostgresInspection(self._conninfo))
 
     def _use(self) -> OpenParts:
         """For whatever is not read ahead: the response to the request cannot be used again."""

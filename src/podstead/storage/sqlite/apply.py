@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
-from podstead.storage.sqlite.statements import insert_rows, run_in
+from podstead.storage.sqlite.statements import in_sqlite, insert_rows, run_in
 from podstead.storage.state import (
     MAX_KEPT_ACL_BYTES,
     MIN_KEPT_ACL_BYTES,
@@ -23,6 +23,7 @@ from podstead.storage.state import (
     changed_bodies,
     changed_rows,
     folded,
+    row_statements,
     storages_of,
 )
 from podstead.storage.tables import (
@@ -147,6 +148,14 @@ def flush(connection: apsw.Connection, state: State) -> None:
     if state.changes:
         insert_rows(connection, _INSERT_CHANGES, state.changes)
         connection.execute(_UPDATE_SEQUENCE, (state.sequence,))
+    _flush_registries(connection, state)
+    if state.changed_entries:
+        entries, gone = changed_rows(state.changed_entries, state.entries)
+        run_in(connection, _DELETE_ENTRIES, gone)
+        insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
+
+
+def _flush_registries(connection: apsw.Connection, state: State) -> None:
     for name in state.dropped_pods:
         connection.execute(_DELETE_POD, (name,))
     for pod in state.pods:
@@ -155,10 +164,8 @@ def flush(connection: apsw.Connection, state: State) -> None:
         connection.execute(_SET_QUOTA, (quota.quota_bytes, folded(quota.name)))
     for token in state.tokens:
         _flush_token(connection, token)
-    if state.changed_entries:
-        entries, gone = changed_rows(state.changed_entries, state.entries)
-        run_in(connection, _DELETE_ENTRIES, gone)
-        insert_rows(connection, _INSERT_ENTRIES, entries, _REPLACE_ENTRIES)
+    for statement, values in row_statements(state.rows):
+        connection.execute(in_sqlite(statement), values)
 
 
 def _copy_bodies(

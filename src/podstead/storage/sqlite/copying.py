@@ -12,13 +12,12 @@ import apsw
 from podstead.core.errors import StorageError
 from podstead.storage.copying.noted_target import ResumableTarget
 from podstead.storage.copying.tables import OWN_ROWS
+from podstead.storage.schema import Row, Table
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
-from podstead.storage.tables import RECORD_TABLES, RecordTable, Row
+from podstead.storage.tables import record_tables
 
 
-def select_rows(
-    connection: apsw.Connection, table: RecordTable, after: Row | None
-) -> Iterator[Row]:
+def select_rows(connection: apsw.Connection, table: Table, after: Row | None) -> Iterator[Row]:
     """The rows in the order of their keys, after that key. Raises apsw.Error."""
     conditions = [OWN_ROWS[table.name]] if table.name in OWN_ROWS else []
     key = ", ".join(table.key)
@@ -31,7 +30,7 @@ def select_rows(
     )
 
 
-def count_rows(connection: apsw.Connection, table: RecordTable) -> int:
+def count_rows(connection: apsw.Connection, table: Table) -> int:
     """How many rows there are. Raises apsw.Error."""
     count: int = connection.execute(f"SELECT count(*) FROM {table.name}").get  # noqa: S608
     return count
@@ -64,11 +63,11 @@ class SqliteTarget(ResumableTarget):
         return rows
 
     def _empty_tables(self) -> None:
-        for table in RECORD_TABLES:
+        for table in record_tables():
             where = f" WHERE {OWN_ROWS[table.name]}" if table.name == "counters" else ""
             self._connection.execute(f"DELETE FROM {table.name}{where}")  # noqa: S608
 
-    def _add(self, table: RecordTable, rows: Iterable[Row]) -> None:
+    def _add(self, table: Table, rows: Iterable[Row]) -> None:
         marks = ", ".join("?" * len(table.columns))
         self._connection.executemany(f"{table.insert} VALUES ({marks})", rows)
 

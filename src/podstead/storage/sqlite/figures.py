@@ -11,7 +11,7 @@ import apsw
 
 from podstead.core.identifiers import parent_container
 from podstead.storage.comparisons import CHARGE, CONTAINERS, Comparisons
-from podstead.storage.tables import Row
+from podstead.storage.schema import Row
 
 _COUNT: Final = "(SELECT count(*) FROM resources m WHERE m.container = c.path)"
 # "0" is the character after the slash: the range contains the root and all paths below it.

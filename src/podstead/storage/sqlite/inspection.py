@@ -20,12 +20,14 @@ from podstead.core.errors import StorageError
 from podstead.storage.copying.tables import FACTS_OF_PLACE
 from podstead.storage.inspection import OnProgress
 from podstead.storage.private_files import sync_directory
+from podstead.storage.schema import Row, Table
 from podstead.storage.sqlite import copying, figures
 from podstead.storage.sqlite.connection import BusyHandler, open_reader
-from podstead.storage.sqlite.migrate import read_schema_version
+from podstead.storage.sqlite.migrate import migrations
+from podstead.storage.sqlite.statements import run_steps
 from podstead.storage.sqlite.trouble import explained
 from podstead.storage.statement_inspection import StatementInspection
-from podstead.storage.tables import RecordTable, Row
+from podstead.storage.steps import Begin, Result
 
 _WAIT_S: Final = 10.0
 _STEP_PAGES: Final = 1024
@@ -38,6 +40,7 @@ class SqliteInspection(StatementInspection):
 
     mark = "?"
     sql = figures.COMPARISONS
+    migrations = migrations()
 
     def __init__(self, database: Path, *, is_copy: bool = False) -> None:
         """Raises StorageError."""
@@ -48,7 +51,7 @@ class SqliteInspection(StatementInspection):
                 # Before the transaction begins, which is with its first read.
                 self.moment_ms = time.time_ns() // 1_000_000
                 self._connection.execute("BEGIN")
-                self.schema = read_schema_version(self._connection)
+                self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
             except BaseException:
                 self._connection.close()
                 raise
@@ -84,13 +87,17 @@ class SqliteInspection(StatementInspection):
             raise _error(self._database, error) from error
         return [str(fault) for (fault,) in rows if fault != "ok"]
 
-    def rows(self, table: RecordTable, *, after: Row | None = None) -> Iterator[Row]:
+    def rows(self, table: Table, *, after: Row | None = None) -> Iterator[Row]:
         with _trouble(self._database):
             yield from copying.select_rows(self._connection, table, after)
 
-    def row_count(self, table: RecordTable) -> int:
+    def row_count(self, table: Table) -> int:
         with _trouble(self._database):
             return copying.count_rows(self._connection, table)
+
+    def _run(self, begin: Begin[Result]) -> Result:
+        with _trouble(self._database):
+            return run_steps(self._connection, begin)
 
     def _rows(self, statement: str, *values: str) -> Iterator[tuple[Any, ...]]:
         with _trouble(self._database):

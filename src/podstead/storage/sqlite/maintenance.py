@@ -11,9 +11,9 @@ import apsw
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.maintenance import BATCH_ROWS, Maintenance
 from podstead.storage.records import BlobId
+from podstead.storage.schema import Row
 from podstead.storage.sqlite.statements import run_in
 from podstead.storage.steps import Steps, ask
-from podstead.storage.tables import Row
 
 _ADD_USED = "UPDATE storages SET used_bytes = used_bytes + ? WHERE root = ?"
 

@@ -20,6 +20,7 @@ from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import DeletedAcl, Metadata, PodRecord, TokenRecord, Version
+from podstead.storage.schema import Row
 from podstead.storage.sqlite.data_version import DataVersion
 from podstead.storage.sqlite.row_changes import ChangeQueue, RowChanges, read_row_count
 from podstead.storage.sqlite.shared_changes import SharedChanges
@@ -30,7 +31,6 @@ from podstead.storage.tables import (
     METADATA,
     POD,
     TOKENS,
-    Row,
     deleted_acl_of,
     end_of,
     metadata_of,

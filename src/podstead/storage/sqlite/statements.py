@@ -14,8 +14,8 @@ from itertools import chain
 
 import apsw
 
+from podstead.storage.schema import Row
 from podstead.storage.steps import Begin, Result
-from podstead.storage.tables import Row
 
 MAX_ROWS = 64
 """The maximum number of rows or keys in one statement, far below SQLite's parameter limit."""

@@ -41,12 +41,13 @@ from podstead.storage.records import (
 )
 from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_allowed, removals_locked
+from podstead.storage.schema import Row
 from podstead.storage.sqlite import figures, maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
-from podstead.storage.sqlite.migrate import check_schema, read_schema_version
+from podstead.storage.sqlite.migrate import migrations
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import SqliteRemovals
 from podstead.storage.sqlite.row_changes import new_change_queue
@@ -56,7 +57,6 @@ from podstead.storage.sqlite.statements import in_sqlite, run_steps
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.trouble import explained
 from podstead.storage.sqlite.writer import Writer
-from podstead.storage.tables import Row
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.compaction import Compaction
@@ -105,7 +105,7 @@ class SqliteStore(BaseStore):
         try:
             reader = open_reader(database, vfs=self._vfs)
             try:
-                check_schema(read_schema_version(reader))
+                run_steps(reader, migrations().check_current)
                 ephemeral = EphemeralStore(self._layout.ephemeral_database, self._space)
                 try:
                     writer = WriteConnection(
@@ -261,7 +261,7 @@ class SqliteStore(BaseStore):
     def inspect(self) -> Inspection:
         from podstead.storage.sqlite.inspection import SqliteInspection  # noqa: PLC0415 - for commands
 
-        return checked(SqliteInspection(self._layout.database), check_schema)
+        return checked(SqliteInspection(self._layout.database))
 
     async def recount(self) -> None:
         await self._use().writer.run(figures.recount)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podstead.app.process.connections.requests import Requests
+from podstead.app.process.connections.policy import Requests
 from podstead.web.asgi import Receive, Scope, Send
 
 CLIENT = ("192.0.2.1", "50000")

@@ -13,8 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
-from podstead.app.process.connections.packet_filter import MAX_BLOCKED, PacketFilter
+from podstead.app.process.connections.kernel import (
+    MAX_BLOCKED,
+    Descriptors,
+    PacketFilter,
+    Peer,
+    read_name,
+)
 from tests.support.server import DEADLINE_S
 from tests.support.waiting import wait_until
 

@@ -1,4 +1,4 @@
-"""Who ends connections and blocks addresses? A thread of each worker, about once a second."""
+"""Closes connections and blocks addresses, in a thread of each worker, about once a second."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
-from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
-from podstead.app.process.connections.packet_filter import PacketFilter
-from podstead.app.process.connections.policy import Bounds, Connection, Shares
-from podstead.app.process.connections.requests import Client, Requests
+from podstead.app.process.connections.kernel import Descriptors, PacketFilter, Peer, read_name
+from podstead.app.process.connections.policy import Bounds, Client, Connection, Requests, Shares
 from podstead.config import Settings
 
 logger = logging.getLogger("podstead.app")

@@ -1,4 +1,4 @@
-"""What do workers that request client certificates need? A TLS context and a private folder.
+"""What workers share that request client certificates: a TLS context and a private folder.
 
 The sockets between the two halves are in a folder that only this server can access. It is removed
 when the server ends.

@@ -1,4 +1,4 @@
-"""Where does the access log go? To standard output, one write for each line."""
+"""Writes the access log to standard output, one write for each line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from podstead.app.tracing import TRACE_FIELDS, tracing_is_wanted
+from podstead.app.monitoring.tracing import TRACE_FIELDS, tracing_is_wanted
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.web.access_log import AccessLog, LoggedApplication

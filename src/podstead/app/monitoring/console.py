@@ -1,19 +1,23 @@
-"""Where does the console learn how the server is? From the data root and from its records."""
+"""What the console shows of the server: its health and its settings, without secrets."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from podstead import __version__
 from podstead.app.monitoring.stored_facts import read_stored_facts
 from podstead.config import Settings
+from podstead.config.settings import TABLE
+from podstead.config.table import Group
 from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import CHANNELS
 from podstead.notifications.webhook_records import WEBHOOKS
 from podstead.storage.record_store import RecordStore
 from podstead.web.idp.console.health_page import FailedWebhook, Health, MailHealth
+from podstead.web.idp.console.settings_page import SettingGroup, ShownSetting
 
 _MAX_WEBHOOKS = 10_000
 _MAX_SHOWN = 100
@@ -80,3 +84,33 @@ class ServerHealth:
                 )
             )
         return failed, retrying, given_up
+
+
+def shown_settings(settings: Settings) -> Sequence[SettingGroup]:
+    """All settings with their values and sources."""
+    sources = dict(settings.set_by)
+    groups = []
+    for group in Group:
+        shown = [
+            ShownSetting(
+                name=row.name,
+                value=None if row.secret else _text(getattr(settings, row.field)),
+                source=sources.get(row.field, ""),
+                meaning=row.meaning,
+            )
+            for row in TABLE
+            if row.group is group
+        ]
+        if shown:
+            groups.append(SettingGroup(group.value, shown))
+    return groups
+
+
+def _text(value: object) -> str:
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return str(value)

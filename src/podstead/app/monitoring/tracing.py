@@ -1,4 +1,4 @@
-"""Are traces wanted? If the extra ``otel`` is installed and a collector is named.
+"""Makes traces if the extra ``otel`` is installed and a collector is named.
 
 The variables are those of OpenTelemetry. Without them, nothing of it is loaded or called: parts
 are wrapped when they are created, or not at all.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from podstead.app.adapters.open_telemetry import Tracing
+
 
 T = TypeVar("T")
 
