@@ -23,12 +23,11 @@ from podstead.app.monitoring.readings import MailCounts, MailOutcome
 from podstead.app.registration import about_operator
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble
-from podstead.idp.account_creation import mailbox_key
 from podstead.idp.administration.service import SIGN_IN_LINK_S, OneTimeLinks
 from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
 from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
-from podstead.idp.records import ACCOUNTS, Account
+from podstead.idp.records import ACCOUNTS, Account, mailbox_key
 from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
 from podstead.storage.registry import Versioned, secret_key
 from podstead.web.mail import compose

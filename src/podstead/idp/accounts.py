@@ -16,15 +16,10 @@ from podstead.core.identifiers import ResourcePath
 from podstead.idp.account_creation import (
     NOTHING_JOINED,
     AccountWrite,
-    EmailTaken,
     Joined,
     NewAccount,
     PodPlanner,
-    check_email,
     commit_creation,
-    login_records,
-    masked_email,
-    name_key,
     records_of_new,
 )
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
@@ -42,7 +37,12 @@ from podstead.idp.records import (
     SESSIONS,
     Account,
     AccountName,
+    EmailTaken,
     OneTimeLink,
+    check_email,
+    login_records,
+    masked_email,
+    name_key,
 )
 from podstead.idp.security_events import noting
 from podstead.storage.codes import StorageCodes

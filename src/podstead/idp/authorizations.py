@@ -42,7 +42,8 @@ from podstead.idp.records import (
     Interaction,
     VerifiedFactor,
 )
-from podstead.idp.sessions import precondition_on, read_hint
+from podstead.idp.sessions import read_hint
+from podstead.idp.sign_in_methods import precondition_on
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key

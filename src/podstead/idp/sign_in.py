@@ -16,11 +16,17 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotAuthenticated, RateLimited
-from podstead.idp.account_creation import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, presented
-from podstead.idp.records import LAST_SIGN_INS, Account, BrowserSession, LastSignIn
+from podstead.idp.records import (
+    LAST_SIGN_INS,
+    MAX_EMAIL_CHARACTERS,
+    Account,
+    BrowserSession,
+    LastSignIn,
+    name_key,
+)
 from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.registry import RecordKind, Versioned, secret_key
 

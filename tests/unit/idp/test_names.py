@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.idp.account_creation import (
+from podstead.idp.records import (
+    EMAILS,
+    USERNAMES,
     UnusableEmail,
     check_email,
     login_records,
     masked_email,
     name_key,
 )
-from podstead.idp.records import EMAILS, USERNAMES
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_repositories import follow_name
 from podstead.config import Settings
 from podstead.core.errors import Conflict
-from podstead.idp.account_creation import PodPlan, name_key
+from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions, existing_pod
-from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
+from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES, name_key
 from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
 from podstead.resources.importing.values import UNFINISHED_IMPORTS

@@ -17,7 +17,7 @@ from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
-from podstead.idp.sessions import ending
+from podstead.idp.sign_in_methods import ending
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record

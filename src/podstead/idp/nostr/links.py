@@ -18,7 +18,7 @@ from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
-from podstead.idp.sessions import ending, remaining_factor
+from podstead.idp.sign_in_methods import ending, remaining_factor
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record

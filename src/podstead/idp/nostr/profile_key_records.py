@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.idp.account_creation import name_key
 from podstead.idp.audit import AuditEvent, profile_change
 from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
 from podstead.idp.records import (
@@ -18,6 +17,7 @@ from podstead.idp.records import (
     PROFILE_KEYS,
     USERNAMES,
     ProfileKey,
+    name_key,
 )
 from podstead.idp.security_events import noting
 from podstead.nostr.npub import npub

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import AccessDenied
-from podstead.idp.account_creation import MAX_EMAIL_CHARACTERS
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.records import Account
+from podstead.idp.records import MAX_EMAIL_CHARACTERS, Account
 from podstead.idp.sign_in import AccountDisabled
 from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import Versioned

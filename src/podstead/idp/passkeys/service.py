@@ -26,7 +26,8 @@ from podstead.idp.passkeys.ceremonies import (
 )
 from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
 from podstead.idp.security_events import noting
-from podstead.idp.sessions import OpenSession, ending, remaining_factor
+from podstead.idp.sessions import OpenSession
+from podstead.idp.sign_in_methods import ending, remaining_factor
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key

@@ -21,7 +21,6 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import IDENTITY_SCOPE
-from podstead.idp.account_creation import EmailTaken, UnusableEmail
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.certificates import CertificateKeys
@@ -31,7 +30,7 @@ from podstead.idp.grants import ConnectedClients
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passwords import UnusablePassword
-from podstead.idp.records import Account
+from podstead.idp.records import Account, EmailTaken, UnusableEmail
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.token_issuing import ProfileIssuer

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound
-from podstead.idp.account_creation import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue, MailSubject
+from podstead.idp.records import MAX_EMAIL_CHARACTERS, name_key
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import secret_key
 from podstead.web.codes import WebCodes

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import RequestRefused
-from podstead.idp.account_creation import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.accounts import Accounts
 from podstead.idp.passwords import UnusablePassword, check_password
+from podstead.idp.records import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.sign_in import Attempts, attempt_at
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
 from podstead.web.browsers import json_response, see_other

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Final
 
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp.account_creation import EmailTaken, Joined, NewAccount, UnusableEmail
+from podstead.idp.account_creation import Joined, NewAccount
 from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.client_metadata import permissions
 from podstead.idp.grants import signing_in_consents
 from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
-from podstead.idp.records import Account, ProvenKey
+from podstead.idp.records import Account, EmailTaken, ProvenKey, UnusableEmail
 from podstead.nostr.npub import npub
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podstead.idp.sessions import began_with
+from podstead.idp.sign_in_methods import began_with
 from podstead.web.browsers import json_response, see_other
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest

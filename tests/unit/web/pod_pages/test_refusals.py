@@ -23,8 +23,8 @@ from podstead.core.errors import (
     RateLimited,
     StoreUnavailable,
 )
-from podstead.idp.account_creation import check_email
 from podstead.idp.passwords import check_password
+from podstead.idp.records import check_email
 from podstead.pods.names import check_name
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.resources.codes import ResourceCodes

@@ -13,12 +13,11 @@ from typing import Final
 from podstead.core.clock import Randomness
 from podstead.core.errors import NotFound, PodsteadError
 from podstead.idp import sign_in
-from podstead.idp.account_creation import EmailTaken, UnusableEmail
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.service import LinkUsed, OneTimeLinks
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.passwords import UnusablePassword, check_password, is_common
-from podstead.idp.records import Account, OneTimeLink
+from podstead.idp.records import Account, EmailTaken, OneTimeLink, UnusableEmail
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
