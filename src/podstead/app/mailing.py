@@ -32,7 +32,7 @@ from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, Ma
 from podstead.storage.registry import Versioned, secret_key
 from podstead.web.mail import compose
 from podstead.web.mail.compose import MailSite, MailText
-from podstead.web.pod_pages.addresses import link_url, verify_url
+from podstead.web.pages.addresses import link_url, verify_url
 
 logger = logging.getLogger("podstead.mail")
 

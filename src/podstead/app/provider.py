@@ -40,14 +40,14 @@ from podstead.idp.token_service import TokenService, TokenStatus
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.authority import is_loopback_url
-from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.credentials_endpoint import CredentialsEndpoint
 from podstead.web.idp.did_documents import DidDocumentEndpoint
 from podstead.web.idp.page_people import PeopleByAccount
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
-from podstead.web.pod_pages.addresses import REQUESTS
+from podstead.web.pages.addresses import REQUESTS
+from podstead.web.pages.cookies import Cookies
 from podstead.web.routes import Route, plain_routes
 
 if TYPE_CHECKING:
@@ -90,7 +90,10 @@ class Provider:
     def people(self) -> PeopleByAccount:
         """The people who are signed in to their accounts, for pages at the provider's origin."""
         return PeopleByAccount(
-            sessions=self.sessions, cookies=self.cookies, terms_hash=terms_hash(self.settings)
+            sessions=self.sessions,
+            cookies=self.cookies,
+            audit=self.audit,
+            terms_hash=terms_hash(self.settings),
         )
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from podstead.config import Settings
-from podstead.web.pod_pages.addresses import TERMS
+from podstead.web.pages.addresses import TERMS
 from podstead.web.registration import AboutOperator
 
 

@@ -18,7 +18,7 @@ from podstead.core.request_context import requester_address
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.web.asgi import HeaderFields
 from podstead.web.authority import is_loopback_url
-from podstead.web.pod_pages.addresses import CALLBACK, CLIENT_DOCUMENTS
+from podstead.web.pages.addresses import CALLBACK, CLIENT_DOCUMENTS
 from podstead.web.request import Request
 from podstead.web.routes import Route
 

@@ -53,18 +53,14 @@ from podstead.nostr.http_auth import EventScope
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.resources.committer import Committer
-from podstead.resources.content_validation import ContentValidator
+from podstead.resources.content import BodyReceiver, ContentValidator
 from podstead.resources.documents import Documents
 from podstead.resources.identity_changes import IdentityChanges
-from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
-from podstead.resources.reading import ResourceReader
-from podstead.resources.received import BodyReceiver
-from podstead.resources.rendering_cache import RenderingCache
-from podstead.resources.representations import Representations
+from podstead.resources.reading import Listings, RenderingCache, Representations, ResourceReader
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing.offers import StoredAnswers
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.resources.tree_operations import Trees
 from podstead.resources.tree_plan import TreePlanner
 from podstead.resources.uploads import UploadService
@@ -90,7 +86,7 @@ from podstead.web.description_endpoints import (
     StorageDescriptionEndpoint,
 )
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
-from podstead.web.pod_pages.assets import AssetsEndpoint
+from podstead.web.pages.templates import AssetsEndpoint
 from podstead.web.probe_endpoint import ProbeEndpoint
 from podstead.web.registration import PodsAlone, PodsEndpoint, Registration
 from podstead.web.request_counts import RequestCounts

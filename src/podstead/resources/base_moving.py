@@ -18,8 +18,8 @@ import msgspec
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.core.identifiers import ROOT, ResourcePath
 from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.planning import WriteHook
 from podstead.resources.renaming import NameMapping, renamed_document
-from podstead.resources.write_hooks import WriteHook
 from podstead.storage.document_reader import Superseded
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (

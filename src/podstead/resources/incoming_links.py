@@ -20,7 +20,7 @@ from podstead.core.identifiers import ResourcePath, canonical_url, storage_root
 from podstead.core.identity import Identity
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset, Iri
-from podstead.resources.agent_semaphores import AgentSemaphores
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.trees import Tree
 from podstead.storage.document_reader import Superseded

@@ -7,6 +7,8 @@ precondition no longer holds, the service reads and plans again; planners theref
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 from msgspec.structs import replace
 
@@ -22,9 +24,11 @@ from podstead.core.identifiers import (
 )
 from podstead.core.identity import Identity
 from podstead.core.value import Value
+from podstead.rdf.graph import Dataset
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.target_state import TargetState
+from podstead.storage.record_store import Changes
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -314,3 +318,18 @@ def _is_container_description(state: TargetState) -> bool:
 
 def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) -> Change:
     return Change(path, activity, agent.iri if agent else None)
+
+
+class WriteHook(Protocol):
+    """Derives the records that are committed with a write of a document."""
+
+    def applies_to(self, path: ResourcePath) -> bool:
+        """Whether a document at the path has such records. Called for every write; must be
+        cheap."""
+
+    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
+        """The record changes for giving the document at the path this content, which is empty if
+        the document is deleted.
+
+        Raises StorageError.
+        """

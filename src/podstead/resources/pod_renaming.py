@@ -27,8 +27,8 @@ from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
+from podstead.resources.planning import WriteHook
 from podstead.resources.renaming import NameMapping, renamed_document
-from podstead.resources.write_hooks import WriteHook
 from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
 from podstead.storage.pod_tombstones import new_name_of, pod_tombstone, put_tombstone

@@ -30,21 +30,21 @@ from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import MAX_ATTEMPTS, Committer
-from podstead.resources.content_validation import ContentValidator
-from podstead.resources.entity_tags import last_modified_ms, state_version
-from podstead.resources.identity_changes import IdentityChanges
-from podstead.resources.naming import NameProposal
-from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
-from podstead.resources.patching import Patches, check_patch_type, patch_content
-from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put, plan_unchanged
-from podstead.resources.reading import ResourceReader, without_members
-from podstead.resources.received import (
+from podstead.resources.content import (
     BodyReceiver,
+    ContentValidator,
+    NameProposal,
     check_content_type,
     check_type_links,
     is_empty_container,
     requests_container,
 )
+from podstead.resources.entity_tags import last_modified_ms, state_version
+from podstead.resources.identity_changes import IdentityChanges
+from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
+from podstead.resources.patching import Patches, check_patch_type, patch_content
+from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put, plan_unchanged
+from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_operations import TreeContents, Trees
 from podstead.storage.capacity import StorageCapacity

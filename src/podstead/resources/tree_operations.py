@@ -11,7 +11,7 @@ A copy has the rules of a resource where the agent has Control over both the res
 destination; elsewhere the copy inherits the rules of its new container. A move always takes the
 rules along and is refused to an agent without Control, because the resources could become
 accessible otherwise (:func:`podstead.wac.modes.for_move`). ACLs and descriptions are rewritten to
-be about the new URLs (:mod:`podstead.resources.relocation`).
+be about the new URLs (:mod:`podstead.resources.renaming`).
 
 An existing container is never replaced or merged with. An existing document is replaced as if it
 had been deleted before, with its ACL and description.
@@ -48,9 +48,9 @@ from podstead.core.identifiers import (
     slash_variant,
     storage_root,
 )
-from podstead.resources.acl_changes import AclListener, tell_acl_changes
-from podstead.resources.agent_semaphores import AgentSemaphores
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.committer import AclListener, tell_acl_changes
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.planning import NewVersion

@@ -22,12 +22,12 @@ from podstead.core.media_types import essence
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.content_validation import ContentValidator
+from podstead.resources.content import ContentValidator
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import NewVersion
-from podstead.resources.relocation import Relocation, relocated_description, relocated_rules
+from podstead.resources.renaming import Relocation, relocated_description, relocated_rules
 from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.blobs.body_store import BodyMissing

@@ -22,13 +22,20 @@ from podstead.core.identity import Identity
 from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
-from podstead.wac.audience import Reach, reach_of
-from podstead.wac.decision import Requester, Rules, agent_modes
+from podstead.wac.acl import agent_name, origin_of
+from podstead.wac.decision import Reach, Requester, Rules, agent_modes, reach_of
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
-from podstead.wac.iris import agent_name, origin_of
-from podstead.wac.modes import ALL_MODES, NO_MODES, Governed, Mode, Modes, Requirements, governed
-from podstead.wac.wac_allow import wac_allow
+from podstead.wac.modes import (
+    ALL_MODES,
+    NO_MODES,
+    Governed,
+    Mode,
+    Modes,
+    Requirements,
+    governed,
+    wac_allow,
+)
 
 OPAQUE_ORIGIN = "null"
 """Stands for every Origin that is not a web origin, such as that of a sandboxed page."""

@@ -19,15 +19,15 @@ from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, choose, prefers_html
 from podstead.core.vocab import PIM, PIM_STORAGE_CLASS, SOLID, SOLID_NOTIFICATION_GATEWAY
-from podstead.notifications.channel_types import GATEWAY, ChannelType
-from podstead.notifications.descriptions import (
+from podstead.notifications.channel_documents import (
     DESCRIPTION_TERMS,
     PREFIXES,
     Json,
     services_json,
     services_of_storage,
 )
-from podstead.pods.description import server_description, storage_description
+from podstead.notifications.channel_types import GATEWAY, ChannelType
+from podstead.pods.template import server_description, storage_description
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph
 from podstead.storage.protocol import PodRegistry, ResourceStore

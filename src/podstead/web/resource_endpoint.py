@@ -37,9 +37,9 @@ from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.authority import hosts_of
 from podstead.web.browsers import is_navigation
 from podstead.web.errors import refusal
-from podstead.web.pages import HTML as PAGE_TYPE
-from podstead.web.pages import PAGE_POLICY
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.templates import HTML as PAGE_TYPE
+from podstead.web.pages.templates import PAGE_POLICY
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import NO_STORE, Response, content_response, empty_response

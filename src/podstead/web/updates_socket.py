@@ -19,10 +19,17 @@ from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
+from podstead.notifications.deliveries import (
+    EndReason,
+    QueueClosed,
+    QueueItem,
+    SubscriberQueue,
+    WatchEnded,
+)
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub, Watch
 from podstead.notifications.listening import Ended
-from podstead.notifications.notification import Notification
+from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
     GREETING,
@@ -36,13 +43,6 @@ from podstead.notifications.solid_0_1 import (
     SubprotocolOffer,
     Subscribe,
     offer_of,
-)
-from podstead.notifications.subscriber_queue import (
-    EndReason,
-    QueueClosed,
-    QueueItem,
-    SubscriberQueue,
-    WatchEnded,
 )
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.limits import address_key

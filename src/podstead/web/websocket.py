@@ -12,8 +12,8 @@ from typing import Final
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
+from podstead.notifications.deliveries import CAPACITY, EndReason, QueueItem, SubscriberQueue
 from podstead.notifications.listening import Ended
-from podstead.notifications.subscriber_queue import CAPACITY, EndReason, QueueItem, SubscriberQueue
 from podstead.web.asgi import Message, Receive, Scope, Send
 from podstead.web.limits import address_key
 from podstead.web.request import Request

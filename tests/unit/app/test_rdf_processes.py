@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from podstead.app.adapters import rdf_processes
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.adapters.rdf_processes import (
     BUDGET_S,
@@ -260,6 +261,20 @@ async def test_threads_count_as_well(processes: RdfProcesses, budgets: Processor
     budgets.spend("203.0.113.1", BUDGET_S)
     assert await processes.in_thread(lambda: sum(range(100_000)), pod="") == 4999950000
     assert budgets.wait_s("203.0.113.1") > 0
+
+
+async def test_memory_is_given_back_after_a_thread_and_when_its_result_is_dropped(
+    processes: RdfProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back = asyncio.Semaphore(0)
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(
+        rdf_processes, "_trim", lambda _kept: loop.call_soon_threadsafe(given_back.release)
+    )
+    monkeypatch.setattr(rdf_processes, "_GIVE_BACK_AFTER_S", 0)
+    assert await processes.in_thread(lambda: 1, pod="") == 1
+    await given_back.acquire()
+    await given_back.acquire()
 
 
 async def test_a_process_is_used_again(processes: RdfProcesses) -> None:

@@ -10,7 +10,7 @@ import pytest
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.channel_requests import (
+from podstead.notifications.channel_documents import (
     MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
     ChannelRequest,

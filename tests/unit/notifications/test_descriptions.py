@@ -10,15 +10,15 @@ import rdflib
 from pyld import jsonld  # type: ignore[import-untyped]
 from rdflib.compare import isomorphic
 
-from podstead.notifications.channel_types import ChannelType, Feature
-from podstead.notifications.descriptions import (
+from podstead.notifications.channel_documents import (
     DescribedChannel,
-    Description,
+    DescriptionDocument,
     channel_description,
     service_description,
     services_json,
     services_of_storage,
 )
+from podstead.notifications.channel_types import ChannelType, Feature
 from podstead.rdf.codecs import serialize
 from podstead.rdf.graph import Graph
 
@@ -40,7 +40,7 @@ def by_pyld(document: dict[str, object]) -> rdflib.Graph:
     return rdflib.Graph().parse(data=n_quads, format="nt")
 
 
-def assert_same(description: Description) -> rdflib.Graph:
+def assert_same(description: DescriptionDocument) -> rdflib.Graph:
     """That both forms say the same; what they say."""
     graph = by_rdflib(description.graph)
     assert isomorphic(graph, by_pyld(description.json))

@@ -12,8 +12,7 @@ import rdflib
 from pyld import jsonld  # type: ignore[import-untyped]
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.messages import Messages, message_id
-from podstead.notifications.notification import Activity, Notification
+from podstead.notifications.messages import Activity, Messages, Notification, message_id
 from podstead.storage.records import Version
 
 BASE = "https://pod.example"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notification import Activity, Notification, notifications_of, topics_of
+from podstead.notifications.messages import Activity, Notification, notifications_of, topics_of
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Version
 

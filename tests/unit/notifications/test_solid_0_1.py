@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notification import Activity, Notification
+from podstead.notifications.messages import Activity, Notification
 from podstead.notifications.solid_0_1 import (
     GREETING,
     MAX_URL_CHARACTERS,

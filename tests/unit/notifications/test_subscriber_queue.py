@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podstead.notifications.subscriber_queue import EndReason, QueueClosed, SubscriberQueue
+from podstead.notifications.deliveries import EndReason, QueueClosed, SubscriberQueue
 
 
 class Filler:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notification import Activity, Notification
-from podstead.notifications.throttling import Throttle
+from podstead.notifications.deliveries import Throttle
+from podstead.notifications.messages import Activity, Notification
 from podstead.storage.records import Version
 
 PATH = ResourcePath("/alice/x")

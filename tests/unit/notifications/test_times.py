@@ -9,7 +9,12 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.notifications.times import read_duration, read_time, write_duration, write_time
+from podstead.notifications.channel_types import (
+    read_duration,
+    read_time,
+    write_duration,
+    write_time,
+)
 
 MOMENTS_MS = st.integers(0, 253_402_300_799_999)
 DURATIONS_MS = st.integers(0, 10**12)

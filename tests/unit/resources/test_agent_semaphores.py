@@ -9,7 +9,7 @@ import pytest
 from podstead.core.errors import RateLimited
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.request_context import set_requester
-from podstead.resources.agent_semaphores import MAX_WAITING, AgentSemaphores
+from podstead.resources.costly_work import MAX_WAITING, AgentSemaphores
 
 BASE_URL = "https://pods.example"
 

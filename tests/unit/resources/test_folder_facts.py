@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.identity import Identity
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberReach
 from podstead.storage.records import Change, ChangeType, LoggedChange, Metadata
-from podstead.wac.audience import Reach
+from podstead.wac.decision import Reach
 from tests.support.wac_world import BOB, CAROL, OWNER, World, identity, path, pod, rule
 
 AUTHENTICATED = "acl:agentClass acl:AuthenticatedAgent"

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from podstead.resources.rendering_cache import RenderingCache, RenderingKey
+from podstead.resources.reading import RenderingCache, RenderingKey
 
 CAPACITY_BYTES = 1 << 18
 

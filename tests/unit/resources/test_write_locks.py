@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.resources import write_locks
-from podstead.resources.write_locks import WriteLocks
+from podstead.resources import committer
+from podstead.resources.committer import WriteLocks
 from podstead.storage.records import Metadata, ResourceKind, Version
 
 ONE, OTHER = ResourcePath("/alice/one"), ResourcePath("/alice/other")
@@ -221,7 +221,7 @@ async def test_nobody_waits_for_a_writer_that_was_refused_or_keeps_the_lock() ->
 
 
 async def test_a_turn_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_locks, "MAX_TURN_S", 0.0)
+    monkeypatch.setattr(committer, "MAX_TURN_S", 0.0)
     among = Among()
     locks = WriteLocks(among.turn)
 
@@ -262,7 +262,7 @@ async def test_a_write_that_was_overtaken_waits_for_its_turn_the_next_time() -> 
 async def test_turns_end_some_time_after_the_last_encounter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(write_locks, "SHARED_S", -1.0)
+    monkeypatch.setattr(committer, "SHARED_S", -1.0)
     among = Among()
     locks = WriteLocks(among.turn)
     async with locks.of(ONE) as lock:
@@ -294,7 +294,7 @@ async def test_a_writer_cancelled_while_it_waits_for_its_turn_leaves_its_place()
 
 
 async def test_few_resources_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_locks, "MAX_SHARED", 3)
+    monkeypatch.setattr(committer, "MAX_SHARED", 3)
     locks = WriteLocks(Among().turn)
     for number in range(10):
         locks.share(ResourcePath(f"/alice/{number}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.identifiers import canonical_url
-from podstead.wac.iris import agent_name, local_path, origin_of
+from podstead.wac.acl import agent_name, local_path, origin_of
 
 BASE = "https://pods.example"
 

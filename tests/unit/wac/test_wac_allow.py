@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from podstead.wac.modes import Mode, Modes, with_entailed
-from podstead.wac.wac_allow import wac_allow
+from podstead.wac.modes import Mode, Modes, wac_allow, with_entailed
 
 # Web Access Control, section 6.1: access-param = permission-group OWS "=" OWS access-modes
 _GRAMMAR = re.compile(r'user="([a-z]+( [a-z]+)*)?",public="([a-z]+( [a-z]+)*)?"')

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podstead.core.identifiers import ResourcePath
 from podstead.web.asgi import HeaderFields, Message
 from podstead.web.body import AsgiBody, BodyPace
-from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.pages.cookies import SESSION, Cookies, Notice
 from podstead.web.request import Request
 
 SECRET = "0123456789abcdef" * 4
@@ -32,7 +32,7 @@ OTHER = "f" * 64
 )
 def test_a_cookie_is_found_among_others(lines: list[str]) -> None:
     """Also in a field of its own (RFC 9113 section 8.2.3)."""
-    assert Cookies(secure=False).session(_request(*lines)) == SECRET
+    assert Cookies(secure=False).secret(_request(*lines), SESSION) == SECRET
 
 
 @pytest.mark.parametrize(
@@ -42,39 +42,39 @@ def test_a_cookie_is_found_among_others(lines: list[str]) -> None:
      f'podstead-session="{SECRET}"', f"podstead-browser={SECRET}"],
 )  # fmt: skip
 def test_invalid_session_cookies_are_ignored(line: str) -> None:
-    assert Cookies(secure=False).session(_request(line)) is None
+    assert Cookies(secure=False).secret(_request(line), SESSION) is None
 
 
 def test_over_https_only_the_cookie_name_bound_to_the_host_is_valid() -> None:
     """A-61."""
     cookies = Cookies(secure=True)
     request = _request(f"podstead-session={OTHER}; __Host-podstead-session={SECRET}")
-    assert cookies.session(request) == SECRET
+    assert cookies.secret(request, SESSION) == SECRET
 
 
 def test_a_request_without_cookies_has_none() -> None:
     cookies, request = Cookies(secure=False), _request()
-    assert cookies.session(request) is None
-    assert cookies.flash_message(request) is None
-    assert not cookies.any_of_ours(request)
+    assert cookies.secret(request, SESSION) is None
+    assert cookies.notice(request) is None
+    assert not cookies.any_of_account(request)
 
 
-@given(st.sampled_from(["wrong", "x"]), st.text(max_size=300))
+@given(st.sampled_from(["wrong-token", "signed-in"]), st.text(max_size=300))
 def test_a_notice_comes_back_as_it_was_kept(name: str, typed: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in typed):
         return
     cookies = Cookies(secure=False)
-    _, header = cookies.set_flash_message(FlashMessage(name, typed))
+    _, header = cookies.set_notice(Notice(name, typed))
     pair = header.decode().partition("; ")[0]
-    assert cookies.flash_message(_request(pair)) == FlashMessage(name, typed[:254])
+    assert cookies.notice(_request(pair)) == Notice(name, typed[:500])
 
 
 @given(st.binary(max_size=200))
 def test_no_cookie_is_a_fault(value: bytes) -> None:
     cookies = Cookies(secure=False)
     request = _request(f"podstead-notice={value.decode('latin-1')}")
-    cookies.flash_message(request)
-    assert cookies.session(request) is None
+    cookies.notice(request)
+    assert cookies.secret(request, SESSION) is None
 
 
 def _request(*lines: str) -> Request:

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.web.browsers import browser_name
 from podstead.web.idp.display import format_day, machine_time
-from podstead.web.idp.rendering import form_source
+from podstead.web.pages.rendering import form_source
 
 _WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
 _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0"

@@ -9,7 +9,7 @@ import pytest
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.notifications.subscriber_queue import EndReason
+from podstead.notifications.deliveries import EndReason
 from podstead.web.websocket import OpenSockets
 
 ALICE = Identity("https://alice.example/#me", AuthenticationMethod.DPOP)

@@ -9,9 +9,8 @@ import pytest
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.web.errors import STATUSES
-from podstead.web.pages import PAGE_POLICY
-from podstead.web.pod_pages.assets import asset_url, load_assets
-from podstead.web.pod_pages.rendering import error_page
+from podstead.web.pages.rendering import error_page
+from podstead.web.pages.templates import PAGE_POLICY, asset_url, load_assets
 
 STYLE = load_assets()["base.css"].decode()
 PAGES = {

@@ -105,7 +105,7 @@ MAX_NAMED: Final = 20
 
 
 class AclAudit:
-    """Implements AclListener of ``resources.acl_changes``."""
+    """Implements AclListener of ``resources.committer``."""
 
     def __call__(
         self,

@@ -15,9 +15,8 @@ from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.limits import RdfLimits
-from podstead.resources.contexts import ContextLibrary
 from podstead.resources.costly_work import CostlyWork, InThreads
-from podstead.resources.documents import Documents
+from podstead.resources.documents import ContextLibrary, Documents
 from podstead.storage.protocol import ResourceStore
 
 

@@ -73,6 +73,7 @@ TIME_LIMIT_S: Final = 60.0
 """On a loaded machine, a process gets less of a processor than it may use."""
 IDLE_S: Final = 10.0
 """How long a process is kept for the next task."""
+_GIVE_BACK_AFTER_S: Final = 2.0
 _KEPT_UP_TO_BYTES: Final = 192 * 1024 * 1024
 """The memory of a process that is used again."""
 _PATIENCE_S: Final = 5.0
@@ -112,6 +113,7 @@ class RdfProcesses:
         )
         self._idle: dict[ChildProcess, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._giving_back: asyncio.TimerHandle | None = None
 
     async def in_process(self, task: Task, *, pod: str, wait_s: float = WAIT_S) -> bytes:
         """As :class:`podstead.resources.costly_work.CostlyWork` does. Where no process can be
@@ -134,6 +136,8 @@ class RdfProcesses:
 
     async def close(self) -> None:
         """End all processes that are idle."""
+        if self._giving_back is not None:
+            self._giving_back.cancel()
         for process in list(self._idle):
             self._end_idle(process)
         await asyncio.gather(*self._ending)
@@ -180,11 +184,21 @@ class RdfProcesses:
                 return work()
             finally:
                 self._budgets.spend(key, time.thread_time() - began_s)
+                _give_memory_back()
 
         try:
             return await asyncio.to_thread(measured)
         finally:
-            _give_memory_back()
+            self._give_memory_back_later()
+
+    def _give_memory_back_later(self) -> None:
+        """Once more, when requests no longer hold what the threads have returned to them."""
+        if self._giving_back is not None:
+            self._giving_back.cancel()
+        loop = asyncio.get_running_loop()
+        self._giving_back = loop.call_later(
+            _GIVE_BACK_AFTER_S, loop.run_in_executor, None, _give_memory_back
+        )
 
     async def _started(self) -> ChildProcess | None:
         while self._idle:

@@ -31,7 +31,7 @@ from podstead.storage.records import (
     TokenRecord,
 )
 from podstead.storage.tokens import revocations
-from podstead.web.pod_pages.addresses import link_url
+from podstead.web.pages.addresses import link_url
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.accounts import AccountServices

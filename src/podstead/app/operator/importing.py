@@ -30,9 +30,9 @@ from podstead.pods.template import root_acl
 from podstead.resources.documents import Documents
 from podstead.resources.importing.importer import TreeImporter
 from podstead.resources.importing.values import ImportTarget
+from podstead.resources.planning import WriteHook
 from podstead.resources.pod_renaming import PodRenamer
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.resources.write_hooks import WriteHook
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 from podstead.web.authority import hosts_of, served_hosts

@@ -22,9 +22,8 @@ from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
 from podstead.web.description_endpoints import favicon
-from podstead.web.pages import load_templates
-from podstead.web.pod_pages.assets import load_assets
-from podstead.web.pod_pages.texts import load_texts
+from podstead.web.pages.templates import load_assets, load_templates
+from podstead.web.pages.texts import load_texts
 
 _ALWAYS = (
     "podstead.app.adapters.provider_keys",
@@ -35,6 +34,8 @@ _ALWAYS = (
     "podstead.outbound.guard",
     "podstead.outbound.foreign_documents",
     "podstead.outbound.requests",
+    "podstead.outbound.guard",
+    "podstead.outbound.urls",
     "podstead.web.authority",
 )
 _FOR_THE_PROVIDER = (

@@ -1,7 +1,7 @@
 """Finds the profiles of this server that currently state a Nostr key (A-127).
 
 To find them, the store has records of which profile states which key. They change in the write that
-changes the profile (:mod:`podstead.resources.write_hooks`) and are deleted with the pod. They only
+changes the profile (:mod:`podstead.resources.planning`) and are deleted with the pod. They only
 say which profiles to read: the current content of the profile decides, so a wrong record gives
 nobody access.
 """

@@ -19,7 +19,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.media_types import JSON_LD, essence
-from podstead.resources.archive_names import ArchiveFolder, archive_name
+from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.storage.open_body import OpenBody

@@ -13,8 +13,7 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.rdf.graph import BlankNode, Graph, Iri, Object, Subject, Triple
-from podstead.wac.acl import Authorization
-from podstead.wac.iris import agent_name
+from podstead.wac.acl import Authorization, agent_name
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.rules import (
     ACCESS_TO,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from podstead.idp import token_issuing
 from podstead.idp.accounts import Accounts
 from podstead.storage.invitations import Admission
-from podstead.web.idp.sources import request_source
+from podstead.web.pages.request import request_source
 from podstead.web.registration import CreatedPod
 from podstead.web.request import Request
 

@@ -21,22 +21,20 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
 from podstead.jose.tokens import Json
-from podstead.notifications.channel_requests import (
+from podstead.notifications.channel_documents import (
     MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
+    PREFIXES,
     ChannelRequest,
+    DescribedChannel,
+    channel_description,
     read_channel_request,
+    service_description,
     topic_path,
 )
 from podstead.notifications.channel_types import GATEWAY, SERVICES, ChannelType
 from podstead.notifications.channels import Channel, Channels
-from podstead.notifications.descriptions import (
-    PREFIXES,
-    DescribedChannel,
-    channel_description,
-    service_description,
-)
-from podstead.notifications.feed import ChangeLog
+from podstead.notifications.history import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph, Iri

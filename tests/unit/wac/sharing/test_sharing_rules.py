@@ -10,15 +10,17 @@ from podstead.core.identifiers import ResourcePath
 from podstead.wac.acl import MAX_GROUPS
 from podstead.wac.modes import ALL_MODES, Mode, with_entailed
 from podstead.wac.sharing.access import Scope, access_list
-from podstead.wac.sharing.roles import ROLE_MODES, Role, role_of
 from podstead.wac.sharing.rules import (
     AUTHENTICATED,
     EVERYONE,
+    ROLE_MODES,
     Peculiarity,
+    Role,
     RuleSet,
     agent,
     group,
     read_rules,
+    role_of,
 )
 from tests.support.wac_world import BASE, BOB, graph_of
 

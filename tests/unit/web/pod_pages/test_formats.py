@@ -21,9 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import podstead.web
-from podstead.web.pod_pages import formats
-from podstead.web.pod_pages.catalogues import compiled_catalogues
-from podstead.web.pod_pages.texts import LANGUAGES, texts_in, use_texts
+from podstead.web.pages import formats
+from podstead.web.pages.texts import LANGUAGES, compiled_catalogues, texts_in, use_texts
 
 LOCALES = Path(podstead.web.__file__).with_name("locales")
 _UNITS = ("kilobyte", "megabyte", "gigabyte", "terabyte")

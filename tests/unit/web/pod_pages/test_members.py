@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath, encode_segment
 from podstead.storage.records import Metadata, ResourceKind, Version
-from podstead.web.pod_pages.collation import name_sort_key
+from podstead.web.pages.formats import name_sort_key
 from podstead.web.pod_pages.files.members import Member, Members, Order, Sorting, in_order
 from podstead.web.pod_pages.files.names import shown_name
 

@@ -29,8 +29,8 @@ from podstead.pods.names import check_name
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.resources.codes import ResourceCodes
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages.refusals import is_translated, refusal_text
-from podstead.web.pod_pages.texts import LANGUAGES, texts_in, use_texts
+from podstead.web.pages.rendering import is_translated, refusal_text
+from podstead.web.pages.texts import LANGUAGES, texts_in, use_texts
 from scripts.texts import error_codes
 
 _PARAMETER = re.compile(r"%\(([a-z_]+)\)s")

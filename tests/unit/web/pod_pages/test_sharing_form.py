@@ -6,11 +6,10 @@ import pytest
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.sharing.edits import Inheritance
+from podstead.resources.sharing.documents import Inheritance
 from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
-from podstead.wac.sharing.roles import ROLE_MODES, Role
-from podstead.wac.sharing.rules import Grantee, GranteeKind, agent
+from podstead.wac.sharing.rules import ROLE_MODES, Grantee, GranteeKind, Role, agent
 from podstead.web.forms import FormSubmission
 from podstead.web.pod_pages.sharing.sentences import Names
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change

@@ -38,7 +38,7 @@ from podstead.rdf.identity_statements import (
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import whole_body
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages.request import PageRequest
 
 _WITHOUT_MEMBERS: Final = Preferences(
     returned=Return.REPRESENTATION, omit=frozenset({LDP_PREFER_CONTAINMENT})

@@ -1,4 +1,7 @@
-"""Validates the content of a write for its target, and chooses the form in which it is stored.
+"""Receives the content of a write, and validates it for its target.
+
+The body is checked against its limits and staged in the store, which changes no resource yet. RDF
+is received as a whole, because it will be parsed; other content is streamed into the store.
 
 RDF must be parsed where the server interprets it: an ACL that cannot be read would lock everybody
 out, and the triples of a container are merged into its listing. Any other document with an unknown
@@ -14,7 +17,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from podstead.core.errors import BadRequest, BodyTooLarge
+from podstead.core.clock import Randomness
+from podstead.core.codes import CoreCodes
+from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, UnsupportedMediaType
+from podstead.core.header_fields import proposed_name
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -23,7 +29,10 @@ from podstead.core.identifiers import (
     is_container,
     storage_root,
 )
-from podstead.core.media_types import TURTLE, essence
+from podstead.core.media_types import TURTLE, essence, parse_media_type
+from podstead.core.operation import Operation
+from podstead.core.value import Value
+from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
 from podstead.rdf.codecs import Document, repair_missing_final_dot
 from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
@@ -35,22 +44,130 @@ from podstead.rdf.listing import (
     member_statements,
     server_managed,
 )
+from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import (
     BYTES_OF_A_TRIPLE,
     EMPTY_DATASET,
     Documents,
+    is_rdf,
 )
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
-from podstead.resources.listings import listed_member, pages_of_members
 from podstead.resources.outcome import ResourceRequest
-from podstead.resources.planning import NO_RECORDS, Content, DerivedRecords
-from podstead.resources.received import ReceivedBody
+from podstead.resources.planning import (
+    DEFAULT_DESCRIPTION_TYPE,
+    NO_RECORDS,
+    Content,
+    DerivedRecords,
+    WriteHook,
+)
+from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
-from podstead.resources.write_hooks import WriteHook
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import InlineBody, Metadata, Precondition, Record, Version
+from podstead.storage.records import Body, InlineBody, Metadata, Precondition, Record, Version
 from podstead.wac.acl import check_storable
+
+_CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
+
+
+class UploadedOperation(Operation, frozen=True):
+    """A PUT whose body is already in the store: ``draft`` is that of a finished upload."""
+
+    draft: str = ""
+
+
+class ReceivedBody(Value):
+    """One received body.
+
+    ``rdf`` holds the bytes of an RDF body and is ``None`` for other types. ``empty`` means that the
+    request had no content at all, which differs from a document without triples.
+    """
+
+    content_type: str
+    body: Body
+    empty: bool
+    rdf: bytes | None = None
+
+
+def check_content_type(operation: Operation) -> None:
+    """Refuse a write without a Content-Type (P-6), unless it creates a container and has no body
+    (C-9).
+
+    Depends on the request only. Raises BadRequest.
+    """
+    if operation.content_type is not None:
+        parse_media_type(operation.content_type)
+        return
+    puts_container = operation.method == "PUT" and is_container(operation.target)
+    if operation.body.announced or not (puts_container or requests_container(operation)):
+        raise BadRequest("The Content-Type header is missing")
+
+
+def requests_container(operation: Operation) -> bool:
+    """Whether a Link header of the request gives a container type (C-8)."""
+    return not _CONTAINER_TYPES.isdisjoint(operation.link_types)
+
+
+def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:
+    """Whether a PUT only requests that a container exist, because it has no content."""
+    return received.empty and is_container(operation.target)
+
+
+def check_type_links(operation: Operation) -> None:
+    """Refuse a PUT whose type link contradicts its URL (C-10, C-11). Raises Conflict."""
+    if is_container(operation.target):
+        if LDP_NON_RDF_SOURCE in operation.link_types:
+            raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
+    elif requests_container(operation):
+        raise Conflict(ResourceCodes.SLASH_MISSING)
+
+
+class BodyReceiver:
+    """Receives and stages request bodies."""
+
+    def __init__(self, *, store: ResourceStore, documents: Documents, max_body_bytes: int) -> None:
+        self._store = store
+        self._documents = documents
+        self._max_body_bytes = max_body_bytes
+
+    async def receive(self, operation: Operation, *, only_rdf: bool) -> ReceivedBody:
+        """Receive the body of a write.
+
+        ``only_rdf`` for targets that must be RDF (containers, ACLs, descriptions). Raises
+        UnsupportedMediaType, BodyTooLarge, BodyTimeout, BadRequest.
+        """
+        content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
+        if is_container(operation.target) and only_rdf and not operation.body.announced:
+            # Without content, the media type means nothing (P-7, C-8, C-9).
+            return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
+        if is_rdf(content_type):
+            content = await operation.body.read(limit_bytes=self._documents.max_bytes)
+            body = await self._store.stage_body(content)
+            return ReceivedBody(content_type, body, empty=not content, rdf=content)
+        if only_rdf:
+            raise UnsupportedMediaType(ResourceCodes.RDF_REQUIRED, media_type=essence(content_type))
+        if isinstance(operation, UploadedOperation):
+            size_bytes = operation.body.size_bytes or 0
+            body = await self._store.stage_upload(
+                operation.draft, size_bytes, content_type=content_type
+            )
+        else:
+            chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
+            body = await self._store.stage_body(chunks, content_type=content_type)
+        return ReceivedBody(content_type, body, empty=body.size_bytes == 0)
+
+    def check_size(self, operation: Operation) -> None:
+        """Refuse a body whose announced length exceeds its limit. Raises BodyTooLarge."""
+        limit_bytes = self._max_body_bytes
+        if is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
+            limit_bytes = min(limit_bytes, self._documents.max_bytes)
+        if (operation.body.size_bytes or 0) > limit_bytes:
+            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
+
+    async def discard(self, received: ReceivedBody) -> None:
+        """Discard the staged body of a refused write."""
+        await self._store.discard(received.body)
+
 
 _MAX_MEMBERS_IN_MEMORY = 20_000
 _TRIPLES_OF_A_MEMBER = 6
@@ -299,3 +416,39 @@ def _must_be_understood(state: TargetState) -> bool:
 
 def _is_turtle(received: ReceivedBody) -> bool:
     return essence(received.content_type) == TURTLE
+
+
+_RANDOM_BYTES = 16
+
+
+class NameProposal:
+    """The URL to try for a POST, until one is found that is free."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        *,
+        wants_container: bool,
+        randomness: Randomness,
+    ) -> None:
+        """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), and BadRequest for
+        a Slug longer than ``max_slug_bytes``."""
+        self._container = operation.target
+        self._slash = "/" if wants_container else ""
+        self._slug = proposed_name(operation.slug, wants_container=wants_container)
+        self._randomness = randomness
+        self._name = self._slug or self._random() + self._slash
+
+    def path(self) -> ResourcePath:
+        """The member URL to try."""
+        return ResourcePath(self._container + self._name)
+
+    def propose_another(self) -> None:
+        """Propose another name: the slug with a random prefix, which keeps its file extension."""
+        ending = self._slash if self._slug is None else f"-{self._slug}"
+        self._name = self._random() + ending
+
+    def _random(self) -> str:
+        hexadecimal = self._randomness.token_hex(_RANDOM_BYTES)
+        parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20])
+        return "-".join((*parts, hexadecimal[20:]))

@@ -51,6 +51,11 @@ SHARED: Final = f"{PREFIX}/shared"
 CONSOLE: Final = f"{PREFIX}/console/"
 LINK: Final = f"{PREFIX}/link"
 TERMS: Final = f"{PREFIX}/terms"
+LOGIN: Final = "/idp/login"
+"""Where people sign in to their accounts."""
+ACCOUNT: Final = "/idp/account"
+"""The account of a person, for programs; browsers are led to the page about security."""
+TWO_FACTOR: Final = f"{ACCOUNT}/two-factor"
 NEW_TERMS: Final = "/idp/terms"
 """Where the identity provider asks people who have not accepted the present terms."""
 FORGOT: Final = f"{PREFIX}/forgot"
@@ -121,6 +126,27 @@ def verify_url(secret: str) -> str:
 def sign_in_url(afterwards: str) -> str:
     """The page for signing in, which leads to ``afterwards``."""
     return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
+
+
+AGAIN: Final = {
+    "delete": f"{ACCOUNT}/delete",
+    "credentials": f"{ACCOUNT}?view=programs#scripts",
+    "passkeys": f"{ACCOUNT}#sign-in",
+    "nostr": f"{ACCOUNT}#nostr-keys",
+    "certificates": f"{ACCOUNT}?view=programs#certificates",
+    "export": f"{ACCOUNT}?view=account#export",
+    "issuer": f"{ACCOUNT}?view=account#you",
+    "console": CONSOLE,
+    "two-factor": TWO_FACTOR,
+}
+"""The addresses that signing in again leads to, by its purpose."""
+
+
+def again_url(purpose: str, afterwards: str | None = None) -> str:
+    """The page for signing in again for a purpose in ``AGAIN``; it may lead to another page
+    ``afterwards``."""
+    path = f"{LOGIN}?again={purpose}"
+    return path if afterwards is None else f"{path}&next={quote(afterwards, safe='/')}"
 
 
 def new_terms_url(afterwards: str) -> str:

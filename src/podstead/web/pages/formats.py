@@ -7,12 +7,15 @@ few lines of it that are needed here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from podstead.web.pod_pages.texts import current_texts
+import icu
+
+from podstead.web.pages.texts import current_texts
 
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 _STEP: Final = 1000
@@ -128,3 +131,19 @@ def _number(language: str, number: float) -> str:
     formats = _FORMATS[language]
     grouped = whole.replace(",", formats.group)
     return f"{grouped}{formats.decimal}{decimals}" if decimals else grouped
+
+
+SortKey = Callable[[str], bytes]
+
+
+def name_sort_key() -> SortKey:
+    """The sort key of names in the language of the current request."""
+    return _sort_key(current_texts().language)
+
+
+@cache
+def _sort_key(language: str) -> SortKey:
+    collator = icu.Collator.createInstance(icu.Locale(language))
+    collator.setAttribute(icu.UCollAttribute.NUMERIC_COLLATION, icu.UCollAttributeValue.ON)
+    sort_key: SortKey = collator.getSortKey
+    return sort_key

@@ -1,11 +1,16 @@
-"""Reads the ACL that decides about a resource, and writes the resource's own.
+"""Reads documents as an agent, the ACL that decides about a resource among them, and writes the
+resource's own.
 
-Both are operations on resources like any other, carried out by :class:`ResourceService` for the
+These are operations on resources like any other, carried out by :class:`ResourceService` for the
 agent that asks. An agent therefore sees and changes exactly the rules that it could read and write
 over HTTP, and a write is conditional on what was read.
 """
 
 from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import Enum
 
 from podstead.core.conditional import Conditions
 from podstead.core.errors import (
@@ -14,8 +19,10 @@ from podstead.core.errors import (
     NotFound,
     Overloaded,
     PreconditionFailed,
+    StorageError,
 )
 from podstead.core.identifiers import (
+    ACL_SUFFIX,
     ResourcePath,
     acl_of,
     auxiliary_kind,
@@ -27,17 +34,123 @@ from podstead.core.media_types import TURTLE
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import Documents
-from podstead.resources.outcome import ResourceRequest
+from podstead.resources.outcome import Representation, ResourceRequest, Result
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.edits import RulesDocument
-from podstead.resources.sharing.reading import read_rdf
+from podstead.storage.open_body import whole_body
 from podstead.storage.protocol import ResourceStore, Snapshot
-from podstead.storage.records import AtVersion, Precondition
+from podstead.storage.records import AtVersion, Precondition, Version
 from podstead.wac import modes
 from podstead.wac.effective import acl_paths, paths_to_read
 from podstead.wac.gate import Gate
+from podstead.wac.sharing.editing import AccessChange, as_own_rules, with_changes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document as an agent has read it."""
+
+    document: Document
+    content_type: str
+    etag: str
+    version: Version
+
+
+async def read_rdf(
+    resources: ResourceService, documents: Documents, agent: Identity | None, path: ResourcePath
+) -> ReadDocument:
+    """The document at a path, if the agent may read it.
+
+    Raises what a GET raises, NotFound if something else is there, BadRequest if it is not RDF, and
+    UnknownContext.
+    """
+    request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
+    outcome = await resources.handle(request)
+    if outcome.result is not Result.REPRESENTED:
+        raise NotFound
+    metadata, etag = outcome.metadata, outcome.etag
+    representation = outcome.representation
+    if metadata is None or etag is None or representation is None:
+        raise StorageError("The document has no content")
+    content, content_type = await _content(representation), representation.content_type
+    document = await documents.parse(content, content_type, path=path)
+    return ReadDocument(document, content_type, etag, metadata.version)
+
+
+async def _content(representation: Representation) -> bytes:
+    body = representation.body
+    if body is None:
+        return b""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, AsyncIterator):
+        return b"".join([piece async for piece in body])
+    return await whole_body(body)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesDocument:
+    """The ACL that decides about ``resource``: its own, or that of the container ``of``."""
+
+    resource: ResourcePath
+    of: ResourcePath
+    document: Document
+    content_type: str
+    etag: str
+    version: Version
+
+    @property
+    def is_own(self) -> bool:
+        return self.of == self.resource
+
+    @property
+    def token(self) -> str:
+        """Identifies this state of the rules: another ACL, or another version, has another."""
+        return f"{acl_of(self.of)} {self.version}"
+
+
+class Inheritance(Enum):
+    """How the rules of the containers above apply after the edit."""
+
+    AS_IT_IS = "as it is"
+    """A resource that inherits gets own rules only if the edit changes something."""
+    STOP = "stop"
+    """The resource gets own rules that grant what it inherited."""
+    RESUME = "resume"
+    """The resource loses its own rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The changes that a person makes in one step."""
+
+    changes: tuple[AccessChange, ...] = ()
+    inheritance: Inheritance = Inheritance.AS_IT_IS
+
+
+def edited(current: RulesDocument, edit: Edit, *, url: str) -> Document | None:
+    """The resource's own ACL after an edit; ``None`` if it has none then.
+
+    ``url`` is that of the resource.
+    """
+    if edit.inheritance is Inheritance.RESUME:
+        return None
+    acl_url = url + ACL_SUFFIX
+    if current.is_own:
+        document = current.document
+    else:
+        base = url.removesuffix(current.resource)
+        graph = as_own_rules(
+            current.document.graph, from_url=base + current.of, acl_url=acl_url, subject_url=url
+        )
+        document = Document(Dataset(graph), current.document.prefixes)
+    graph = with_changes(document.graph, edit.changes, acl_url=acl_url, subject_url=url)
+    if edit.inheritance is Inheritance.AS_IT_IS and not current.is_own and graph == document.graph:
+        return None
+    return document.with_graph(graph)
+
 
 _READ_ATTEMPTS = 8
 
