@@ -1,6 +1,6 @@
 """Runs an authorization, from the authorization request to the code (RFC 6749 section 4.1).
 
-Each step reads the interaction, decides with the functions of ``interactions``, and commits. An
+Each step reads the interaction, decides with the functions of ``grants``, and commits. An
 interaction belongs to the browser that began it, and a finished one cannot be used again.
 """
 

@@ -1,7 +1,7 @@
 """Decides whether a connection may be opened: every step of the SSRF guard (A-187).
 
 1. The text of the URL is checked (``urls``).
-2. Its name is resolved once, and *all* addresses must be permitted (``addresses``): a name with one
+2. Its name is resolved once, and *all* addresses must be permitted (``urls``): a name with one
    public and one private address is refused.
 3. The connection is made to exactly the addresses that were checked (pinned), so a name server that
    returns other addresses later (DNS rebinding) has no effect.

@@ -1,6 +1,6 @@
 """Sends one request, or opens one WebSocket, to a checked destination.
 
-Only this module uses the HTTP client library, which ``client_library.py`` loads. Each exchange has
+Only this module uses the HTTP client library. Each exchange has
 a connection of its own, pinned to the addresses that the guard has checked. There are no proxies or
 netrc files from the environment, no cookies, and no automatic redirects.
 """
@@ -45,8 +45,6 @@ def _without_authorities() -> Iterator[None]:
 
 with _without_authorities():
     import aiohttp
-
-__all__ = ["aiohttp"]
 
 
 OpenSocket = Callable[[str], socket.socket]

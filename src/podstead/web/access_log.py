@@ -1,4 +1,4 @@
-"""What does the access log say about a request? One line, in the Common Log Format or as JSON.
+"""Writes one line for each request, in the Common Log Format or as JSON.
 
 A line never contains a query, since sign-ins send codes in it, nor the rest of a path of the
 server's own pages, which may be a secret. Everything that clients choose is escaped, so that no

@@ -1,4 +1,4 @@
-"""What does the server do with every request? The ASGI application.
+"""The ASGI application: the steps that every request passes.
 
 It reads the request, responds to OPTIONS, authenticates, dispatches, and adds the headers that
 every response has. Any error that is raised below becomes a response here. Errors of the server are

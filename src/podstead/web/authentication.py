@@ -32,7 +32,7 @@ class LimitedAuthentication:
             raise
 
 
-# How may a client authenticate? The WWW-Authenticate fields of a 401.
+# The WWW-Authenticate fields of a 401 say how a client may authenticate.
 
 
 @dataclass(frozen=True, slots=True)

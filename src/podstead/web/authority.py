@@ -1,4 +1,4 @@
-"""For which host is a request, and from which address? Host, proxies and peer (A-11, A-12).
+"""Determines the host that a request is for and the address that it is from (A-11, A-12).
 
 The base URL is set in the configuration, so a Host header is either right or wrong. Forwarding
 headers are read only if the peer is a trusted proxy.

@@ -98,7 +98,7 @@ def check_form_token(sent: object, *, expected: str) -> None:
         raise WrongFormToken
 
 
-# Is a request a person's navigation in a browser, which a page answers better than data?
+# Navigations of a person in a browser, which a page answers better than data.
 #
 # Browsers say what they want a response for (Fetch Metadata). What an application in a browser
 # requests, with ``fetch()``, for an ``<img>`` or for a frame, never leads to a page. A client that

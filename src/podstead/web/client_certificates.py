@@ -1,4 +1,4 @@
-"""Does a request come with a client certificate that may authenticate it? (A-2, A-170, A-171)
+"""Finds the client certificate that may authenticate a request (A-2, A-170, A-171).
 
 The certificate comes from the connection itself, or in a header field from a trusted proxy, which
 has then verified the possession of its key. A trusted proxy's own certificate is always ignored,

@@ -1,4 +1,4 @@
-"""Which CORS headers does a response have? Pages of every origin may request resources.
+"""The CORS headers of responses. Pages of every origin may request resources.
 
 For resources, CORS is never used to refuse a request (P-43): the headers depend on the request
 alone and are sent with every response, including errors (P-39 to P-46). Credentials are allowed

@@ -125,7 +125,7 @@ def public_document(
     )
 
 
-# ``GET /.well-known/solid``: what can a program find out that knows only the host? (P-36)
+# ``GET /.well-known/solid``: what a program can find out that knows only the host (P-36).
 #
 # Anyone may read the description of the server. The names of pods are private to their owners:
 # unless the operator has decided to publish the storages, the document reveals neither how many
@@ -162,7 +162,7 @@ class ServerDescriptionEndpoint:
         return [pod.root for pod in pods]
 
 
-# ``GET /<pod>/.well-known/solid``: what is this storage, and what can it do? (P-32, W-43, N-1)
+# ``GET /<pod>/.well-known/solid``: what a storage is and can do (P-32, W-43, N-1).
 #
 # Anyone may read it, because clients look for it before they have any access. It is generated, not
 # stored. Its JSON-LD contains its context, so that reading it takes no further request. Its members
@@ -208,7 +208,7 @@ class StorageDescriptionEndpoint:
         return GeneratedDocument(graph, json_ld, _PREFIXES)
 
 
-# ``GET /``: what is this server? The answer is a page for people, and JSON for programs.
+# ``GET /``: what this server is, as a page for people and as JSON for programs.
 #
 # The root of the server is neither a storage nor a container. Pods are below it and are not listed.
 

@@ -1,4 +1,4 @@
-"""Which status and body does the response to an error have? Only this file maps errors to statuses.
+"""Makes responses of errors. Only this file maps errors to statuses.
 
 Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page if the Accept header prefers HTML
 (P-17). The message is the public text of the error. Its cause is never sent, only logged.

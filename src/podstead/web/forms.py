@@ -22,7 +22,7 @@ from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.web.codes import WebCodes
 from podstead.web.request import Request
 
-# What does a form or a query contain? ``application/x-www-form-urlencoded`` (RFC 6749 B).
+# Forms and queries in ``application/x-www-form-urlencoded`` (RFC 6749 B).
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES: Final = 64 * 1024

@@ -1,4 +1,4 @@
-"""How many requests has this worker answered, and how long did they take?
+"""Counts the requests that this worker has answered, and how long they took.
 
 Requests are counted by route, method and status. A route is the pattern of a path, never the path
 of a request, so that the number of counters is bounded whatever clients send. Responses from the

@@ -1,4 +1,4 @@
-"""Which id does a request get? One that a trusted proxy has given it, or one of our own."""
+"""The IDs of requests: those that a trusted proxy has given them, or our own."""
 
 from __future__ import annotations
 

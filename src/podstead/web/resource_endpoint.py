@@ -45,7 +45,7 @@ from podstead.web.resource_responses import Responder
 from podstead.web.response import NO_STORE, Response, content_response, empty_response
 from podstead.web.routes import is_reserved
 
-# Where is a pod that had another name? Requests for its old URLs are redirected for as long as the
+# Former names of pods. Requests for the old URLs of a pod are redirected for as long as the
 # old name is reserved (:mod:`podstead.storage.pod_tombstones`).
 #
 # Only asked when a request would be refused: a pod that exists is never redirected. The new URL
@@ -87,7 +87,7 @@ class FormerPods:
         return empty_response(status, [(b"location", location.encode("latin-1")), NO_STORE])
 
 
-# Which reads are answered with a redirect to where the content is stored?
+# Redirects of reads to where the content is stored.
 #
 # The content of a public resource can be fetched from S3 by its readers, with a URL that is signed
 # for a short time, so that large bodies do not pass through the server. What is not public never
@@ -139,7 +139,7 @@ async def redirect_of(
     return await body.address(content_type, lasts_s=LASTS_S)
 
 
-# What do the header fields of COPY and MOVE ask for? (RFC 4918 sections 10.2, 10.3 and 10.6)
+# The header fields of COPY and MOVE (RFC 4918 sections 10.2, 10.3 and 10.6).
 
 TRANSFERS = frozenset({"COPY", "MOVE"})
 
@@ -222,7 +222,7 @@ class ResourceEndpoint:
     ) -> None:
         """``container_deleted`` is called after each deletion of a container.
 
-        ``redirects_reads`` sends readers to where the content is stored (``read_redirects.py``).
+        ``redirects_reads`` sends readers to where the content is stored.
         """
         self._service = service
         self._container_deleted = container_deleted

@@ -1,4 +1,4 @@
-"""What is a response, and which header fields describe its content? Only this module creates one.
+"""Responses, and the header fields that describe their content. Only this module creates them.
 
 The rules of RFC 9110 that hold for every response are applied here: which statuses have no content
 and no length (section 8.6), that a response to HEAD has the fields of a GET without its content

@@ -1,4 +1,4 @@
-"""Which endpoint handles a path, and who may call it?
+"""Maps paths to the endpoints that handle them, and says who may call these.
 
 Service routes are matched by exact path; nothing is exempt from authorization by a prefix (A-13).
 Every other path is that of a resource, and resources have one gate (``wac.gate``).

@@ -1,4 +1,4 @@
-"""How is a response sent? As a whole, as a file that the HTTP server reads, or in pieces.
+"""Sends responses: as a whole, as a file that the HTTP server reads, or in pieces.
 
 The HTTP server keeps accepting pieces after the client has disconnected. So a stream watches for
 the disconnect itself and ends, even while it waits for its next piece, and closes what it reads.

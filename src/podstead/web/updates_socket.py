@@ -1,6 +1,6 @@
 """The solid-0.1 socket at /.notifications, which ``Updates-Via`` names (L-1 to L-12).
 
-``notifications/solid_0_1.py`` knows the lines of the protocol, and ``updates_session.py`` carries
+``notifications/solid_0_1.py`` knows the lines of the protocol, and a session carries
 out what the client requests. Replies and notifications are sent in the order of one queue, so a
 client gets the ``ack`` of a URL before the first ``pub``.
 """
@@ -56,7 +56,7 @@ from podstead.web.websocket import (
     WebSocket,
 )
 
-# What does the client of one solid-0.1 socket request, and what is sent to it?
+# One session: what its client requests, and what is sent to it.
 #
 # A subscription starts when its line arrives, not when it is granted: clients write to the resource
 # at once, without waiting for the ``ack``. So the number of the newest change is noted for each

@@ -106,7 +106,7 @@ def _note_failure(sending: asyncio.Future[None]) -> None:
         sending.exception()
 
 
-# How many sockets and streams may be open, and how do they end when the server stops?
+# Open sockets and streams: how many there may be, and how they end when the server stops.
 #
 # Each WebSocket and each streamed response takes memory and a connection, so the number of those
 # that one address or one agent has open is limited (N-31). Each worker counts its own.
@@ -177,7 +177,7 @@ class OpenSockets:
             self._all_closed.set()
 
 
-# How do messages reach the client of one WebSocket? In their order, one outstanding at a time.
+# Messages reach the client of a WebSocket in their order, one outstanding at a time.
 #
 # A message that finds its socket free is handed to the HTTP server at once, by whoever puts it into
 # the queue: with a thousand watchers of one document, a task that wakes up for each message would
@@ -282,7 +282,7 @@ class SocketSender:
         self._outstanding = None
 
 
-# What do the WebSocket endpoints have in common? The response to a plain request, limits, closing.
+# What the WebSocket endpoints have in common: the response to a plain request, limits, closing.
 #
 # An endpoint yields the messages to send. How long a client may take nothing, what ends the socket
 # and with which code it is closed (RFC 6455 section 7.4.1) is decided here.

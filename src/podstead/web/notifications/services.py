@@ -115,7 +115,7 @@ def receiving_path(channel_type: ChannelType, key: str) -> ResourcePath:
     return ResourcePath(f"{channel_path(channel_type, key)}/messages")
 
 
-# ``/.notifications/<type>/``: how does a client subscribe? (N-4, N-5, N-9, N-11)
+# ``/.notifications/<type>/``: subscriptions (N-4, N-5, N-9, N-11).
 #
 # A GET returns the description of the service. A POST describes a channel and creates it. Agents
 # that may read the topic may subscribe to it: the gate decides, as for a GET.
@@ -253,7 +253,7 @@ class ChannelEndpoint:
         return empty_response(204)
 
 
-# ``/.notifications/sender``: who sends webhooks, and how can receivers verify it? (N-21)
+# ``/.notifications/sender``: the sender of webhooks, and how receivers verify it (N-21).
 #
 # The sender is a WebID of the server whose issuer is the server itself. Where there is an identity
 # provider its documents lead to the keys; where there is none, just enough of them is served here.
@@ -300,7 +300,7 @@ class SenderEndpoint:
         return public_document(request, msgspec.json.encode({"keys": await self._published()}))
 
 
-# ``/.notifications/gateway``: how do clients of the oldest protocol find their way? (N-25)
+# ``/.notifications/gateway``: subscriptions by the oldest protocol (N-25).
 #
 # ``@inrupt/solid-client-notifications`` asks the gateway that the server's description names for a
 # protocol, and the endpoint that it gets for a socket. It knows WebSockets only, so what it gets is
