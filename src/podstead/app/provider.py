@@ -31,7 +31,7 @@ from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty, relying_
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
-from podstead.idp.request_notices import MailedRequests
+from podstead.idp.request_notices import AccessRequestMails
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
 from podstead.idp.sign_in import LastSignIns
@@ -281,12 +281,12 @@ class Provider:
         return build_mail_sender(self.settings, self.settings.mail, self.accounts)
 
     @cached_property
-    def request_notices(self) -> MailedRequests | None:
+    def request_notices(self) -> AccessRequestMails | None:
         """What tells owners by mail that somebody asks them for access, if the server sends any."""
         if self.settings.mail is None:
             return None
         link = self.services.base_url + REQUESTS
-        return MailedRequests(self.records, self.accounts.accounts, link=link)
+        return AccessRequestMails(self.records, self.accounts.accounts, link=link)
 
     def note_refused_invitation(self) -> None:
         """Log that somebody sent a wrong code."""

@@ -31,16 +31,21 @@ from podstead.app.registration import about_operator, terms_hash
 from podstead.app.relying_party import own_client
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
-from podstead.authn.event_uses import EventUses
+from podstead.authn.event_uses import EventVerifier
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.relying_party.providers import IdTokens
+from podstead.authn.relying_party.providers import IdTokenVerifier
 from podstead.authn.relying_party.sign_ins import OwnClient
-from podstead.authn.resource_tokens import Nonces, Proofs, ResourceTokens, TokenRules
-from podstead.authn.signed_requests import EventRules, SignedRequests
+from podstead.authn.resource_tokens import (
+    AccessTokenVerifier,
+    DpopNonces,
+    ProofVerifier,
+    TokenRules,
+)
+from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
 from podstead.authn.web_ids import (
     IdentityStatus,
     LocalWebIds,
-    Lookups,
+    LookupLimits,
     ProfileSources,
     WebIdIssuers,
 )
@@ -88,7 +93,7 @@ from podstead.web.description_endpoints import (
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
 from podstead.web.pages.templates import AssetsEndpoint
 from podstead.web.probe_endpoint import ProbeEndpoint
-from podstead.web.registration import PodsAlone, PodsEndpoint, Registration
+from podstead.web.registration import PodsEndpoint, PodsWithoutAccounts, Registration
 from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
 from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
@@ -218,8 +223,8 @@ class Services:
         )
 
     @cached_property
-    def lookups(self) -> Lookups:
-        return Lookups(self.store, self.clock)
+    def lookups(self) -> LookupLimits:
+        return LookupLimits(self.store, self.clock)
 
     @cached_property
     def local_web_ids(self) -> LocalWebIds:
@@ -239,18 +244,18 @@ class Services:
         )
 
     @cached_property
-    def event_uses(self) -> EventUses:
-        return EventUses(used=self.store, clock=self.clock, verify=_verify_schnorr)
+    def event_uses(self) -> EventVerifier:
+        return EventVerifier(used=self.store, clock=self.clock, verify=_verify_schnorr)
 
     @cached_property
-    def nonces(self) -> Nonces | None:
+    def nonces(self) -> DpopNonces | None:
         if not self.settings.dpop_nonce:
             return None
-        return Nonces(secret=self.keys[0], clock=self.clock)
+        return DpopNonces(secret=self.keys[0], clock=self.clock)
 
     @cached_property
-    def proofs(self) -> Proofs:
-        return Proofs(
+    def proofs(self) -> ProofVerifier:
+        return ProofVerifier(
             used=self.store,
             clock=self.clock,
             require_ath=self.settings.require_ath,
@@ -279,8 +284,8 @@ class Services:
         )
 
     @cached_property
-    def resource_tokens(self) -> ResourceTokens:
-        return ResourceTokens(
+    def resource_tokens(self) -> AccessTokenVerifier:
+        return AccessTokenVerifier(
             issuers=self.issuers,
             web_ids=self.web_ids,
             own=self.provider.own if self.provider else None,
@@ -290,9 +295,9 @@ class Services:
         )
 
     @cached_property
-    def id_tokens(self) -> IdTokens:
+    def id_tokens(self) -> IdTokenVerifier:
         """Verifies the ID tokens of people who sign in at other providers."""
-        return IdTokens(
+        return IdTokenVerifier(
             issuers=self.issuers,
             web_ids=self.web_ids,
             own=self.provider.own if self.provider else None,
@@ -338,7 +343,7 @@ class Services:
         return Authenticator(
             pod_tokens=self.pod_tokens,
             resource_tokens=self.resource_tokens,
-            signed_requests=SignedRequests(
+            signed_requests=SignedRequestVerifier(
                 uses=self.event_uses,
                 clock=self.clock,
                 rules=self.event_rules,
@@ -588,7 +593,9 @@ class Services:
             base_url=base_url, store=self.store, channel_types=CHANNEL_TYPES
         )
         pods = PodsEndpoint(
-            maker=self.provider.pod_maker if self.provider else PodsAlone(self.provisioner),
+            maker=self.provider.pod_maker
+            if self.provider
+            else PodsWithoutAccounts(self.provisioner),
             registration=self.registration,
         )
         server = ServerDescriptionEndpoint(

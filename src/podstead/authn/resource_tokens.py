@@ -30,7 +30,7 @@ from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.jose.proof import DpopProof, ProvenRequest, check_proof, unverified_nonce
+from podstead.jose.proof import DpopProof, ProofContext, check_proof, unverified_nonce
 from podstead.jose.tokens import (
     CompactToken,
     InvalidJose,
@@ -54,7 +54,7 @@ _PURPOSE: Final = b"podstead DPoP nonce"
 _NONCE_BYTES: Final = 16
 
 
-class Nonces:
+class DpopNonces:
     """Creates and verifies nonces."""
 
     def __init__(self, *, secret: bytes, clock: Clock) -> None:
@@ -114,7 +114,7 @@ class NonceRequired(InvalidProof):
     error = "use_dpop_nonce"
 
 
-class Proofs:
+class ProofVerifier:
     """Verifies proofs, for resources and for the endpoints of the provider."""
 
     def __init__(
@@ -124,7 +124,7 @@ class Proofs:
         clock: Clock,
         require_ath: bool,
         refuse_replay: bool,
-        nonces: Nonces | None = None,
+        nonces: DpopNonces | None = None,
     ) -> None:
         """With ``nonces``, a proof must contain one of them."""
         self._used = used
@@ -134,7 +134,7 @@ class Proofs:
         self._nonces = nonces
         self._keys = PublicKeyCache()
 
-    def check(self, text: str, request: ProvenRequest) -> DpopProof:
+    def check(self, text: str, request: ProofContext) -> DpopProof:
         """Verify a proof in every respect except that it is new. Raises InvalidProof, and
         NonceRequired if only the nonce is missing."""
         try:
@@ -206,7 +206,7 @@ class _ParsedToken:
     signer: PublicKey | None = None
 
 
-class ResourceTokens:
+class AccessTokenVerifier:
     """Verifies tokens of this server's provider and of others."""
 
     def __init__(
@@ -215,7 +215,7 @@ class ResourceTokens:
         issuers: IssuerKeys,
         web_ids: WebIdIssuers,
         own: OwnProvider | None,
-        proofs: Proofs,
+        proofs: ProofVerifier,
         rules: TokenRules,
         clock: Clock,
     ) -> None:
@@ -239,7 +239,7 @@ class ResourceTokens:
             thumbprint = parsed.claims.thumbprint
             if thumbprint is None:
                 raise InvalidJose("The token is not bound to a key")
-            request = ProvenRequest(method, url, credential.token)
+            request = ProofContext(method, url, credential.token)
             proof = self._proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
                 raise InvalidJose("The token is bound to another key")

@@ -24,8 +24,8 @@ from podstead.authn.certificates import (
 from podstead.authn.web_ids import (
     OWN_LIMITS,
     STALE_S,
-    Lookup,
-    Lookups,
+    LookupKind,
+    LookupLimits,
     ProfileSources,
     UnusableDocument,
     WebIdDocuments,
@@ -100,7 +100,7 @@ class WebIdTls:
     """Verifies client certificates against the documents of their WebIDs."""
 
     def __init__(
-        self, sources: ProfileSources, *, rules: CertificateRules, lookups: Lookups
+        self, sources: ProfileSources, *, rules: CertificateRules, lookups: LookupLimits
     ) -> None:
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
@@ -204,7 +204,7 @@ class WebIdTls:
     ) -> _Foreign:
         """The holders of the key according to a foreign document, which is fetched for this. Raises
         UnusableDocument, RemoteUnavailable."""
-        async with self._lookups.of(Lookup.WEB_ID, document, client_address):
+        async with self._lookups.of(LookupKind.WEB_ID, document, client_address):
             stated = await self._documents.fetched(document)
         holders = _holders_among(stated, claim)
         foreign = _Foreign(holders, self._clock.now_ms())

@@ -305,28 +305,30 @@ OWN_LIMITS: Final = (TooManyLookups, Congested)
 """Limits of this server prevented a look-up: this says nothing about the other server."""
 
 
-class Lookup(Enum):
+class LookupKind(Enum):
     """What is looked up; each kind has a limit of its own."""
 
     ISSUER = "issuer"
     WEB_ID = "webid"
 
 
-class SharedMemory(RateCounters, ReplayCache, Protocol):
+class SharedCounters(RateCounters, ReplayCache, Protocol):
     """The state about look-ups that all workers share."""
 
 
-class Lookups:
+class LookupLimits:
     """Counts the look-ups of each client address, for all kinds of credentials together."""
 
-    def __init__(self, shared: SharedMemory, clock: Clock) -> None:
+    def __init__(self, shared: SharedCounters, clock: Clock) -> None:
         self._shared = shared
         self._clock = clock
-        self._running: Counter[tuple[Lookup, str]] = Counter()
-        self._failed = ExpiringCache[tuple[Lookup, str], bool](MAX_FAILED)
+        self._running: Counter[tuple[LookupKind, str]] = Counter()
+        self._failed = ExpiringCache[tuple[LookupKind, str], bool](MAX_FAILED)
 
     @asynccontextmanager
-    async def of(self, kind: Lookup, name: str, client_address: str | None) -> AsyncIterator[None]:
+    async def of(
+        self, kind: LookupKind, name: str, client_address: str | None
+    ) -> AsyncIterator[None]:
         """Count the look-up of a name, which is made within this context, unless it is known or
         being looked up at this moment. Without a client address, nothing is counted. Raises
         TooManyLookups."""
@@ -393,7 +395,7 @@ class _Foreign:
 class WebIdIssuers:
     """Knows which providers each WebID names."""
 
-    def __init__(self, sources: ProfileSources, lookups: Lookups) -> None:
+    def __init__(self, sources: ProfileSources, lookups: LookupLimits) -> None:
         self._lookups = lookups
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_issuers_of, weigh=_weight)
@@ -434,7 +436,7 @@ class WebIdIssuers:
         if known is not None and known.is_fresh_for(issuer, self._clock.now_ms()):
             return known.issuers
         try:
-            async with self._lookups.of(Lookup.WEB_ID, web_id, client_address):
+            async with self._lookups.of(LookupKind.WEB_ID, web_id, client_address):
                 issuers = await self._documents.fetched(web_id)
         except OWN_LIMITS:
             stale_from_ms = self._clock.now_ms() - (POSITIVE_S + STALE_S) * 1000

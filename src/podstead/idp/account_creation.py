@@ -79,7 +79,7 @@ class NewAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class FurtherRecords:
     """Further records for the write that creates an account. If one of ``preconditions`` does not
     hold, ``refusal`` is raised and no account is created."""
 
@@ -88,7 +88,7 @@ class Joined:
     refusal: Conflict
 
 
-NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
+NO_FURTHER_RECORDS: Final = FurtherRecords((), (), Conflict("There was nothing to merge"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class AccountWrite:
     write: Write
     """The write without the invitation; it creates the pod or relies on it."""
     name_taken: Conflict
-    further: Joined = NOTHING_JOINED
+    further: FurtherRecords = NO_FURTHER_RECORDS
 
 
 async def commit_creation(
@@ -192,14 +192,16 @@ async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> 
     return count
 
 
-async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[PodRecord], Joined]:
+async def renaming_account(
+    records: RecordStore, pod: PodRecord
+) -> Callable[[PodRecord], FurtherRecords]:
     """A function from the renamed pod to the records that rename its account; none if it has no
     account."""
     old = name_key(pod.name)
     named = await records.read(USERNAMES, old)
     stored = None if named is None else await records.read(ACCOUNTS, named.value.account_id)
     if stored is None:
-        return lambda _: NOTHING_JOINED
+        return lambda _: NO_FURTHER_RECORDS
     account = stored.value
     ended = [
         kind.drop(each.key)
@@ -207,7 +209,7 @@ async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[Po
         for each in await records.of_owner(kind, account.account_id)
     ]
 
-    def joined(after: PodRecord) -> Joined:
+    def joined(after: PodRecord) -> FurtherRecords:
         new = name_key(after.name)
         changed = msgspec.structs.replace(
             account,
@@ -221,7 +223,7 @@ async def renaming_account(records: RecordStore, pod: PodRecord) -> Callable[[Po
             USERNAMES.put(new, AccountName(account.account_id), owner=account.account_id),
             *ended,
         ]
-        return Joined(written, [stored.unchanged, USERNAMES.absent(new)], NAME_IN_USE)
+        return FurtherRecords(written, [stored.unchanged, USERNAMES.absent(new)], NAME_IN_USE)
 
     return joined
 

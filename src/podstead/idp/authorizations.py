@@ -22,7 +22,7 @@ from podstead.idp.grants import (
     Consents,
     Grants,
     Stage,
-    begun,
+    new_interaction,
     stage_of,
 )
 from podstead.idp.keys import ProviderKeys
@@ -42,8 +42,8 @@ from podstead.idp.records import (
     Interaction,
     VerifiedFactor,
 )
-from podstead.idp.sessions import read_hint
-from podstead.idp.sign_in_methods import precondition_on
+from podstead.idp.sessions import read_id_token_hint
+from podstead.idp.sign_in_methods import method_precondition
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
@@ -66,13 +66,13 @@ class AuthorizationReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Interact:
+class InteractionRequired:
     """The person has to act: the interaction with this uid continues."""
 
     uid: str
 
 
-Next = AuthorizationReply | Interact
+Next = AuthorizationReply | InteractionRequired
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingAuthorization:
     """An interaction with everything that its page shows."""
 
     uid: str
@@ -168,7 +168,7 @@ class Authorizations:
         found = session
         if session is not None and not await self._may_speak(session, parameters):
             session = None
-        interaction = begun(
+        interaction = new_interaction(
             request,
             session,
             had_session=found is not None,
@@ -185,7 +185,7 @@ class Authorizations:
             return await self._unless_unknown(reply, client, found)
         return await self._store_begun(interaction, session, stage)
 
-    async def pending(self, uid: str, *, browser: str | None) -> Pending:
+    async def pending(self, uid: str, *, browser: str | None) -> PendingAuthorization:
         """The interaction with this uid, for the browser that began it.
 
         Raises NotFound if there is none or it has expired, AccessDenied if it belongs to another
@@ -204,9 +204,11 @@ class Authorizations:
         if client is None or not matches_redirect(stored.value.request.redirect_uri, client):
             raise BadRequest(IdpCodes.CLIENT_GONE)
         account = await self._account(stored.value.account_id)
-        return Pending(uid, stored, client, await self._stage(stored.value, client), account)
+        return PendingAuthorization(
+            uid, stored, client, await self._stage(stored.value, client), account
+        )
 
-    async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
+    async def signed_in(self, pending: PendingAuthorization, session: BrowserSession) -> None:
         """Record that a factor was verified in the interaction."""
         await self._replace(
             pending,
@@ -219,11 +221,13 @@ class Authorizations:
             consented=False,
         )
 
-    async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
+    async def factor_verified(
+        self, pending: PendingAuthorization, verified: VerifiedFactor
+    ) -> None:
         """Record that a passkey or a Nostr key was verified; the browser then continues (A-118)."""
         await self._replace(pending, verified=verified)
 
-    async def use_verified(self, pending: Pending, factor: str) -> VerifiedFactor:
+    async def use_verified(self, pending: PendingAuthorization, factor: str) -> VerifiedFactor:
         """The verified factor, which can be used once. Raises AccessDenied if there is none or it
         has expired."""
         verified = pending.interaction.verified
@@ -235,28 +239,30 @@ class Authorizations:
             raise AccessDenied(IdpCodes.VERIFIED_TOO_LONG_AGO)
         return verified
 
-    async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
+    async def consented(
+        self, pending: PendingAuthorization, *, may_state_identity: bool = False
+    ) -> None:
         """Record that the person agreed on the page; ``may_state_identity`` if they also allowed
         the application to change who can act as them. Raises BadRequest."""
         if pending.interaction.account_id is None:
             raise BadRequest(IdpCodes.SIGN_IN_FIRST)
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
-    async def aborted(self, pending: Pending) -> AuthorizationReply:
+    async def aborted(self, pending: PendingAuthorization) -> AuthorizationReply:
         """Finish the interaction because the person declined."""
         await self._replace(pending, finished=True)
         return self._replies.refusal(_address(pending), "access_denied", "The person declined")
 
-    async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
+    async def proceed(self, pending: PendingAuthorization, session: BrowserSession | None) -> Next:
         """Issue the code if nothing is left to do; otherwise return the next step.
 
         ``session`` must belong to the account that signed in.
         """
         interaction = pending.interaction
         if pending.stage is not Stage.DONE or session is None:
-            return Interact(pending.uid)
+            return InteractionRequired(pending.uid)
         if session.account_id != interaction.account_id:
-            return Interact(pending.uid)
+            return InteractionRequired(pending.uid)
         code = self._records.randomness.token_hex(SECRET_BYTES)
         await self._finish(pending, session, code)
         parameters = {"code": code}
@@ -271,7 +277,7 @@ class Authorizations:
         text = next(iter(parameters.get("id_token_hint", ())), None)
         if text is None:
             return True
-        hint = await read_hint(text, issuer=self._issuer, keys=self._keys)
+        hint = await read_id_token_hint(text, issuer=self._issuer, keys=self._keys)
         return hint is not None and hint.account_id == session.account_id
 
     # --- the steps ----------------------------------------------------------------------------
@@ -286,21 +292,25 @@ class Authorizations:
         )
         await self._records.commit([record])
         if stage is not Stage.DONE:
-            return Interact(uid)
+            return InteractionRequired(uid)
         stored = await self._records.read(INTERACTIONS, secret_key(uid))
         client = await self._clients.find(interaction.request.client_id)
         if stored is None or client is None:
-            return Interact(uid)
+            return InteractionRequired(uid)
         account = await self._account(interaction.account_id)
-        return await self.proceed(Pending(uid, stored, client, stage, account), session)
+        return await self.proceed(
+            PendingAuthorization(uid, stored, client, stage, account), session
+        )
 
-    async def _finish(self, pending: Pending, session: BrowserSession, code: str) -> None:
+    async def _finish(
+        self, pending: PendingAuthorization, session: BrowserSession, code: str
+    ) -> None:
         interaction, client = pending.interaction, pending.client
         stored = await self._records.read(ACCOUNTS, session.account_id)
         if stored is None or stored.value.disabled:
             raise BadRequest(IdpCodes.ACCOUNT_UNUSABLE)
         account = stored.value
-        method_exists = await precondition_on(
+        method_exists = await method_precondition(
             self._records, interaction.sign_in_method, account_id=account.account_id
         )
         done = msgspec.structs.replace(interaction, finished=True)
@@ -338,7 +348,7 @@ class Authorizations:
         stored = await self._records.read(ACCOUNTS, account_id)
         return None if stored is None else stored.value
 
-    async def _replace(self, pending: Pending, **changes: object) -> None:
+    async def _replace(self, pending: PendingAuthorization, **changes: object) -> None:
         changed = msgspec.structs.replace(pending.interaction, **changes)
         await self._commit(
             [INTERACTIONS.replace(pending.stored, changed)], [pending.stored.unchanged]
@@ -352,6 +362,6 @@ class Authorizations:
         )
 
 
-def _address(pending: Pending) -> ReplyAddress:
+def _address(pending: PendingAuthorization) -> ReplyAddress:
     request = pending.interaction.request
     return ReplyAddress(request.redirect_uri, request.response_mode, request.state)

@@ -105,7 +105,7 @@ class ClientDocuments(DocumentFetcher, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredClient:
     """A new registration, with the secrets that are shown once."""
 
     client: Client
@@ -155,7 +155,7 @@ class ClientDirectory:
             return stored.value
         return await self._described(client_id) if self._is_document(client_id) else None
 
-    async def register(self, sent: Json, *, network: str) -> Registered:
+    async def register(self, sent: Json, *, network: str) -> RegisteredClient:
         """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
         oldest unused registration is removed. Raises UnusableMetadata."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
@@ -184,7 +184,7 @@ class ClientDirectory:
         ]
         await self._records.commit(records)
         self._registered += 1 - len(surplus)
-        return Registered(client, secret, registration_token)
+        return RegisteredClient(client, secret, registration_token)
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
         """The registered client, if this token gives access to its registration (RFC 7592)."""
@@ -289,13 +289,13 @@ class ClientDirectory:
         Raises ClientUnavailable if either has reached its limit for this minute.
         """
         current = requester()
-        shares = [(f"for {current}", DOCUMENTS_PER_REQUESTER)]
+        limits = [(f"for {current}", DOCUMENTS_PER_REQUESTER)]
         if origin is not None:
             asked = f"from {secret_key(origin)}"
             # The narrowest limit first: a refused fetch must not use up a wider one.
-            shares.insert(0, (f"{asked} for {current}", DOCUMENTS_OF_ONE_ORIGIN))
-            shares.append((asked, DOCUMENTS_PER_ORIGIN))
-        for name, per_minute in shares:
+            limits.insert(0, (f"{asked} for {current}", DOCUMENTS_OF_ONE_ORIGIN))
+            limits.append((asked, DOCUMENTS_PER_ORIGIN))
+        for name, per_minute in limits:
             wait_s = await self._records.take(
                 f"client-document {name}", capacity=per_minute, period_s=60
             )

@@ -16,7 +16,7 @@ from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
-from podstead.idp.security_events import noting
+from podstead.idp.security_events import event_records
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record, TokenRecord
 from podstead.storage.registry import Versioned, secret_key
@@ -106,7 +106,7 @@ class ClientCredentials:
     async def _noting(
         self, event: AuditEvent, credential: ClientCredential, source: RequestSource
     ) -> Sequence[Record]:
-        return await noting(
+        return await event_records(
             self._records,
             credential.account_id,
             event,
@@ -139,6 +139,6 @@ class PodTokens:
         if not found:
             raise NotFound(IdpCodes.NO_SUCH_TOKEN)
         owner, event = account.account_id, AuditEvent.POD_TOKEN_REVOKED
-        noted = await noting(self._records, owner, event, source, subject=token_id)
+        noted = await event_records(self._records, owner, event, source, subject=token_id)
         await self._records.commit([*revocations(found, now_s=self._records.now_s()), *noted])
         self._audit.note(event, account_id=owner, token=token_id)

@@ -56,7 +56,7 @@ class Stage(Enum):
     DONE = "done"
 
 
-def begun(
+def new_interaction(
     request: AuthorizationRequest,
     session: BrowserSession | None,
     *,

@@ -73,7 +73,7 @@ def check_password(password: object) -> str:
     return normal
 
 
-def presented(password: str) -> str | None:
+def normalized_password(password: str) -> str | None:
     """The normalized form of a password typed to sign in; ``None`` if no account can have it."""
     normal = _normal_form(password)
     return normal if len(normal) <= MAX_CHARACTERS and _is_text(normal) else None

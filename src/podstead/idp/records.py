@@ -387,7 +387,7 @@ class TwoFactor(msgspec.Struct, frozen=True):
         return self.totp_secret is not None or self.with_passkey
 
 
-class HalfSignIn(msgspec.Struct, frozen=True):
+class PendingSecondFactor(msgspec.Struct, frozen=True):
     """A browser whose person has typed the right password and has yet to give the second factor;
     the key is the hash of the browser's secret.
 
@@ -439,7 +439,7 @@ NOSTR_CHALLENGES: Final = RecordKind("nostr-challenge", Challenge)
 PROFILE_KEYS: Final = RecordKind("profile-key", ProfileKey)
 PROVEN_KEYS: Final = RecordKind("proven-key", ProvenKey)
 TWO_FACTORS: Final = RecordKind("two-factor", TwoFactor)
-HALF_SIGN_INS: Final = RecordKind("half-sign-in", HalfSignIn)
+PENDING_SECOND_FACTORS: Final = RecordKind("half-sign-in", PendingSecondFactor)
 
 
 # The names that people type to sign in: e-mail addresses and pod names (A-92).

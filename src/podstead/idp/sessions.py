@@ -27,8 +27,8 @@ from podstead.idp.records import (
     Client,
     LastSignIn,
 )
-from podstead.idp.security_events import noting
-from podstead.idp.sign_in_methods import precondition_on
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import method_precondition
 from podstead.jose.tokens import InvalidJose, claim_text, read_token, verify_signature
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
@@ -126,7 +126,9 @@ class Sessions:
             sign_in_method=sign_in_method,
             common_password=common_password,
         )
-        method_exists = await precondition_on(self._records, sign_in_method, account_id=account_id)
+        method_exists = await method_precondition(
+            self._records, sign_in_method, account_id=account_id
+        )
         records = [
             self._put(secret_key(secret), session, now_s),
             LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id),
@@ -228,7 +230,7 @@ MAX_HINT_CHARACTERS: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class IdTokenHint:
     """The session that an ID token of this provider was issued in."""
 
     account_id: str
@@ -241,7 +243,7 @@ class Hint:
         return (self.account_id, self.session_id) == (session.account_id, session.public_id)
 
 
-async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | None:
+async def read_id_token_hint(text: str, *, issuer: str, keys: ProviderKeys) -> IdTokenHint | None:
     """Read an ID token as a hint; ``None`` if it is not from this provider."""
     try:
         token = read_token(text, max_characters=MAX_HINT_CHARACTERS)
@@ -258,7 +260,7 @@ async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | Non
     is_identity = isinstance(audience, list) and client_id in audience
     if claims.get("iss") != issuer or account_id is None or client_id is None or not is_identity:
         return None
-    return Hint(account_id, client_id, claim_text(claims, "sid"))
+    return IdTokenHint(account_id, client_id, claim_text(claims, "sid"))
 
 
 def may_return_to(client: Client | None, uri: str | None) -> bool:
@@ -300,7 +302,7 @@ class PodExports:
             owner=account_id,
             expires_ms=self._records.now_ms() + VALID_MS,
         )
-        noted = await noting(self._records, account_id, event, source)
+        noted = await event_records(self._records, account_id, event, source)
         await self._records.commit([permit, *noted])
         self._audit.note(event, account_id=account_id, pod=account.pod)
 

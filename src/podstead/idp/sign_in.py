@@ -18,7 +18,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotAuthenticated, RateLimited
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.passwords import PasswordCheck, PasswordHasher, presented
+from podstead.idp.passwords import PasswordCheck, PasswordHasher, normalized_password
 from podstead.idp.records import (
     LAST_SIGN_INS,
     MAX_EMAIL_CHARACTERS,
@@ -369,7 +369,7 @@ class PasswordSignIn:
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)
         await self._attempts.check(attempt)
-        typed = presented(password)
+        typed = normalized_password(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
         verdict = await self._passwords.verify(password_hash, typed or "", network=address)
         if found is None or typed is None or verdict is PasswordCheck.WRONG:

@@ -39,7 +39,7 @@ class SignInMethodRemoved(AccessDenied):
         super().__init__("What you signed in with was removed meanwhile: sign in in another way")
 
 
-async def precondition_on(
+async def method_precondition(
     records: RecordStore, method: str, *, account_id: str
 ) -> Sequence[Precondition]:
     """The precondition that the sign-in method still exists; none for a password. Raises
@@ -59,7 +59,7 @@ def began_with(method: str, begun: BrowserSession | Grant) -> bool:
     return _AMR_OF_KIND.get(method.partition("/")[0]) in begun.amr
 
 
-async def ending(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
+async def end_records(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
     """The records that end every session and grant that began with a sign-in method."""
     sessions = await records.of_owner(SESSIONS, account_id)
     grants = await records.of_owner(GRANTS, account_id)

@@ -24,7 +24,7 @@ from podstead.idp.client_metadata import (
     is_document_url,
     speaks_for_web_id,
 )
-from podstead.idp.keys import KeyRoster, ProviderKeys
+from podstead.idp.keys import ProviderKeys, ProviderKeySet
 from podstead.idp.oauth.authorization import PROMPTS, RESPONSE_MODES
 from podstead.idp.oauth.token import Subject, TokenSet
 from podstead.idp.records import (
@@ -133,7 +133,7 @@ class TokenIssuer:
     """Creates the tokens of one response, at one time, with the keys of that time."""
 
     issuer: str
-    roster: KeyRoster
+    roster: ProviderKeySet
     randomness: Randomness
     now_s: int
 

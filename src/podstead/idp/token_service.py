@@ -23,7 +23,7 @@ from podstead.idp.client_metadata import PresentedClient, UnreadableClient, pres
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.messages import OAuthAnswer, Parameters, unknown_client
-from podstead.idp.oauth.token import Facts, TokenExchange, TokenRequest
+from podstead.idp.oauth.token import TokenExchange, TokenRequest, TokenRequestRecords
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
@@ -110,7 +110,9 @@ class TokenService:
             return await self._clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
-    async def _facts(self, form: Parameters, presented: PresentedClient | None) -> Facts:
+    async def _facts(
+        self, form: Parameters, presented: PresentedClient | None
+    ) -> TokenRequestRecords:
         """The stored records of the code, token and client in the request. If it contains both a
         code and a refresh token, only the one that its grant type requires is read."""
         code = refresh_token = grant = credential = client = account = None
@@ -135,7 +137,7 @@ class TokenService:
                 account_id = account_id or credential.account_id
         if account_id is not None:
             account = await self._account(account_id)
-        return Facts(client, credential, code, refresh_token, grant, account)
+        return TokenRequestRecords(client, credential, code, refresh_token, grant, account)
 
     async def _credential(self, client_id: str) -> ClientCredential | None:
         stored = await self._records.read(CREDENTIALS, client_id)
@@ -159,7 +161,7 @@ def credential_client(credential_id: str, secret_hash: str) -> Client:
     )
 
 
-def _by_token(facts: Facts) -> PresentedClient | None:
+def _by_token(facts: TokenRequestRecords) -> PresentedClient | None:
     """A client without a secret may omit its id when it refreshes (A-66)."""
     client = facts.client
     return None if client is None else PresentedClient(client.client_id)

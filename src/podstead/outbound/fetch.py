@@ -84,11 +84,11 @@ def _outcome(failure: BaseException | None) -> str:
     return NOT_SENT if isinstance(failure, CircuitOpen | Congested) else FAILED
 
 
-# Limits how many fetches run at a time, in total and for each share (A-191).
+# Limits how many fetches run at a time, in total and for each requester and origin (A-191).
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ConcurrencyLimit:
     """Allows at most ``capacity`` fetches at a time with this key."""
 
     key: Hashable
@@ -96,47 +96,49 @@ class Share:
 
 
 @dataclass(slots=True)
-class _Used:
-    """A share with tasks that hold its slots or wait for them."""
+class _Slots:
+    """The slots of one limit, and how many tasks have one or wait for one."""
 
     free: asyncio.Semaphore
-    interest: int = 0
+    tasks: int = 0
 
 
-class FetchLimits:
-    """Limits the running fetches by any number of shares."""
+class ConcurrencyLimiter:
+    """Limits the running fetches by any number of limits."""
 
     def __init__(self) -> None:
-        self._used: dict[Hashable, _Used] = {}
+        self._slots: dict[Hashable, _Slots] = {}
 
     @asynccontextmanager
-    async def hold(self, shares: Sequence[Share], deadline_s: float) -> AsyncIterator[None]:
-        """Hold one slot of each share, waiting until ``deadline_s`` of loop time.
+    async def acquire(
+        self, limits: Sequence[ConcurrencyLimit], deadline_s: float
+    ) -> AsyncIterator[None]:
+        """Acquire one slot of each limit, waiting until ``deadline_s`` of loop time.
 
-        The narrowest share comes first, so that a task that waits for it does not hold slots of the
-        wider ones. Raises Congested.
+        The narrowest limit comes first, so that a task that waits for it does not occupy slots of
+        the wider ones. Raises Congested.
         """
-        async with AsyncExitStack() as held:
-            for share in shares:
-                await held.enter_async_context(self._hold_one(share, deadline_s))
+        async with AsyncExitStack() as acquired:
+            for limit in limits:
+                await acquired.enter_async_context(self._acquire_one(limit, deadline_s))
             yield
 
     @asynccontextmanager
-    async def _hold_one(self, share: Share, deadline_s: float) -> AsyncIterator[None]:
-        used = self._used.get(share.key)
-        if used is None:
-            used = self._used[share.key] = _Used(asyncio.Semaphore(share.capacity))
-        used.interest += 1
+    async def _acquire_one(self, limit: ConcurrencyLimit, deadline_s: float) -> AsyncIterator[None]:
+        slots = self._slots.get(limit.key)
+        if slots is None:
+            slots = self._slots[limit.key] = _Slots(asyncio.Semaphore(limit.capacity))
+        slots.tasks += 1
         try:
-            await _acquire(used.free, deadline_s)
+            await _acquire(slots.free, deadline_s)
             try:
                 yield
             finally:
-                used.free.release()
+                slots.free.release()
         finally:
-            used.interest -= 1
-            if used.interest == 0:
-                del self._used[share.key]
+            slots.tasks -= 1
+            if slots.tasks == 0:
+                del self._slots[limit.key]
 
 
 async def _acquire(semaphore: asyncio.Semaphore, deadline_s: float) -> None:
@@ -194,7 +196,7 @@ class Fetcher:
             max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
         )
         self._limits = limits
-        self._slots = FetchLimits()
+        self._limiter = ConcurrencyLimiter()
         self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
         self.outcomes = Outcomes()
 
@@ -263,22 +265,25 @@ class Fetcher:
 
     async def _hop(self, target: Target, policy: FetchPolicy, deadline_s: float) -> _Step:
         circuit = Circuit(policy.purpose, target.origin)
-        async with self._slots.hold(self._shares(circuit), deadline_s):
+        async with self._limiter.acquire(self._limits_of(circuit), deadline_s):
             self._circuit.check(circuit, self._clock.now_ms())
             async with self._recording_outcome(circuit), _deadline(deadline_s):
                 return await self._request(target, policy)
 
-    def _shares(self, circuit: Circuit) -> list[Share]:
-        """The shares in which a fetch needs a slot, the narrowest first."""
+    def _limits_of(self, circuit: Circuit) -> list[ConcurrencyLimit]:
+        """The limits within which a fetch needs a slot, the narrowest first."""
         limits, purpose, client = self._limits, circuit.purpose, requester()
         of_origin = limits.max_concurrent_per_origin
-        shares = [Share(circuit, of_origin), Share(purpose, limits.max_concurrent)]
+        within = [
+            ConcurrencyLimit(circuit, of_origin),
+            ConcurrencyLimit(purpose, limits.max_concurrent),
+        ]
         if not client:
-            return shares
+            return within
         return [
-            Share((client, circuit), max(1, of_origin // 2)),
-            Share((client, purpose), limits.max_concurrent_per_requester),
-            *shares,
+            ConcurrencyLimit((client, circuit), max(1, of_origin // 2)),
+            ConcurrencyLimit((client, purpose), limits.max_concurrent_per_requester),
+            *within,
         ]
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from podstead.core.request_context import requester
 from podstead.outbound.errors import FetchFailed, TooSlow
-from podstead.outbound.fetch import USER_AGENT, FetchLimits, Outcomes, Share
+from podstead.outbound.fetch import USER_AGENT, ConcurrencyLimit, ConcurrencyLimiter, Outcomes
 from podstead.outbound.foreign_documents import Circuit, Purpose
 from podstead.outbound.guard import Guard
 from podstead.outbound.transport import (
@@ -62,7 +62,7 @@ class Poster:
         self._guard = guard
         self._tls = tls
         self._limits = limits
-        self._slots = FetchLimits()
+        self._limiter = ConcurrencyLimiter()
         self.outcomes = Outcomes()
 
     async def check(self, url: str) -> None:
@@ -71,12 +71,12 @@ class Poster:
         if target.literal is not None:
             await self._guard.vet(target)
 
-    def _shares(self, purpose: Purpose, origin: Origin) -> list[Share]:
+    def _limits_of(self, purpose: Purpose, origin: Origin) -> list[ConcurrencyLimit]:
         limits, client = self._limits, requester()
-        shares = [Share(Circuit(purpose, origin), limits.max_concurrent_per_origin)]
+        within = [ConcurrencyLimit(Circuit(purpose, origin), limits.max_concurrent_per_origin)]
         if client:
-            shares.append(Share((client, purpose), limits.max_concurrent_per_requester))
-        return [*shares, Share(purpose, limits.max_concurrent)]
+            within.append(ConcurrencyLimit((client, purpose), limits.max_concurrent_per_requester))
+        return [*within, ConcurrencyLimit(purpose, limits.max_concurrent)]
 
     async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> PostReply:
         """Send the content to a provider and return the response. Raises FetchFailed."""
@@ -109,7 +109,7 @@ class Poster:
         target = self._guard.admit(url)
         limits = self._limits
         deadline_s = asyncio.get_running_loop().time() + limits.total_timeout_s
-        async with self._slots.hold(self._shares(purpose, target.origin), deadline_s):
+        async with self._limiter.acquire(self._limits_of(purpose, target.origin), deadline_s):
             try:
                 async with asyncio.timeout_at(deadline_s):
                     destination = await self._guard.vet(target)
@@ -135,7 +135,7 @@ TOTAL_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class OutgoingPost:
+class OutgoingRequest:
     """One request."""
 
     method: str
@@ -145,7 +145,7 @@ class OutgoingPost:
 
 
 @dataclass(frozen=True, slots=True)
-class PostResponse:
+class ReceivedResponse:
     """The response to one request."""
 
     status: int
@@ -158,7 +158,9 @@ class PostResponse:
         return next((value for each, value in self.fields if each == name), "")
 
 
-async def submit(submission: OutgoingPost, guard: Guard, *, tls: ssl.SSLContext) -> PostResponse:
+async def submit(
+    submission: OutgoingRequest, guard: Guard, *, tls: ssl.SSLContext
+) -> ReceivedResponse:
     """Send a request and wait for the response, whatever its status. Raises FetchFailed."""
     try:
         async with asyncio.timeout(TOTAL_TIMEOUT_S):
@@ -167,7 +169,7 @@ async def submit(submission: OutgoingPost, guard: Guard, *, tls: ssl.SSLContext)
         raise TooSlow from error
 
 
-async def _send(submission: OutgoingPost, guard: Guard, tls: ssl.SSLContext) -> PostResponse:
+async def _send(submission: OutgoingRequest, guard: Guard, tls: ssl.SSLContext) -> ReceivedResponse:
     target = guard.admit(submission.url)
     async with exchange(
         await guard.vet(target),
@@ -180,7 +182,7 @@ async def _send(submission: OutgoingPost, guard: Guard, tls: ssl.SSLContext) -> 
     ) as response:
         content = b"" if submission.method == "HEAD" else await _content(response)
         fields = tuple((name.lower(), value) for name, value in response.headers.items())
-        return PostResponse(response.status, content, fields)
+        return ReceivedResponse(response.status, content, fields)
 
 
 async def _content(response: RemoteResponse) -> bytes:

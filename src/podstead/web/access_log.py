@@ -17,11 +17,16 @@ import msgspec
 from msgspec.structs import replace
 
 from podstead.core.clock import Clock
-from podstead.core.request_context import current_mark, requester_address, requester_agent, set_mark
+from podstead.core.request_context import (
+    current_request_id,
+    requester_address,
+    requester_agent,
+    set_request_id,
+)
 from podstead.idp.administration.audit_log import shown_path
 from podstead.web.application import Application
 from podstead.web.asgi import Message, Receive, Scope, Send
-from podstead.web.body import Incoming
+from podstead.web.body import RequestReceiver
 from podstead.web.request_ids import id_field, peer_of
 from podstead.web.sending import send_response
 
@@ -168,8 +173,8 @@ class LoggedApplication(Application):
             return
         began_s = monotonic()
         mark = self.ids.mark(scope)
-        set_mark(mark)
-        incoming, sent = Incoming(receive, scope), SentBytes(send)
+        set_request_id(mark)
+        incoming, sent = RequestReceiver(receive, scope), SentBytes(send)
         response = await self._respond(scope, incoming)
         address, agent = response.requester or (peer_of(scope), None)
         # A copy: the response may be in the cache.
@@ -192,7 +197,7 @@ class LoggedApplication(Application):
     def note_socket(self, route: str, scope: Scope, status: int, took_s: float) -> None:
         """Count and log a WebSocket that has ended or was refused."""
         super().note_socket(route, scope, status, took_s)
-        mark = current_mark()
+        mark = current_request_id()
         self._access_log.note(
             scope,
             request_id="" if mark is None else mark.request_id,

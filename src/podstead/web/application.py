@@ -17,7 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.authn.authenticate import Authenticator, RequestCredentials
-from podstead.authn.resource_tokens import Nonces
+from podstead.authn.resource_tokens import DpopNonces
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     DiskFull,
@@ -39,7 +39,7 @@ from podstead.core.request_context import (
     note_agent,
     requester_address,
     requester_agent,
-    set_mark,
+    set_request_id,
     set_requester,
 )
 from podstead.git.requests import GitRequest, git_request
@@ -50,11 +50,11 @@ from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, FormerHost
-from podstead.web.body import BodyPace, Incoming, RecheckedBody
+from podstead.web.body import BodyPace, RecheckedBody, RequestReceiver
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
-from podstead.web.cors import Sharing, cors_headers
+from podstead.web.cors import CorsPolicy, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
@@ -124,7 +124,7 @@ class Application:
         lifespan: Lifespan,
         clock: Clock,
         ids: RequestIds,
-        nonces: Nonces | None = None,
+        nonces: DpopNonces | None = None,
         git: GitEndpoint | None = None,
         certificates: ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
@@ -171,7 +171,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            incoming = Incoming(receive, scope)
+            incoming = RequestReceiver(receive, scope)
             response = await self._respond(scope, incoming)
             take_timeout_s = self._body_pace.idle_timeout_s
             await send_response(response, scope, incoming, send, take_timeout_s=take_timeout_s)
@@ -196,7 +196,7 @@ class Application:
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
         route, began_s = UNREADABLE, monotonic()
-        set_mark(self.ids.mark(scope))
+        set_request_id(self.ids.mark(scope))
         try:
             request = await read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
@@ -221,7 +221,7 @@ class Application:
             if socket.is_accepted:
                 await socket.close(websocket.INTERNAL_ERROR)
             else:
-                self._finish(refused, scope, Sharing.REFLECTED)
+                self._finish(refused, scope, CorsPolicy.REFLECTED)
                 await socket.refuse(refused)
 
     def note_socket(self, route: str, scope: Scope, status: int, took_s: float) -> None:  # noqa: ARG002 - for those that log it
@@ -248,13 +248,13 @@ class Application:
     async def _make(self, scope: Scope, receive: Receive, ahead: Ahead | None = None) -> Response:
         """A new response. ``ahead`` is what was read ahead for the request, if that was done."""
         began_s = monotonic()
-        sharing = Sharing.REFLECTED
+        sharing = CorsPolicy.REFLECTED
         asked: GitRequest | None = None
         route = UNREADABLE
         mark = None
         if not self.is_logged:
             mark = self.ids.mark(scope)
-            set_mark(mark)
+            set_request_id(mark)
         try:
             request = await read_request(
                 scope,
@@ -329,7 +329,7 @@ class Application:
                 "The disk is full or nearly full: nothing new is stored until there is room again"
             )
 
-    def _finish(self, response: Response, scope: Scope, sharing: Sharing) -> None:
+    def _finish(self, response: Response, scope: Scope, sharing: CorsPolicy) -> None:
         """Add the headers that every response has."""
         if self._nonces is not None:
             _give_nonce(response, scope, self._nonces)
@@ -480,7 +480,7 @@ def _moved(base_url: str, scope: Scope) -> Response:
     return empty_response(301, [(b"location", location + b"?" + query if query else location)])
 
 
-def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:
+def _give_nonce(response: Response, scope: Scope, nonces: DpopNonces) -> None:
     """Send a client that sent a proof the nonce for its next one (RFC 9449 section 8.2).
 
     Such a response must not be cached, because clients would use the nonce after its expiry.
@@ -494,7 +494,7 @@ def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:
     response.of_stored_state = False
 
 
-def _cors(scope: Scope, sharing: Sharing) -> tuple[tuple[bytes, bytes], ...]:
+def _cors(scope: Scope, sharing: CorsPolicy) -> tuple[tuple[bytes, bytes], ...]:
     origin = requested = None
     for name, value in scope["headers"]:
         if name == b"origin":

@@ -125,7 +125,7 @@ MIN_BYTES_PER_S = 100
 """A client that sends a body more slowly holds the connection on purpose or will never finish."""
 
 
-class Incoming:
+class RequestReceiver:
     """Receives the messages of one request, and knows whether more of its body is to come.
 
     The HTTP server reports the end of a body in a message of its own, which passes through three

@@ -139,7 +139,7 @@ class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     login_url: str | None = msgspec.field(name="loginUrl", default=None)
 
 
-class PodMaker(Protocol):
+class PodCreator(Protocol):
     """Creates what a request describes."""
 
     async def make(
@@ -157,7 +157,7 @@ class PodMaker(Protocol):
         UnusableInvitation, Overloaded and StorageError."""
 
 
-class PodsAlone:
+class PodsWithoutAccounts:
     """Creates pods whose owners get a pod token."""
 
     def __init__(self, provisioner: PodProvisioner) -> None:
@@ -179,7 +179,7 @@ class PodsAlone:
 class PodsEndpoint:
     """Creates pods for anyone, within the rate limit, unless registration is disabled."""
 
-    def __init__(self, *, maker: PodMaker, registration: Registration) -> None:
+    def __init__(self, *, maker: PodCreator, registration: Registration) -> None:
         self._maker = maker
         self._registration = registration
 

@@ -17,7 +17,7 @@ from podstead.core.header_fields import ByteRange
 from podstead.storage.dependencies import Dependencies
 from podstead.storage.open_body import OpenBody
 from podstead.web.asgi import Headers
-from podstead.web.request_counts import UNCOUNTED, Tally
+from podstead.web.request_counts import UNCOUNTED, ResponseCounter
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
 HeaderField = tuple[bytes, bytes]
@@ -51,7 +51,7 @@ class Response(msgspec.Struct):
     of_stored_state: bool = False
     dependencies: Dependencies | None = None
     vary: bytes = VARY
-    tally: Tally = UNCOUNTED
+    tally: ResponseCounter = UNCOUNTED
     requester: tuple[str, str | None] | None = None
 
 

@@ -18,7 +18,7 @@ from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
 from podstead.core.identity import Identity
 from podstead.pods.names import RESERVED_NAMES
-from podstead.web.cors import Sharing
+from podstead.web.cors import CorsPolicy
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
 from podstead.web.websocket import WebSocket
@@ -56,7 +56,7 @@ class Route:
     path: ResourcePath
     endpoints: Mapping[str, Endpoint]
     access: Access
-    sharing: Sharing = Sharing.REFLECTED
+    sharing: CorsPolicy = CorsPolicy.REFLECTED
     socket: SocketEndpoint | None = None
     options: tuple[HeaderField, ...] = ()
     name: str = ""
@@ -114,7 +114,7 @@ def plain_routes(*endpoints: object) -> tuple[Route, ...]:
             ResourcePath(each.path),
             each.handlers,
             each.options.get("access", Access.OWN),
-            each.options.get("sharing", Sharing.REFLECTED),
+            each.options.get("sharing", CorsPolicy.REFLECTED),
         )
         for each in declared_routes(*endpoints)
     )

@@ -35,7 +35,7 @@ class Closable(Protocol):
     async def aclose(self) -> None: ...
 
 
-class BodyCut(Exception):
+class BodyTruncated(Exception):
     """Has the HTTP server end the connection within a body. Why has been logged."""
 
 
@@ -124,7 +124,7 @@ async def _stream(
     except PodsteadError:
         # The status has been sent. From the missing end the client sees that the body is cut.
         logger.exception("A body could not be sent to its end")
-        raise BodyCut from None
+        raise BodyTruncated from None
     finally:
         client.forget()
     await send({"type": "http.response.body", "body": b""})

@@ -81,7 +81,7 @@ _LATE_MS = 500
 _TROUBLE = "error: The server cannot take this on at the moment"
 
 
-class LineSender:
+class LineAuthentication:
     """Determines who sends a line: whoever opened the socket, unless a credential precedes it."""
 
     def __init__(
@@ -119,7 +119,7 @@ class LineSender:
         )
 
 
-class Arrivals:
+class ArrivalTimes:
     """Determines after which change each line of a socket arrived."""
 
     def __init__(self, hub: Hub, clock: Clock, opened_after: int | None) -> None:
@@ -158,8 +158,8 @@ class UpdatesSession:
         *,
         hub: Hub,
         history: History,
-        sender: LineSender,
-        arrivals: Arrivals,
+        sender: LineAuthentication,
+        arrivals: ArrivalTimes,
     ) -> None:
         self._arrivals = arrivals
         self._socket = socket
@@ -362,7 +362,7 @@ class UpdatesSocket(SocketEndpoint):
             sender = SocketSender(socket, queue)
             origin = request.fields.get(b"origin")
             subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
-            arrivals = Arrivals(self._hub, self._clock, opened_after)
+            arrivals = ArrivalTimes(self._hub, self._clock, opened_after)
             session = self._session(socket, request, subscriber, queue, arrivals)
             sender.send_at_once(partial(self._lines_at_once, session, subscriber))
             await self._serve(
@@ -378,7 +378,7 @@ class UpdatesSocket(SocketEndpoint):
         request: Request,
         subscriber: Subscriber,
         queue: SubscriberQueue,
-        arrivals: Arrivals,
+        arrivals: ArrivalTimes,
     ) -> UpdatesSession:
         scheme = self._base_url.partition(":")[0]
         conversation = Conversation(
@@ -391,7 +391,7 @@ class UpdatesSocket(SocketEndpoint):
             conversation,
             hub=self._hub,
             history=self._history,
-            sender=LineSender(
+            sender=LineAuthentication(
                 self._authentication,
                 base_url=self._base_url,
                 opener=subscriber,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
-from podstead.idp.authorizations import AuthorizationReply, Interact
+from podstead.idp.authorizations import AuthorizationReply, InteractionRequired
 from podstead.idp.grants import Stage
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import CLIENTS, CODES, CONSENTS, GRANTS, INTERACTIONS
@@ -214,7 +214,7 @@ async def test_a_disabled_account_has_no_session(provider: Provider, app: App) -
     await provider.code(app)
     await provider.change_account(disabled=True)
     assert (await silent(provider, app))["error"] == "login_required"
-    assert isinstance(await provider.begin(app), Interact)
+    assert isinstance(await provider.begin(app), InteractionRequired)
 
 
 # --- interactions ----------------------------------------------------------------------------
@@ -222,7 +222,7 @@ async def test_a_disabled_account_has_no_session(provider: Provider, app: App) -
 
 async def begun(provider: Provider, app: App) -> str:
     following = await provider.begin(app)
-    assert isinstance(following, Interact)
+    assert isinstance(following, InteractionRequired)
     return following.uid
 
 
@@ -281,7 +281,7 @@ async def test_a_session_of_another_account_gets_no_code(provider: Provider, app
     others = type(session)("mallory", session.authenticated_s, 0, "password", "", lasting=False)
     for each in (None, others):
         following = await provider.authorizations.proceed(agreed, each)
-        assert following == Interact(uid)
+        assert following == InteractionRequired(uid)
     assert await provider.count(CODES) == 0
 
 

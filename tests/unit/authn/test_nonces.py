@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.authn.resource_tokens import SLOT_S, Nonces
+from podstead.authn.resource_tokens import SLOT_S, DpopNonces
 from tests.support.clock import FakeClock
 from tests.support.signing import Signer
 
@@ -15,8 +15,8 @@ SECRET = b"s" * 32
 KEY = Signer.new("ES256")
 
 
-def nonces(clock: FakeClock, secret: bytes = SECRET) -> Nonces:
-    return Nonces(secret=secret, clock=clock)
+def nonces(clock: FakeClock, secret: bytes = SECRET) -> DpopNonces:
+    return DpopNonces(secret=secret, clock=clock)
 
 
 def proof(nonce: object) -> bytes:

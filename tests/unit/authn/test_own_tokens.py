@@ -14,8 +14,8 @@ import pytest
 from podstead.authn.claims import TokenClaims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.resource_tokens import Proofs, ResourceTokens, TokenRules
-from podstead.authn.web_ids import LocalWebIds, Lookups, ProfileSources, WebIdIssuers
+from podstead.authn.resource_tokens import AccessTokenVerifier, ProofVerifier, TokenRules
+from podstead.authn.web_ids import LocalWebIds, LookupLimits, ProfileSources, WebIdIssuers
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.tokens import InvalidJose, PublicKey, import_public_key
@@ -99,15 +99,17 @@ class World:
         self.clock = FakeClock()
         self.own = Own()
         nobody, notes = Nobody(), Notes()
-        lookups = Lookups(notes, self.clock)
-        self.tokens = ResourceTokens(
+        lookups = LookupLimits(notes, self.clock)
+        self.tokens = AccessTokenVerifier(
             issuers=IssuerKeys(nobody, lookups, self.clock),
             web_ids=WebIdIssuers(
                 ProfileSources(LocalWebIds(BASE), nobody, nobody, nobody.parse, self.clock),
                 lookups,
             ),
             own=self.own,
-            proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
+            proofs=ProofVerifier(
+                used=notes, clock=self.clock, require_ath=False, refuse_replay=True
+            ),
             rules=rules or TokenRules(),
             clock=self.clock,
         )

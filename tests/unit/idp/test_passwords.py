@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.passwords import UnusablePassword, check_password, presented
+from podstead.idp.passwords import UnusablePassword, check_password, normalized_password
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=1100)
 
@@ -60,9 +60,9 @@ def test_what_may_be_chosen_can_be_presented_however_it_is_typed(password: str) 
     except UnusablePassword:
         return
     for form in ("NFC", "NFD"):
-        assert presented(unicodedata.normalize(form, password)) == chosen
+        assert normalized_password(unicodedata.normalize(form, password)) == chosen
 
 
 @pytest.mark.parametrize("password", ["a" * 1025, "\ud800" * 8])
 def test_a_password_that_no_account_can_have_is_not_compared(password: str) -> None:
-    assert presented(password) is None
+    assert normalized_password(password) is None

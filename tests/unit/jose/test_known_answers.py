@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.jose.proof import ProvenRequest, check_proof
+from podstead.jose.proof import ProofContext, check_proof
 from podstead.jose.tokens import (
     CompactToken,
     InvalidJose,
@@ -134,7 +134,7 @@ def test_thumbprints_are_those_of_the_specifications() -> None:
 
 def test_the_proof_of_a_token_request_holds() -> None:
     """RFC 9449 section 4.1."""
-    request = ProvenRequest("POST", "https://server.example.com/token")
+    request = ProofContext("POST", "https://server.example.com/token")
     proof = check_proof(TOKEN_PROOF, request, now_s=TOKEN_PROOF_S, keys=PublicKeyCache())
     assert proof.thumbprint == THUMBPRINT
 
@@ -145,7 +145,7 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
     for required in (False, True):
         proof = check_proof(
             RESOURCE_PROOF,
-            ProvenRequest("GET", url, RESOURCE_TOKEN),
+            ProofContext("GET", url, RESOURCE_TOKEN),
             now_s=TOKEN_PROOF_S,
             keys=PublicKeyCache(),
             require_ath=required,
@@ -154,7 +154,7 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
     with pytest.raises(InvalidJose, match="another access token"):
         check_proof(
             RESOURCE_PROOF,
-            ProvenRequest("GET", url, RESOURCE_TOKEN.swapcase()),
+            ProofContext("GET", url, RESOURCE_TOKEN.swapcase()),
             now_s=TOKEN_PROOF_S,
             keys=PublicKeyCache(),
         )

@@ -15,7 +15,7 @@ from podstead.jose.proof import (
     MAX_PROOF_CHARACTERS,
     PAST_S,
     DpopProof,
-    ProvenRequest,
+    ProofContext,
     check_proof,
     normalized_htu,
 )
@@ -49,7 +49,7 @@ def claims(*changes: Change) -> Json:
 def check(
     text: str, *, method: str = "GET", url: str = URL, token: str | None = TOKEN, ath: bool = False
 ) -> DpopProof:
-    request = ProvenRequest(method, url, token)
+    request = ProofContext(method, url, token)
     return check_proof(text, request, now_s=NOW_S, keys=PublicKeyCache(), require_ath=ath)
 
 

@@ -99,7 +99,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
     from podstead.outbound.guard import Guard, SystemResolver
-    from podstead.outbound.requests import OutgoingPost, submit
+    from podstead.outbound.requests import OutgoingRequest, submit
     from podstead.outbound.urls import UrlRules, parse_origin
 
     resolver = SystemResolver()
@@ -107,7 +107,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     # The user of the command chose the server, which may be in a private network.
     origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
     guard = Guard(UrlRules(private_origins=frozenset({origin})), resolver)
-    submission = OutgoingPost(
+    submission = OutgoingRequest(
         "PATCH",
         new_key.document,
         {"Authorization": f"Bearer {token}", "Content-Type": "text/n3"},

@@ -17,7 +17,7 @@ from podstead.authn.claims import (
 )
 from podstead.authn.issuers import CONFIGURATION_PATH, IssuerKeys
 from podstead.authn.resource_tokens import OwnProvider, TokenRules, signer_of
-from podstead.authn.web_ids import Lookup, Lookups, TooManyLookups, WebIdIssuers
+from podstead.authn.web_ids import LookupKind, LookupLimits, TooManyLookups, WebIdIssuers
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable, RequestRefused
 from podstead.jose.tokens import (
@@ -91,7 +91,7 @@ class ForeignProvider:
     """Its authorization responses contain ``iss`` (RFC 9207)."""
 
 
-class FindsProviders(Protocol):
+class ProviderFinder(Protocol):
     """Finds the provider that a person means."""
 
     async def find(self, typed: str, client_address: str) -> ForeignProvider:
@@ -107,7 +107,7 @@ class Providers:
         *,
         documents: DocumentFetcher,
         web_ids: WebIdIssuers,
-        lookups: Lookups,
+        lookups: LookupLimits,
         rules: TokenRules,
     ) -> None:
         self._documents = documents
@@ -158,7 +158,7 @@ class Providers:
         if not is_usable_address(issuer, allow_loopback=rules.allow_loopback):
             raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
         try:
-            async with self._lookups.of(Lookup.ISSUER, name, client_address):
+            async with self._lookups.of(LookupKind.ISSUER, name, client_address):
                 # Sign-ins at a known provider are limited as well, each provider for itself.
                 await self._lookups.take(f"sign-in {name}", client_address)
                 document = await self._documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
@@ -241,7 +241,7 @@ def _offers(description: Json, name: str, wanted: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedIdToken:
     """What the token of one sign-in must say."""
 
     issuer: str
@@ -249,7 +249,7 @@ class Expected:
     nonce: str
 
 
-class IdTokens:
+class IdTokenVerifier:
     """Verifies ID tokens that this server has asked for."""
 
     def __init__(
@@ -267,7 +267,7 @@ class IdTokens:
         self._rules = rules
         self._clock = clock
 
-    async def verify(self, text: str, expected: Expected) -> str:
+    async def verify(self, text: str, expected: ExpectedIdToken) -> str:
         """The WebID of the person. Raises ExternalSignInFailed."""
         try:
             token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
@@ -299,7 +299,7 @@ class IdTokens:
         except InvalidJose:
             return False
 
-    def _read(self, token: CompactToken, expected: Expected) -> str:
+    def _read(self, token: CompactToken, expected: ExpectedIdToken) -> str:
         """The WebID in the claims. Raises InvalidJose for a token that is not the expected one."""
         claims = token.claims
         audience = claims.get("aud")

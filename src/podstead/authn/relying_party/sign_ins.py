@@ -20,11 +20,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from podstead.authn.relying_party.providers import (
-    Expected,
+    ExpectedIdToken,
     ExternalSignInFailed,
-    FindsProviders,
     ForeignProvider,
-    IdTokens,
+    IdTokenVerifier,
+    ProviderFinder,
     SignInProblem,
 )
 from podstead.core.errors import OutboundError, RemoteUnavailable
@@ -44,7 +44,7 @@ SCOPE: Final = "openid webid"
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class SignInSecrets:
     """The secrets of one sign-in, known only to this browser and this server."""
 
     verifier: str
@@ -56,18 +56,23 @@ class Secrets:
         return _base64(hashlib.sha256(self.verifier.encode("ascii")).digest())
 
 
-def secrets_of(browser_secret: str, state: str) -> Secrets:
+def sign_in_secrets(browser_secret: str, state: str) -> SignInSecrets:
     """The secrets of the sign-in with this ``state``."""
 
     def derived(purpose: str) -> str:
         message = f"{purpose} {state}".encode()
         return _base64(hmac.digest(browser_secret.encode(), message, "sha256"))
 
-    return Secrets(verifier=derived("verifier"), nonce=derived("nonce"))
+    return SignInSecrets(verifier=derived("verifier"), nonce=derived("nonce"))
 
 
 def authorization_url(
-    provider: ForeignProvider, *, client_id: str, redirect_uri: str, state: str, secrets: Secrets
+    provider: ForeignProvider,
+    *,
+    client_id: str,
+    redirect_uri: str,
+    state: str,
+    secrets: SignInSecrets,
 ) -> str:
     """Where the person signs in (RFC 6749 section 4.1.1)."""
     parameters = urlencode(
@@ -86,7 +91,7 @@ def authorization_url(
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{parameters}"
 
 
-def token_request(*, code: str, client_id: str, redirect_uri: str, secrets: Secrets) -> bytes:
+def token_request(*, code: str, client_id: str, redirect_uri: str, secrets: SignInSecrets) -> bytes:
     """The exchange of a code (RFC 6749 section 4.1.3), as a form."""
     return urlencode(
         {
@@ -162,7 +167,7 @@ VISITS: Final = RecordKind("visit", PendingSignIn)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ProviderResponse:
     """The response to a request to a provider."""
 
     status: int
@@ -171,10 +176,10 @@ class Answered:
     """The header fields, with names in lower case."""
 
 
-class AsksProviders(Protocol):
+class ProviderClient(Protocol):
     """Sends requests to providers, guarded and limited as all outgoing requests are."""
 
-    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         """The response to a POST, whatever its status. Raises OutboundError."""
 
 
@@ -211,7 +216,7 @@ def provider_key(issuer: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedSignIn:
     """Where the person signs in, and the name of the provider's host."""
 
     url: str
@@ -219,7 +224,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class CompletedSignIn:
     """The WebID that has signed in, its provider, and the page to continue at."""
 
     web_id: str
@@ -234,9 +239,9 @@ class ExternalSignIns:
         self,
         *,
         client: OwnClient,
-        providers: FindsProviders,
-        asks: AsksProviders,
-        id_tokens: IdTokens,
+        providers: ProviderFinder,
+        asks: ProviderClient,
+        id_tokens: IdTokenVerifier,
         records: RecordStore,
     ) -> None:
         self._client = client
@@ -247,7 +252,7 @@ class ExternalSignIns:
 
     async def begin(
         self, typed: str, *, browser_secret: str, afterwards: str, client_address: str
-    ) -> Begun:
+    ) -> StartedSignIn:
         """Begin a sign-in with the provider that the person means. Raises ExternalSignInFailed,
         RateLimited."""
         provider = await self._providers.find(typed, client_address)
@@ -268,13 +273,13 @@ class ExternalSignIns:
             client_id=client_id,
             redirect_uri=self._client.redirect_uri(provider_key(provider.issuer)),
             state=state,
-            secrets=secrets_of(browser_secret, state),
+            secrets=sign_in_secrets(browser_secret, state),
         )
-        return Begun(url, provider.issuer)
+        return StartedSignIn(url, provider.issuer)
 
     async def finish(
         self, answer: Mapping[str, str], *, key: str, browser_secret: str | None
-    ) -> Finished:
+    ) -> CompletedSignIn:
         """Finish the sign-in that an authorization response answers, which has come to the redirect
         URI with ``key``. Raises ExternalSignInFailed."""
         state = answer.get("state", "")
@@ -287,7 +292,7 @@ class ExternalSignIns:
         code = answer.get("code", "")
         if "error" in answer or not code or len(code) > MAX_CODE_CHARACTERS:
             raise ExternalSignInFailed(SignInProblem.DECLINED)
-        secrets = secrets_of(browser_secret or "", state)
+        secrets = sign_in_secrets(browser_secret or "", state)
         request = token_request(
             code=code,
             client_id=visit.client_id,
@@ -298,9 +303,9 @@ class ExternalSignIns:
         id_token = tokens.get("id_token")
         if not isinstance(id_token, str):
             raise ExternalSignInFailed(SignInProblem.INVALID)
-        expected = Expected(visit.issuer, visit.client_id, secrets.nonce)
+        expected = ExpectedIdToken(visit.issuer, visit.client_id, secrets.nonce)
         web_id = await self._id_tokens.verify(id_token, expected)
-        return Finished(web_id, visit.issuer, visit.afterwards)
+        return CompletedSignIn(web_id, visit.issuer, visit.afterwards)
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -345,7 +350,7 @@ class ExternalSignIns:
 
     async def _ask_with_proof(
         self, endpoint: str, request: bytes, key: SigningKeyPair, nonce: str | None
-    ) -> Answered:
+    ) -> ProviderResponse:
         claims = proof_claims(
             endpoint,
             proof_id=self._records.randomness.token_hex(16),
@@ -359,7 +364,7 @@ class ExternalSignIns:
         }
         return await self._ask(endpoint, request, headers)
 
-    async def _ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+    async def _ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         try:
             return await self._asks.ask(url, content, headers)
         except RemoteUnavailable as error:
@@ -368,7 +373,7 @@ class ExternalSignIns:
             raise ExternalSignInFailed(SignInProblem.UNUSABLE) from error
 
 
-def _read(answered: Answered, problem: SignInProblem) -> Json:
+def _read(answered: ProviderResponse, problem: SignInProblem) -> Json:
     """The JSON object of a successful response. Raises ExternalSignInFailed for any other."""
     if answered.status not in _OK:
         raise ExternalSignInFailed(problem)

@@ -143,7 +143,7 @@ _BATCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPod:
     """A pod with the account that it belongs to, if it has one."""
 
     pod: PodRecord
@@ -156,7 +156,7 @@ class Listed:
 class AccountListing:
     """One page; ``next_after`` is the name to continue after, empty on the last page."""
 
-    rows: Sequence[Listed]
+    rows: Sequence[ListedPod]
     next_after: str
     total: int
     """The number of pods that were found."""
@@ -197,16 +197,16 @@ class Directory:
                     page.append(pod)
         return page, total
 
-    async def find(self, name: str) -> Listed:
+    async def find(self, name: str) -> ListedPod:
         """The pod of that name. Raises NotFound."""
         return await self._listed(await existing_pod(self.records.store, name))
 
-    async def _listed(self, pod: PodRecord) -> Listed:
+    async def _listed(self, pod: PodRecord) -> ListedPod:
         stored = await self.accounts.find(pod.name)
         last = None
         if stored is not None:
             last = await self.records.read(LAST_SIGN_INS, stored.value.account_id)
-        return Listed(
+        return ListedPod(
             pod=pod,
             account=None if stored is None else stored.value,
             used_bytes=await self.records.store.used_bytes(pod.name),

@@ -13,15 +13,15 @@ from functools import partial
 from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
-from podstead.idp.account_creation import Joined
+from podstead.idp.account_creation import FurtherRecords
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator, acting_as
 from podstead.idp.audit import OPERATOR, Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
-from podstead.idp.security_events import noting
+from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
-from podstead.idp.two_factor.service import resetting
+from podstead.idp.two_factor.service import reset_records
 from podstead.storage.invitations import (
     INVITATIONS,
     MAX_DAYS,
@@ -99,9 +99,11 @@ class OneTimeLinks:
             raise LinkUsed
         return stored
 
-    def using_up(self, link: Versioned[OneTimeLink]) -> partial[Joined]:
+    def using_up(self, link: Versioned[OneTimeLink]) -> partial[FurtherRecords]:
         """What joins the write that creates an account with a link."""
-        joined = Joined([ONE_TIME_LINKS.drop(link.key)], [link.unchanged], LinkUsedMeanwhile())
+        joined = FurtherRecords(
+            [ONE_TIME_LINKS.drop(link.key)], [link.unchanged], LinkUsedMeanwhile()
+        )
         return partial(_joined, joined)
 
     async def _new(
@@ -120,7 +122,7 @@ class OneTimeLinks:
         return secret, record
 
 
-def _joined(joined: Joined, _account: Account) -> Joined:
+def _joined(joined: FurtherRecords, _account: Account) -> FurtherRecords:
     return joined
 
 
@@ -207,7 +209,7 @@ class Administration(Actions):
         the password, for a person who has lost them; end every session. Not of the own account:
         whoever has only a session of an operator must not get rid of the rest."""
         account = await self._account(account_id)
-        joined = [*logging(), *await resetting(self._records, account_id)]
+        joined = [*logging(), *await reset_records(self._records, account_id)]
         await self._sessions.end_all(account, joined)
         self._audit.note(AuditEvent.SECOND_FACTOR_RESET, account_id=account_id)
 
@@ -227,7 +229,7 @@ class Administration(Actions):
         await self._records.commit(
             [
                 *records,
-                *await noting(self._records, account_id, event, OPERATOR),
+                *await event_records(self._records, account_id, event, OPERATOR),
                 *self._log.action(event, by, account=account_id),
             ]
         )

@@ -17,8 +17,8 @@ from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefus
 from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
-from podstead.idp.security_events import noting
-from podstead.idp.sign_in_methods import ending, remaining_factor
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import end_records, remaining_factor
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
@@ -180,12 +180,12 @@ class NostrLinks:
         owner, method = stored.value.account_id, stored.entry
         removal = [
             NOSTR_LINKS.drop(stored.key),
-            *await ending(self._records, owner, method),
+            *await end_records(self._records, owner, method),
             *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, stored.value, source),
         ]
         await self._records.commit(removal, preconditions)
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await ending(self._records, owner, method))
+        await self._records.commit(await end_records(self._records, owner, method))
         self._note(AuditEvent.NOSTR_KEY_UNLINKED, stored.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
@@ -215,7 +215,7 @@ class NostrLinks:
     async def _noting(
         self, event: AuditEvent, link: NostrLink, source: RequestSource
     ) -> Sequence[Record]:
-        return await noting(
+        return await event_records(
             self._records, link.account_id, event, source, subject=npub(link.public_key)
         )
 

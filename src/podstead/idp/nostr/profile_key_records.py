@@ -19,7 +19,7 @@ from podstead.idp.records import (
     ProfileKey,
     name_key,
 )
-from podstead.idp.security_events import noting
+from podstead.idp.security_events import event_records
 from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
@@ -87,7 +87,7 @@ class ProfileKeyRecords:
         ):
             reported = [key for key in keys if key not in linked]
             if reported:
-                records += await noting(
+                records += await event_records(
                     self._records, owner, event, profile_change(), subject=_summary(reported)
                 )
         return records

@@ -16,7 +16,7 @@ from podstead.idp.clients import ClientDirectory
 from podstead.idp.grants import ConnectedClients
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
-from podstead.idp.sessions import OpenSession, Sessions, may_return_to, read_hint
+from podstead.idp.sessions import OpenSession, Sessions, may_return_to, read_id_token_hint
 from podstead.idp.token_issuing import END_SESSION_PATH
 from podstead.web.browsers import see_other
 from podstead.web.forms import Fields, FormSubmission, only, read_form, read_query
@@ -88,7 +88,7 @@ class EndSessionPages:
         hint_text = only(query, "id_token_hint")
         hint = None
         if hint_text is not None:
-            hint = await read_hint(hint_text, issuer=self._issuer, keys=self._keys)
+            hint = await read_id_token_hint(hint_text, issuer=self._issuer, keys=self._keys)
         client_id = only(query, "client_id")
         if hint is not None and client_id not in (None, hint.client_id):
             hint = None

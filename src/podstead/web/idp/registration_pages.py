@@ -7,9 +7,9 @@ from functools import partial
 from typing import Final
 
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp.account_creation import Joined, NewAccount
+from podstead.idp.account_creation import FurtherRecords, NewAccount
 from podstead.idp.accounts import Accounts
-from podstead.idp.authorizations import Authorizations, Pending
+from podstead.idp.authorizations import Authorizations, PendingAuthorization
 from podstead.idp.client_metadata import permissions
 from podstead.idp.grants import signing_in_consents
 from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
@@ -167,7 +167,7 @@ class RegistrationPages:
         page: PageRequest,
         sent: FormSubmission,
         proven: Versioned[ProvenKey] | None,
-    ) -> Callable[[Account], Joined] | None:
+    ) -> Callable[[Account], FurtherRecords] | None:
         """The records that link the Nostr key of the form to the account. Raises ProofGone for a
         key that the browser has not proven to hold."""
         wanted = sent.text("nostrKey")
@@ -181,7 +181,7 @@ class RegistrationPages:
         self,
         page: PageRequest,
         created: NewAccount,
-        pending: Pending | None,
+        pending: PendingAuthorization | None,
         password: str,
     ) -> Response:
         stored = await self._accounts.read(created.account.account_id)
@@ -213,20 +213,20 @@ class RegistrationPages:
         location = (b"location", created.pod_uri.encode("ascii"))
         return json_response(201, body, location, *cookies)
 
-    async def _pending(self, page: PageRequest, uid: str | None) -> Pending | None:
+    async def _pending(self, page: PageRequest, uid: str | None) -> PendingAuthorization | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
         if uid is None:
             return None
         return await self._authorizations.pending(uid, browser=page.browser)
 
-    def _client_display(self, pending: Pending) -> ClientDisplay:
+    def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
     def _form(
         self,
         page: PageRequest,
-        pending: Pending | None,
+        pending: PendingAuthorization | None,
         proven: Versioned[ProvenKey] | None,
         sent: FormSubmission,
         *,
