@@ -7,6 +7,7 @@ by a request: it uses the objects themselves.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,22 @@ from podstead.app.adapters.bundled_contexts import build_documents, bundled_cont
 from podstead.app.adapters.engine import key_storage, new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
-from podstead.app.adapters.pod_owners import PodOwners
+from podstead.app.adapters.own_resources import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
+from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.git import GitServices, RepositorySweep
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
-from podstead.app.monitoring.access_log import application_class, ignored_fields
 from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.observability import (
+    application_class,
+    ignored_fields,
+    traced,
+    traced_application,
+)
 from podstead.app.monitoring.readings import WorkerReadings
 from podstead.app.monitoring.stored_facts import worker_answers
-from podstead.app.monitoring.tracing import traced, traced_application
 from podstead.app.pages import PodPages
-from podstead.app.registration import about_operator, terms_hash
 from podstead.app.relying_party import own_client
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
@@ -51,28 +55,22 @@ from podstead.authn.web_ids import (
 )
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
-from podstead.git.directories import Directories
+from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import EventScope
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
-from podstead.resources.committer import Committer
-from podstead.resources.content import BodyReceiver, ContentValidator
+from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
-from podstead.resources.identity_changes import IdentityChanges
-from podstead.resources.patching import Patches
-from podstead.resources.reading import Listings, RenderingCache, Representations, ResourceReader
+from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.offers import StoredAnswers
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.resources.tree_operations import Trees
-from podstead.resources.tree_plan import TreePlanner
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.invitations import Invitations
-from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.wac.effective import EffectiveAcls
@@ -392,53 +390,27 @@ class Services:
         return RulesIndex(self.records, base_url=self.base_url)
 
     @cached_property
+    def resource_context(self) -> ResourceContext:
+        return ResourceContext(
+            self.records,
+            self.gate,
+            self.documents,
+            quota_bytes=self.settings.quota_bytes,
+            container_hooks=container_hooks(self.records),
+        )
+
+    @cached_property
     def resources(self) -> ResourceService:
-        store, documents, quota_bytes = self.store, self.documents, self.settings.quota_bytes
-        renderings = RenderingCache(capacity_bytes=self.settings.rendering_cache_bytes)
-        identity_changes = IdentityChanges(documents=documents, gate=self.gate)
-        content_validator = ContentValidator(
-            store=store,
-            documents=documents,
-            identity_changes=identity_changes,
-            write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
-        )
-        planner = TreePlanner(
-            store=store,
-            gate=self.gate,
-            documents=documents,
-            identity_changes=identity_changes,
-            content_validator=content_validator,
-        )
+        settings = self.settings
         return ResourceService(
-            store=store,
-            gate=self.gate,
-            reader=ResourceReader(
-                representations=Representations(documents=documents, renderings=renderings),
-                listings=Listings(store=store, documents=documents, renderings=renderings),
-                named_owners=self.owners if self.settings.advertise_owners else None,
-            ),
-            receiver=BodyReceiver(
-                store=store, documents=documents, max_body_bytes=self.settings.max_body_bytes
-            ),
-            content_validator=content_validator,
-            identity_changes=identity_changes,
-            clock=self.clock,
-            randomness=self.randomness,
-            patches=Patches(documents=documents, content_validator=content_validator),
-            committer=Committer(
-                store=store, default_quota_bytes=quota_bytes, acl_listener=AclAudit()
-            ),
+            self.resource_context,
             capacity=self.capacity,
-            trees=Trees(
-                store=store,
-                gate=self.gate,
-                planner=planner,
-                clock=self.clock,
-                randomness=self.randomness,
-                default_quota_bytes=quota_bytes,
-                base_url=self.base_url,
-                acl_listener=AclAudit(),
-            ),
+            max_body_bytes=settings.max_body_bytes,
+            rendering_cache_bytes=settings.rendering_cache_bytes,
+            named_owners=self.owners if settings.advertise_owners else None,
+            write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
+            acl_listener=AclAudit(),
+            observers=[each.observer for each in self.features if each.observer is not None],
         )
 
     @cached_property
@@ -458,21 +430,18 @@ class Services:
     def live_updates(self) -> LiveUpdates:
         return LiveUpdates(self)
 
-    # git
+    # Features
 
     @cached_property
-    def directories(self) -> Directories:
-        layout = RootLayout(self.settings.root)
-        return Directories(layout.git, removal_lock=layout.removal_lock)
+    def features(self) -> Sequence[WorkerFeature]:
+        """What features do in this worker. Raises StartRefused."""
+        found = [each.in_worker(self) for each in features()]
+        return tuple(each for each in found if each is not None)
 
     @cached_property
-    def repositories(self) -> RepositorySweep:
-        return RepositorySweep(self.directories, self.store, self.clock)
-
-    @cached_property
-    def git(self) -> GitServices | None:
-        """``None`` unless the setting ``git`` is on. Raises StartRefused."""
-        return GitServices(self) if self.settings.git else None
+    def bundler(self) -> RepositoryBundler | None:
+        """What archives of pods contain besides the resources."""
+        return next((each.bundler for each in self.features if each.bundler is not None), None)
 
     # New pods
 
@@ -556,7 +525,6 @@ class Services:
             ),
             challenges=self.challenges,
             base_url=base_url,
-            container_deleted=self.repositories.soon,
             redirects_reads=settings.redirect_large_reads,
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
@@ -609,6 +577,7 @@ class Services:
                 *self.live_updates.routes(),
                 *self.uploads_endpoint().routes(),
                 *self.pages.routes,
+                *(route for each in self.features for route in each.routes),
                 *(self.provider_here.routes if self.provider_here else ()),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
@@ -646,7 +615,7 @@ class Services:
             lifespan=WorkerLifespan(self).span(),
             clock=self.clock,
             nonces=self.nonces,
-            git=None if self.git is None else self.git.endpoint,
+            claims=tuple(each.claim for each in self.features if each.claim is not None),
             certificates=self.client_certificates,
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,

@@ -7,6 +7,7 @@ precondition no longer holds, the service reads and plans again; planners theref
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -48,7 +49,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.repositories import drop_repository
 
 DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The media type of an empty container body and of generated resources."""
@@ -169,8 +169,7 @@ def plan_delete(
     *,
     derived: DerivedRecords = NO_RECORDS,
 ) -> Plan:
-    """Delete the target with its auxiliary resources (C-17 to C-20), a container with its
-    repository.
+    """Delete the target with its auxiliary resources (C-17 to C-20).
 
     Deleting the description of a container empties the container's body. ``derived`` is committed
     with the deletion. Raises NotFound. The commit itself checks whether a container is empty.
@@ -192,19 +191,15 @@ def plan_delete(
             else:
                 preconditions.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
-    dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
         # Checked after the version: a container that has changed is planned again, and only one
         # that is unchanged and not empty is a conflict.
         preconditions.append(NoMembers(existing.path))
-        # Otherwise a container created later at this path would get the old one's repository.
-        dropped = (drop_repository(existing.path),)
     write = Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
         preconditions=tuple(preconditions),
         deletes=tuple(deletes),
-        records=dropped,
         changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
     )
     return Plan(derived.added_to(write), Outcome(Result.DELETED))
@@ -321,7 +316,11 @@ def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) ->
 
 
 class WriteHook(Protocol):
-    """Derives the records that are committed with a write of a document."""
+    """Derives records from documents, by which other parts of the server index content.
+
+    The records are committed in the same write as the document, so the two are always consistent,
+    and they are derived from the graph that was parsed for that write anyway.
+    """
 
     def applies_to(self, path: ResourcePath) -> bool:
         """Whether a document at the path has such records. Called for every write; must be
@@ -333,3 +332,42 @@ class WriteHook(Protocol):
 
         Raises StorageError.
         """
+
+
+class ContainerHook(Protocol):
+    """Keeps the records that belong to containers."""
+
+    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
+        """The record changes for deleting a container: one that is created later at the path must
+        not get the records of the first one."""
+
+    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:
+        """The preconditions under which these containers of one storage can be moved. Raises
+        Conflict if they cannot, StorageError."""
+
+    async def of_renaming(
+        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+    ) -> Changes[None]:
+        """The record changes for renaming the pod with this root container; ``renamed`` gives the
+        new path of each resource. Raises StorageError."""
+
+
+def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:
+    """Whether a document at the path has derived records."""
+    return any(hook.applies_to(path) for hook in hooks)
+
+
+async def derived_records(
+    hooks: Sequence[WriteHook], path: ResourcePath, content: Dataset
+) -> DerivedRecords:
+    """What to commit with a write that gives the document at the path this content."""
+    records: list[Record] = []
+    preconditions: list[Precondition] = []
+    for hook in hooks:
+        if hook.applies_to(path):
+            changes = await hook.of(path, content)
+            records += changes.records
+            preconditions += changes.preconditions
+    if not records and not preconditions:
+        return NO_RECORDS
+    return DerivedRecords(tuple(records), tuple(preconditions))

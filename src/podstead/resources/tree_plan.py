@@ -23,7 +23,8 @@ from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.content import ContentValidator
-from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.context import ResourceContext
+from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import NewVersion
@@ -32,7 +33,6 @@ from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.blobs.body_store import BodyMissing
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -50,8 +50,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.repositories import drop_repository
-from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
 _RESOURCES_AT_ONCE: Final = 64
@@ -93,16 +91,13 @@ class TreePlanner:
 
     def __init__(
         self,
-        *,
-        store: ResourceStore,
-        gate: Gate,
-        documents: Documents,
+        context: ResourceContext,
         identity_changes: IdentityChanges,
         content_validator: ContentValidator,
     ) -> None:
-        self._store = store
-        self._gate = gate
-        self._documents = documents
+        self._store = context.store
+        self._gate = context.gate
+        self._documents = context.documents
         self._identity_changes = identity_changes
         self._content_validator = content_validator
 
@@ -130,12 +125,12 @@ class TreePlanner:
     async def plan_deletion(
         self, request: ResourceRequest, state: TreeState, new_version: NewVersion
     ) -> PlannedTree:
-        """The write that deletes the whole tree, with its repositories. Raises as
-        :meth:`plan_transfer` does."""
+        """The write that deletes the whole tree. Raises as :meth:`plan_transfer` does."""
         tree = Tree(request.operation.target)
         draft = _Draft(preconditions=_tree_preconditions(tree, state))
         await self._delete(draft, request, state, list(reversed(state.resources)))
-        draft.records += [drop_repository(container.path) for container in state.containers]
+        containers = (container.path for container in state.containers)
+        draft.records += self._content_validator.records_of_containers(containers)
         return _planned(draft, new_version, request.agent)
 
     async def discard(self, staged: Sequence[StagedBlob]) -> None:

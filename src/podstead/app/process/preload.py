@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.app.monitoring import tracing
+from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
+from podstead.features import features
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
@@ -57,7 +58,7 @@ _FOR_CLIENT_CERTIFICATES = (
 )
 
 
-_FOR_MAIL = ("podstead.app.mailing",)
+_FOR_MAIL = ("podstead.app.adapters.mail",)
 _FOR_SMTP = ("podstead.outbound.smtp",)
 
 
@@ -72,6 +73,9 @@ def preload(settings: Settings) -> None:
     with without_collection():
         for name in _modules(settings):
             import_module(name)
+        for feature in features():
+            for name in feature.modules(settings):
+                import_module(name)
         load_templates()
         load_assets()
         load_texts()
@@ -99,5 +103,5 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
-    if tracing.tracing_is_wanted():
-        yield tracing.MODULE
+    if observability.tracing_is_wanted():
+        yield observability.MODULE

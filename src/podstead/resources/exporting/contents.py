@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -22,10 +22,10 @@ from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.trees import tree_pages
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.protocol import ResourceStore, Store
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
-from podstead.storage.repositories import container_of, repository_entries
 
 _RESOURCES_AT_ONCE: Final = 1000
 _CHANGES_AT_ONCE: Final = 1000
@@ -33,10 +33,6 @@ _ATTEMPTS: Final = 8
 _BUNDLE: Final = "repository.bundle"
 _FORMAT: Final = "2"
 """Changes whenever the same pod would be written differently."""
-
-
-class ExportStore(ResourceStore, EntryRegistry, Protocol):
-    """The parts of a store that an export needs."""
 
 
 class RepositoryBundle(OpenBody, Protocol):
@@ -47,11 +43,19 @@ class RepositoryBundle(OpenBody, Protocol):
         """The hash of the file, in hexadecimal digits."""
 
 
-class RepositoryBundler(Protocol):
-    """Makes files of git repositories."""
+class Bundled(NamedTuple):
+    """The repositories of containers, without empty ones, and the containers whose repositories
+    cannot be bundled."""
 
-    async def bundle(self, container: ResourcePath) -> RepositoryBundle | None:
-        """The repository of a container; ``None`` if it is empty. Raises ServerTrouble."""
+    bundles: Mapping[ResourcePath, RepositoryBundle]
+    left_out: Sequence[ResourcePath]
+
+
+class RepositoryBundler(Protocol):
+    """Makes files of the repositories that containers have besides their resources."""
+
+    async def bundle_all(self, root: ResourcePath) -> Bundled:
+        """The repositories in a pod. Raises ServerTrouble."""
 
 
 class PodContents(msgspec.Struct, frozen=True):
@@ -92,16 +96,15 @@ class PodContents(msgspec.Struct, frozen=True):
 
 
 async def read_contents(
-    store: ExportStore,
+    store: Store,
     pod: PodRecord,
     *,
     base_url: str,
     issuer: str,
-    now_ms: int,
-    bundles: RepositoryBundler | None = None,
+    bundler: RepositoryBundler | None = None,
     max_resources: int | None = None,
 ) -> PodContents:
-    """The contents of a pod; without ``bundles``, git repositories are left out.
+    """The contents of a pod; ``bundler`` adds the repositories of its containers.
 
     Raises Overloaded if it has more than ``max_resources`` or changes all the time, and
     ServerTrouble.
@@ -113,33 +116,20 @@ async def read_contents(
             break
     else:
         raise Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
-    left_out: list[ResourcePath] = []
-    bundled: dict[ResourcePath, RepositoryBundle] = {}
-    async for each in repository_entries(store, root=pod.root, now_ms=now_ms):
-        container = container_of(each)
-        if bundles is None:
-            left_out.append(container)
-        elif (bundle := await bundles.bundle(container)) is not None:
-            bundled[container] = bundle
-    return PodContents(
-        pod, base_url, issuer, resources, sorted(left_out), dict(sorted(bundled.items())), sequence
-    )
+    found = Bundled({}, ()) if bundler is None else await bundler.bundle_all(pod.root)
+    left_out, bundles = sorted(found.left_out), dict(sorted(found.bundles.items()))
+    return PodContents(pod, base_url, issuer, resources, left_out, bundles, sequence)
 
 
 async def _all_resources(
     store: ResourceStore, root: ResourcePath, max_resources: int | None
 ) -> Sequence[Metadata]:
     found: list[Metadata] = []
-    after: ResourcePath | None = None
-    while True:
-        page = await store.read_tree(root, after=after, limit=_RESOURCES_AT_ONCE)
-        some = sorted((each for each in page.values() if each), key=lambda each: each.path)
-        found += some
+    async for page in tree_pages(store, root, page_resources=_RESOURCES_AT_ONCE):
+        found += page
         if max_resources is not None and len(found) > max_resources:
             raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
-        if len(some) < _RESOURCES_AT_ONCE:
-            return found
-        after = some[-1].path
+    return found
 
 
 async def changed_since(
