@@ -6,17 +6,9 @@ import asyncio
 
 import pytest
 
-from podstead.notifications.deliveries import EndReason, QueueClosed, SubscriberQueue
-
-
-class Filler:
-    """Counts how often it was closed."""
-
-    def __init__(self) -> None:
-        self.closed = 0
-
-    def close(self) -> None:
-        self.closed += 1
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.deliveries import EndReason, QueueClosed, SubscriberQueue, Watch
+from podstead.notifications.readers import Subscriber
 
 
 async def test_letters_come_in_their_order() -> None:
@@ -66,14 +58,18 @@ async def test_a_waiting_reader_is_woken_at_the_end() -> None:
     assert queue.ending is EndReason.STOPPING
 
 
-def test_what_fills_it_ends_with_it_once() -> None:
-    queue, attached, detached, late = SubscriberQueue(capacity=1), Filler(), Filler(), Filler()
+def test_its_watches_are_closed_with_it_once() -> None:
+    queue, closed = SubscriberQueue(capacity=1), list[Watch]()
+    attached, detached, late = (
+        Watch(ResourcePath(f"/{name}"), Subscriber(), queue, 0, closed.append)
+        for name in ("attached", "detached", "late")
+    )
     queue.attach(attached)
     queue.attach(detached)
     queue.detach(detached)
     queue.close()
     queue.close(EndReason.SLOW)
     queue.attach(late)
-    assert (attached.closed, detached.closed, late.closed) == (1, 0, 1)
+    assert closed == [attached, late]
     assert queue.ending is EndReason.CLOSED
     queue.put("too late")
