@@ -24,10 +24,11 @@ from podstead.notifications.deliveries import (
     QueueClosed,
     QueueItem,
     SubscriberQueue,
+    Watch,
     WatchEnded,
 )
 from podstead.notifications.history import History
-from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.hub import Hub
 from podstead.notifications.listening import Ended
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
