@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.engine import key_storage
-from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.keys import token_policy
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, store_issuer
 from podstead.app.operator.data_root import opened_records, served_settings
@@ -24,12 +24,10 @@ from podstead.core.errors import NotFound, StorageError
 from podstead.idp.administration.invitations import InvitationActions
 from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
+from podstead.pods.provision import IssuedToken, issue_and_record
 from podstead.storage.invitations import invitation_url
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import (
-    TokenRecord,
-)
+from podstead.storage.records import TokenRecord
 from podstead.storage.tokens import revocations
 from podstead.web.pages.addresses import link_url
 
@@ -49,17 +47,13 @@ class TokenAdministration:
     async def create(self, pod_name: str) -> IssuedToken:
         """Issue another token for the owner of a pod. Raises NotFound, StartRefused,
         StorageError."""
-        if not self.settings.simple_tokens:
+        policy = token_policy(self.settings)
+        if policy is None:
             raise StartRefused(
                 "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
             )
-        keys = self.settings.token_keys or load_token_keys(key_storage(self.settings))
         pod = await existing_pod(self.records.store, pod_name)
-        issued = await issue_and_record(
-            TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
-            pod=pod,
-            records=self.records,
-        )
+        issued = await issue_and_record(policy, pod=pod, records=self.records)
         self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
         return issued
 

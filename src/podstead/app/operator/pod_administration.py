@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from podstead.app.adapters.audit import operator_audit
-from podstead.app.adapters.engine import key_storage
-from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.keys import token_policy
 from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
@@ -23,7 +22,7 @@ from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.names import name_key
 from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
 from podstead.pods.names import check_name
-from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
+from podstead.pods.provision import PlannedPod, PodProvisioner
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.pod_renaming import Renaming
 from podstead.storage.all_pods import each_pod
@@ -184,14 +183,10 @@ async def create_pod(settings: Settings, name: str) -> PodCreation:
 
 def _planner(pods: OpenedPods) -> PodProvisioner:
     settings = pods.settings
-    tokens = None
-    if settings.simple_tokens:
-        keys = settings.token_keys or load_token_keys(key_storage(settings))
-        tokens = TokenPolicy(key=keys[0], lifetime_s=settings.token_lifetime_s)
     return PodProvisioner(
         base_url=settings.base_url,
         store=pods.records.store,
-        tokens=tokens,
+        tokens=token_policy(settings),
         clock=pods.records.clock,
         randomness=pods.records.randomness,
         issuer=remembered_provider(settings),
