@@ -166,12 +166,7 @@ class PodPages:
     @cached_property
     def _links(self) -> IncomingLinks:
         services = self._services
-        return IncomingLinks(
-            store=services.store,
-            gate=services.gate,
-            documents=services.documents,
-            base_url=self._base_url,
-        )
+        return IncomingLinks(services.resource_context)
 
     @cached_property
     def _sharing(self) -> SharingService:
@@ -415,7 +410,7 @@ class PodPages:
             *guard.routes(
                 RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
                 DeletePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
-                ArchiveDownload(Archives(store=services.store, gate=services.gate)),
+                ArchiveDownload(Archives(services.resource_context)),
             ),
         )
 
