@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podstead.app.adapters.engine import key_storage
-from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
+from podstead.authn.credentials import MIN_KEY_BYTES, SigningKey
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError

@@ -24,11 +24,10 @@ from podstead.config import Settings, StartRefused
 from podstead.core.errors import Conflict, NotFound, StorageError
 from podstead.features import folders
 from podstead.idp.account_creation import PodPlan
-from podstead.idp.administration.invitations import InvitationActions
 from podstead.idp.administration.pods import PodActions, existing_pod
+from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.names import name_key
-from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
+from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES, name_key
 from podstead.pods.names import check_name
 from podstead.pods.provision import IssuedToken, PlannedPod, PodProvisioner, issue_and_record
 from podstead.resources.importing.values import UNFINISHED_IMPORTS

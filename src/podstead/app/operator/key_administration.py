@@ -14,7 +14,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable
 from podstead.idp.audit import Audit
-from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey
+from podstead.idp.keys import ALGORITHMS, ProviderKey, ProviderKeySet
 
 
 def existing_keys(
@@ -41,7 +41,7 @@ async def opened_keys(settings: Settings) -> AsyncIterator[KeyFolder]:
         yield existing_keys(settings, records.clock, audit)
 
 
-def state_of(key: ProviderKey, roster: KeyRoster) -> str:
+def state_of(key: ProviderKey, roster: ProviderKeySet) -> str:
     """What a key is used for."""
     key_id = key.pair.key_id
     if key_id in {roster.signer(algorithm).key_id for algorithm in ALGORITHMS}:
