@@ -27,6 +27,7 @@ import zstandard
 
 from tests.support import tus
 from tests.support.client import Client, Pod, create_pod
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.processes import clean_environment, start_process
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
@@ -41,7 +42,7 @@ WRITERS = 8
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("backup") / "root"
-    with running_server(ServerProcess(root, ("--git", "--workers", "2"))) as running:
+    with running_server(ServerProcess(root, (*GIT_OPTIONS, "--workers", "2"))) as running:
         yield running
 
 
@@ -83,7 +84,7 @@ def stopped(server: ServerProcess) -> Iterator[None]:
 def restored(server: ServerProcess, backup: Path, root: Path) -> Iterator[ServerProcess]:
     """The server of a restored backup, in place of the one that was backed up."""
     restore(backup, root)
-    other = ServerProcess(root, ("--git", "--workers", "1"), port=server.port)
+    other = ServerProcess(root, (*GIT_OPTIONS, "--workers", "1"), port=server.port)
     with stopped(server), running_server(other):
         yield other
 

@@ -24,6 +24,7 @@ from podstead.cli.output import bytes_text
 from podstead.features.git.data_root import RepositoryCode
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
+from tests.support.features import GIT_OPTIONS
 from tests.support.git import Git, url_of
 from tests.support.recorded_writers import LARGE_BYTES, RecordedWriter, writing
 from tests.support.server import ServerProcess, run_command, running_server
@@ -81,7 +82,7 @@ class Broken:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("check") / "root"
-    with running_server(ServerProcess(root, ("--git", "--workers", "1"))) as running:
+    with running_server(ServerProcess(root, (*GIT_OPTIONS, "--workers", "1"))) as running:
         yield running
 
 
@@ -109,7 +110,7 @@ def whole(
             if name.startswith(("3", "4", "5", "6")):
                 acl = pod.acl(pod.root + name, public=["Read"])
                 assert client.put(f"{pod.root}{name}.acl", acl, "text/turtle").status == 201
-    if shutil.which("git"):
+    if shutil.which("git") and GIT_OPTIONS:
         git = Git(tmp_path_factory.mktemp("work")).with_token(pod.token)
         work = git.new("work")
         work.commit("a", "1")
@@ -353,7 +354,7 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
     assert broken.check() == (0, [])
 
     with (
-        running_server(ServerProcess(broken.root, ("--git",), port=pod.server.port)) as running,
+        running_server(ServerProcess(broken.root, GIT_OPTIONS, port=pod.server.port)) as running,
         Client(running, token=pod.token) as client,
     ):
         assert client.get(broken.path("3.bin")).status == 404
@@ -378,7 +379,7 @@ def test_what_a_running_server_does_is_no_finding(
     _, pod = whole
     writers = [RecordedWriter(pod, number, seed="check") for number in range(4)]
     with (
-        running_server(ServerProcess(broken.root, ("--git",), port=pod.server.port)),
+        running_server(ServerProcess(broken.root, GIT_OPTIONS, port=pod.server.port)),
         writing(pod, writers),
     ):
         for _ in range(3):
