@@ -30,7 +30,7 @@ from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
 from podstead.idp.names import mailbox_key
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import Versioned, secret_key
 from podstead.web.mail import compose
 from podstead.web.mail.compose import MailSite, MailText
 from podstead.web.pod_pages.addresses import link_url, verify_url

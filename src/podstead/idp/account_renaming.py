@@ -25,9 +25,8 @@ from podstead.idp.records import (
     USERNAMES,
     AccountName,
 )
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore
 from podstead.storage.records import PodRecord, Record
-from podstead.storage.registry import RecordKind
 
 _ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS)
 

@@ -24,8 +24,14 @@ from podstead.core.errors import RateLimited
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.records import Account
-from podstead.storage.record_store import Changes, Contention, RecordStore
-from podstead.storage.registry import RecordKind, Versioned, secret_key
+from podstead.storage.record_store import (
+    Changes,
+    Contention,
+    RecordKind,
+    RecordStore,
+    Versioned,
+    secret_key,
+)
 
 MAX_DELAY_S: Final = 60
 HOUR_S: Final = 3600

@@ -49,9 +49,8 @@ from podstead.idp.records import (
 from podstead.idp.redirects import identifies_client, matches_redirect, redirect_host
 from podstead.idp.sign_in_methods import precondition_on
 from podstead.idp.signing_out import read_hint
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned, secret_key
 
 INTERACTION_S: Final = 3600
 VERIFIED_S: Final = 120

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
 from podstead.idp.records import Client
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 
 class UnreadableClient(Exception):

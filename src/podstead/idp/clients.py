@@ -30,9 +30,8 @@ from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.parser import RdfParser
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long a registration is kept after its last use; no grant lasts longer (A-50)."""

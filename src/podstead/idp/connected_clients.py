@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant, revoked
-from podstead.storage.record_store import Changes, RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Changes, RecordStore, Versioned
 
 _ID_CHARACTERS: Final = 32
 

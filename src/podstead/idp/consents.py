@@ -13,9 +13,8 @@ from typing import Final
 
 from podstead.idp.records import CONSENTS, Client, Consent
 from podstead.idp.redirects import registered_redirect
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
 
 MAX_CONSENTS: Final = 200
 """How many consents an account has at most."""

@@ -18,9 +18,8 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 MAX_PER_ACCOUNT: Final = 100
 MAX_NAME_CHARACTERS: Final = 100

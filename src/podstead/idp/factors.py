@@ -8,9 +8,8 @@ from typing import Any, Final
 from podstead.core.errors import Conflict
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import NOSTR_LINKS, PASSKEYS, Account
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import EntryAt
-from podstead.storage.registry import RecordKind, Versioned
 
 _ENOUGH: Final = 2
 """How many to read to find one besides the one that is removed."""

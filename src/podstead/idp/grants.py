@@ -19,9 +19,8 @@ from podstead.idp.records import (
 )
 from podstead.idp.redirects import redirect_host
 from podstead.idp.token_minting import GRANT_S
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import secret_key
 
 CODE_S: Final = 120
 USED_CODE_S: Final = 3600

@@ -16,9 +16,8 @@ from podstead.idp.account_creation import records_of_new
 from podstead.idp.names import check_email, name_key
 from podstead.idp.passwords import is_usable_bcrypt
 from podstead.idp.records import CREDENTIALS, EMAILS, Account, ClientCredential
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import RecordKind, secret_key
 
 _ID_BYTES: Final = 16
 _MAX_ID_CHARACTERS: Final = 200

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.idp.records import LAST_SIGN_INS, Account, LastSignIn
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import RecordStore, Versioned
 
 _EXACT_TO_S: Final = 3600
 

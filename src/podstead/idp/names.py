@@ -12,7 +12,7 @@ from typing import Final
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import EMAILS, USERNAMES, AccountName
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind
 
 MAX_EMAIL_CHARACTERS: Final = 254
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")

@@ -14,8 +14,7 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.security_events import noting
 from podstead.idp.sessions import OpenSession
 from podstead.idp.source import RequestSource
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind, RecordStore
 
 VALID_MS: Final = 24 * 3600 * 1000
 

@@ -14,9 +14,9 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
+from podstead.storage.pods import revocations, valid_tokens
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import TokenRecord
-from podstead.storage.tokens import revocations, valid_tokens
 
 
 class PodTokens:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind
 
 
 class Account(msgspec.Struct, frozen=True):

@@ -23,9 +23,8 @@ from podstead.idp.records import (
     LastSignIn,
 )
 from podstead.idp.sign_in_methods import precondition_on
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600

@@ -17,7 +17,7 @@ from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.names import MAX_EMAIL_CHARACTERS
 from podstead.idp.passwords import PasswordCheck, PasswordHasher, presented
 from podstead.idp.records import Account, BrowserSession
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 
 
 class SignInFailed(NotAuthenticated):

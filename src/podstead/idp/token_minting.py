@@ -17,7 +17,7 @@ from podstead.idp.oauth.token import Subject, TokenSet
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
 from podstead.idp.scopes import speaks_for_web_id
 from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 ACCESS_TOKEN_S: Final = 3600
 REFRESH_TOKEN_S: Final = 14 * 24 * 3600

@@ -26,8 +26,7 @@ from podstead.idp.records import (
     ClientCredential,
 )
 from podstead.idp.token_minting import TokenIssuer
-from podstead.storage.record_store import Changes, RecordStore
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import Changes, RecordStore, secret_key
 
 
 class TokenService:

@@ -38,8 +38,7 @@ from podstead.jose.tokens import (
     read_token,
     verify_signature,
 )
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 
 INACTIVE: Final[dict[str, object]] = {"active": False}
 

@@ -16,7 +16,7 @@ from typing import Final
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of, ancestors, description_of
 from podstead.notifications.notification import Activity, Notification
 from podstead.storage import records
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata

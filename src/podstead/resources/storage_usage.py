@@ -19,7 +19,7 @@ from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import RDF_TYPES, essence
-from podstead.storage.pod_quotas import PodQuotas
+from podstead.storage.capacity import PodQuotas
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Metadata
 from podstead.wac.effective import paths_to_read

@@ -24,8 +24,7 @@ from podstead.core.value import Value
 from podstead.resources.codes import ResourceCodes
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import HeldDraft
-from podstead.storage.record_store import Contention, RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Contention, RecordStore, Versioned
 from podstead.storage.uploads import UPLOADS, UploadRecord
 
 LIFETIME_MS: Final = 24 * 60 * 60 * 1000

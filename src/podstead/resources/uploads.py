@@ -47,8 +47,7 @@ from podstead.resources.upload_progress import (
 )
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import HeldDraft
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.uploads import FINISHED_UPLOADS, UPLOADS, DraftGone, UploadRecord
 
 logger = logging.getLogger("podstead.resources")

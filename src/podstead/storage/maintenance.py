@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Final
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.steps import Steps, ask, do
+from podstead.storage.steps import Steps, query, run_sql
 
 BATCH_ROWS: Final = 500
 """The maximum number of rows that one transaction of a sweep deletes."""
@@ -35,13 +35,13 @@ class Maintenance(ABC):
         """Set a named charge of a storage for data outside resources; 0 bytes remove it."""
         # Nodes that set the same charge take turns. Otherwise, the deletion would wait for another
         # node's transaction and then miss the row that it has inserted.
-        yield do(_LOCK_STORAGE, root)
-        gone = yield ask(_DELETE_CHARGE, charge)
+        yield run_sql(_LOCK_STORAGE, root)
+        gone = yield query(_DELETE_CHARGE, charge)
         for old_root, old_bytes in gone:
-            yield do(_ADD_USED, -old_bytes, old_root)
+            yield run_sql(_ADD_USED, -old_bytes, old_root)
         # A deleted storage has no charges.
-        if size_bytes and (yield ask(_ADD_USED, size_bytes, root)):
-            yield do(_INSERT_CHARGE, charge, root, size_bytes)
+        if size_bytes and (yield query(_ADD_USED, size_bytes, root)):
+            yield run_sql(_INSERT_CHARGE, charge, root, size_bytes)
 
     @abstractmethod
     def take_orphan_body(self, path: ResourcePath) -> Steps[bytes | None]:
@@ -52,27 +52,27 @@ class Maintenance(ABC):
 
         Proceeds by sequence number and stops at the first newer row, so that no gap arises.
         """
-        oldest = yield ask(_OLDEST_CHANGES, BATCH_ROWS)
+        oldest = yield query(_OLDEST_CHANGES, BATCH_ROWS)
         last_old = None
         for sequence, at_ms in oldest:
             if at_ms >= before_ms:
                 break
             last_old = sequence
-        yield do(_DELETE_CHANGES, last_old)
+        yield run_sql(_DELETE_CHANGES, last_old)
         return len(oldest) == BATCH_ROWS and last_old == oldest[-1][0]
 
     def clear_old_acl_content(self, *, before_ms: int) -> Steps[bool]:
         """Clear the content of a batch of deleted ACLs; whether there may be more."""
-        cleared = yield ask(self.clear_acls, before_ms, BATCH_ROWS)
+        cleared = yield query(self.clear_acls, before_ms, BATCH_ROWS)
         return len(cleared) == BATCH_ROWS
 
     def delete_old_acls(self, *, before_ms: int) -> Steps[bool]:
         """Delete a batch of deleted ACLs whose rows in the change log have expired; whether there
         may be more."""
-        deleted = yield ask(self.delete_acls, before_ms, BATCH_ROWS)
+        deleted = yield query(self.delete_acls, before_ms, BATCH_ROWS)
         return len(deleted) == BATCH_ROWS
 
     def delete_expired_entries(self, *, now_ms: int) -> Steps[bool]:
         """Delete a batch of expired entries; whether there may be more."""
-        deleted = yield ask(_DELETE_ENTRIES, now_ms, BATCH_ROWS)
+        deleted = yield query(_DELETE_ENTRIES, now_ms, BATCH_ROWS)
         return len(deleted) == BATCH_ROWS

@@ -1,5 +1,5 @@
 """Where is a pod that had another name? Requests for its old URLs are redirected for as long as the
-old name is reserved (:mod:`podstead.storage.pod_tombstones`).
+old name is reserved (:mod:`podstead.storage.pods`).
 
 Only asked when a request would be refused: a pod that exists is never redirected. The new URL
 decides who has access; that a pod was renamed is no secret, as its name is not.
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.storage.pod_tombstones import new_name_of, pod_tombstone
+from podstead.storage.pods import new_name_of, pod_tombstone
 from podstead.storage.protocol import EntryRegistry, PodRegistry
 from podstead.web.response import NO_STORE, Response, empty_response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pods import pod_tombstone
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     ChangeType,

@@ -18,7 +18,7 @@ from podstead.app.operator.backup_series import (
     keep_backing_up,
 )
 from podstead.config import Settings, read_settings
-from podstead.storage.backup.manifest import MANIFEST
+from podstead.storage.backup.reading import MANIFEST
 from podstead.storage.backup.sinks import partial_file, partial_folder
 from podstead.storage.root import prepare_root
 

@@ -44,10 +44,7 @@ _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 _OF_COMMANDS = {
     "podstead.outbound.submission",
     "podstead.storage.copying.bodies",
-    "podstead.storage.postgresql.copying",
     "podstead.storage.postgresql.inspection",
-    "podstead.storage.sqlite.compacting",
-    "podstead.storage.sqlite.copying",
     "podstead.storage.sqlite.inspection",
 }
 _OF_THE_RENDERER = {

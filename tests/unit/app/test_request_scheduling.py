@@ -1,6 +1,6 @@
 """How does the HTTP server hand over a request? By the queue of the event loop and not otherwise.
 
-One look at the store serves a turn of the loop (``storage/sqlite/data_version.py``), so a request
+One look at the store serves a turn of the loop (``storage/sqlite/row_changes.py``), so a request
 must not begin inside a callback that was queued before it arrived. This is what the server runs for
 each request, in one of its threads.
 """

@@ -16,7 +16,7 @@ from podstead.idp.client_authentication import (
     presented_client,
 )
 from podstead.idp.records import Client
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import secret_key
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podstead.core.errors import BodyTooLarge, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.document_reader import (
     MAX_ATTEMPTS,
     ChangingTooFast,

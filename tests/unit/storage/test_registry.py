@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from podstead.core.errors import StorageError
+from podstead.storage.record_store import RecordKind, secret_key
 from podstead.storage.records import Entry, EntryId, Version
-from podstead.storage.registry import RecordKind, secret_key
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -10,8 +10,7 @@ from typing import Final
 
 from podstead.core.caches import BoundedCache
 from podstead.idp.records import ACCOUNTS, Account
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, Value, Versioned
+from podstead.storage.record_store import RecordKind, RecordStore, Value, Versioned
 
 _MAX_NAMES: Final = 10_000
 _names: Final[BoundedCache[str, str]] = BoundedCache(_MAX_NAMES)

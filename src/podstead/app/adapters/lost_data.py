@@ -19,11 +19,11 @@ from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.keys import PREVIOUS_TOKEN_KEY, PROVIDER, TOKEN_KEY
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
-from podstead.storage.all_pods import each_pod
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_MARK, GIT_MARK
 from podstead.storage.keys import KeyStorage
 from podstead.storage.layout import RootLayout
+from podstead.storage.pods import each_pod
+from podstead.storage.tables import BODIES_MARK, GIT_MARK
 
 T = TypeVar("T")
 

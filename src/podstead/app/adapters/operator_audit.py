@@ -23,8 +23,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.idp.administration.audit_log import AuditLog, CausedBy, LoggedEvent
 from podstead.idp.audit import AuditEvent
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind, RecordStore
 
 logger = logging.getLogger("podstead.audit")
 

@@ -24,14 +24,14 @@ from podstead.app.adapters.shared_folders import claim_shared_folder
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
-from podstead.storage.access import why_not_usable
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.files import why_not_usable
 from podstead.storage.keys import DamagedKey, KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root
 from podstead.storage.sqlite import faults_at_a_glance
+from podstead.storage.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
 
 logger = logging.getLogger("podstead.app")
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from podstead.app.adapters.body_stores import BodyFacts
 from podstead.core.errors import RootUnusable, StorageError
-from podstead.storage.private_files import sync_directory, write_private
+from podstead.storage.files import sync_directory, write_private
 
 _FILE: Final = "shared-folder"
 _MARK_BYTES: Final = 16

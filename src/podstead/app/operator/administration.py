@@ -26,11 +26,11 @@ from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.invitations import invitation_url
+from podstead.storage.pods import revocations
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     TokenRecord,
 )
-from podstead.storage.tokens import revocations
 from podstead.web.pod_pages.addresses import link_url
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed

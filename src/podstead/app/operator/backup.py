@@ -33,16 +33,18 @@ from podstead.git.directories import Directories, DirectoryClaim
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
 from podstead.storage.backup.last import FailedBackup, LastBackup, write_last_backup
-from podstead.storage.backup.manifest import (
+from podstead.storage.backup.reading import (
     DATABASE,
     FORMAT,
     BackupCounts,
     BackupDamaged,
     BackupUnusable,
+    FolderBackup,
     Manifest,
+    checked_pieces,
+    take_all,
     time_as_text,
 )
-from podstead.storage.backup.reading import FolderBackup, checked_pieces, take_all
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.bodies import StoredBlobs

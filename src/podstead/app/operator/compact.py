@@ -18,9 +18,8 @@ from podstead.core.errors import RootInUse, ServerTrouble
 from podstead.git.configuration import environment
 from podstead.git.directories import Directories
 from podstead.git.repositories import charge_repository
-from podstead.storage.compaction import Compaction
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import Store
+from podstead.storage.protocol import Compaction, Store
 from podstead.storage.repositories import KIND, RepositoryName, container_of, repository_name_in
 from podstead.storage.root import lock_root
 

@@ -26,7 +26,7 @@ from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.pod_renaming import Renaming
-from podstead.storage.all_pods import each_pod
+from podstead.storage.pods import each_pod
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
 from podstead.wac.sharing.index import MENTIONS, agent_prefix

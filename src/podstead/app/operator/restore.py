@@ -11,17 +11,18 @@ from podstead.app.operator.data_root import inspect_copy
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable
 from podstead.storage.backup.archives import ArchiveBackup
-from podstead.storage.backup.manifest import (
+from podstead.storage.backup.reading import (
     BackupDamaged,
+    BackupReader,
     BackupUnusable,
     FileRecord,
+    FolderBackup,
     Manifest,
 )
-from podstead.storage.backup.reading import BackupReader, FolderBackup
 from podstead.storage.backup.restoring import restore_into
-from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
+from podstead.storage.tables import BODIES_FACT
 
 
 def open_backup(backup: Path) -> BackupReader:

@@ -30,8 +30,7 @@ from podstead.authn.relying_party.requests import (
 )
 from podstead.core.errors import OutboundError, RemoteUnavailable
 from podstead.jose.tokens import InvalidJose, Json, SigningKeyPair, read_object
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 
 VISIT_S: Final = 600
 """How long a person may take at the provider."""

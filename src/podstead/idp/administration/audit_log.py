@@ -16,9 +16,8 @@ import msgspec
 
 from podstead.idp.administration.acting import Operator, acting_as
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, Versioned
 
 KEPT_MS: Final = 90 * 24 * 3600 * 1000
 """How long an event is kept."""

@@ -9,7 +9,7 @@ from typing import Final
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.pods import existing_pod
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
-from podstead.storage.all_pods import each_pod
+from podstead.storage.pods import each_pod
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 

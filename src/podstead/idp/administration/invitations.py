@@ -22,8 +22,7 @@ from podstead.storage.invitations import (
     Invitations,
     NewInvitation,
 )
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import RecordStore, Versioned
 
 
 class InvitationActions(Actions):

@@ -16,9 +16,8 @@ from podstead.core.errors import Conflict, NotFound
 from podstead.idp.account_creation import Joined
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
 
 SIGN_IN_LINK_S: Final = 3600
 """How long a link for signing in to an account is valid."""

@@ -23,9 +23,8 @@ from podstead.idp.security_events import noting
 from podstead.idp.sessions import Sessions
 from podstead.idp.source import OPERATOR
 from podstead.idp.two_factor.service import resetting
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
 
 _PAGE: Final = 1000
 _FOR_OTHERS: Final = frozenset({"disable", "demote", "reset-two-factor", "delete"})

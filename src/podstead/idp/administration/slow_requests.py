@@ -12,8 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind
+from podstead.storage.record_store import RecordKind, RecordStore
 
 KEPT_MS: Final = 7 * 24 * 3600 * 1000
 MAX_KEPT: Final = 100

@@ -20,9 +20,8 @@ from podstead.idp.security_events import noting
 from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
 
 if TYPE_CHECKING:
     from podstead.idp.nostr.profile_keys import ProfileKeys  # not loaded without the provider

@@ -22,9 +22,8 @@ from podstead.idp.security_events import noting
 from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
 from podstead.nostr.npub import npub
-from podstead.storage.record_store import Changes, Contention, RecordStore
+from podstead.storage.record_store import Changes, Contention, RecordStore, Versioned
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned
 
 MAX_PER_ACCOUNT: Final = 50
 

@@ -30,9 +30,8 @@ from podstead.idp.security_events import noting
 from podstead.idp.sessions import OpenSession
 from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Versioned, secret_key
 
 MAX_PER_ACCOUNT: Final = 50
 MAX_NAME_CHARACTERS: Final = 64

@@ -23,8 +23,7 @@ from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, mark_of_password
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.record_store import RecordStore, Versioned, secret_key
 
 HALF_SIGN_IN_S: Final = 600
 MAX_FAILURES: Final = 5

@@ -20,7 +20,7 @@ from podstead.resources.importing.values import (
 )
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
 from podstead.resources.write_hooks import WriteHook
-from podstead.storage.pod_tombstones import pod_tombstone
+from podstead.storage.pods import pod_tombstone
 from podstead.storage.quota import fixed_charge
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (

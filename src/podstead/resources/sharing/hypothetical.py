@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version

@@ -19,8 +19,7 @@ from podstead.core.identifiers import ResourcePath, is_container, storage_root, 
 from podstead.core.identity import Identity
 from podstead.resources.sharing.rules_index import is_index_complete
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import RecordStore, Versioned
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
 from podstead.wac.iris import agent_name, local_path

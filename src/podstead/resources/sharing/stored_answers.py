@@ -28,8 +28,7 @@ from podstead.core.media_types import JSON_LD
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
 from podstead.resources.sharing.offers import OfferAnswer, write_answer
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, Versioned, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.wac.iris import agent_name
 
 logger = logging.getLogger("podstead.resources.sharing")

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Protocol
 
-from podstead.storage.backup.manifest import (
+from podstead.storage.backup.reading import (
     DATABASE,
     FILES,
     MANIFEST,
@@ -30,8 +30,7 @@ from podstead.storage.backup.manifest import (
     manifest_text,
     record_line,
 )
-from podstead.storage.blobs.disk import sync_content, sync_directory, write_all
-from podstead.storage.private_files import make_private_directory
+from podstead.storage.files import make_private_directory, sync_content, sync_directory, write_all
 
 PIECE_BYTES: Final = 1024 * 1024
 PARTIAL: Final = ".partial-"

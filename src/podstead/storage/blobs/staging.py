@@ -5,20 +5,25 @@ The engine records blobs (:class:`BlobLedger`), so that none is ever forgotten; 
 elsewhere (``body_store.py``). A blob belongs to one resource, so the copy of a resource needs a
 blob of its own. While a blob is being stored, its record is renewed, so that no sweep of another
 process removes it however long that takes.
+
+Bodies that commits of this worker have dropped are removed at once (:class:`DroppedBodies`), and
+tried again after a while if they are being read or a backup is made. Their records stay until a
+sweep, which also removes what a process that was killed has left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Any, Final, Protocol
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
-from podstead.storage.blobs.dropped import DroppedBodies, RemovalsAllowed
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -29,6 +34,74 @@ from podstead.storage.records import (
     StagedBlob,
 )
 from podstead.storage.uploads import UPLOADS
+
+RETRY_S: Final = 1.0
+"""How long after the last attempt a body that is being read is tried again."""
+
+MAX_WAITING: Final = 10_000
+"""How many bodies a worker remembers; the rest is left to the next sweep."""
+
+_AT_ONCE: Final = 500
+
+RemovalsAllowed = Callable[[], AbstractAsyncContextManager[bool]]
+"""Whether bodies that nothing refers to may be removed, as long as the context lasts: a backup may
+need them. Raises StorageError, Overloaded."""
+
+
+class DroppedBodies:
+    """The bodies that one worker has yet to remove."""
+
+    def __init__(self, blobs: BodyStore, turn: RemovalsAllowed, *, delay_s: float) -> None:
+        """``delay_s`` is how long a body stays for those who are just about to read it."""
+        self._blobs = blobs
+        self._turn = turn
+        self._delay_s = delay_s
+        self._waiting: dict[BlobId, float] = {}
+        """The time of the event loop from which on each may be removed."""
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, blobs: Iterable[BlobId]) -> None:
+        """Remove bodies that nothing refers to, soon and in the background."""
+        from_s = asyncio.get_running_loop().time() + self._delay_s
+        self._waiting.update((blob, from_s) for blob in blobs)
+        while len(self._waiting) > MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+        if self._task is None:
+            self._task = asyncio.create_task(self._remove_all(), name="podstead-dropped-bodies")
+
+    async def remove_now(self) -> None:
+        """Remove what can be removed. Raises StorageError, Overloaded."""
+        async with self._lock:
+            now_s = asyncio.get_running_loop().time()
+            due = [blob for blob, from_s in self._waiting.items() if from_s <= now_s]
+            for start in range(0, len(due), _AT_ONCE):
+                async with self._turn() as is_allowed:
+                    if not is_allowed:
+                        return
+                    for blob in await self._blobs.remove(islice(due, start, start + _AT_ONCE)):
+                        self._waiting.pop(blob, None)
+
+    async def close(self) -> None:
+        """Leave the rest to a sweep."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _remove_all(self) -> None:
+        try:
+            await asyncio.sleep(self._delay_s)
+            while True:
+                await self.remove_now()
+                if not self._waiting:
+                    return
+                await asyncio.sleep(RETRY_S)
+        except (StorageError, Overloaded):
+            logger.warning("Bodies could not be removed; the next sweep will do it", exc_info=True)
+            self._waiting.clear()
+        finally:
+            self._task = None
+
 
 logger = logging.getLogger("podstead.storage")
 
@@ -214,3 +287,50 @@ async def _nothing() -> AsyncIterator[bytes]:
     chunks: tuple[bytes, ...] = ()
     for chunk in chunks:
         yield chunk
+
+
+class BlobStatements(Protocol):
+    """The functions of an engine that run the statements on a connection."""
+
+    stage_blobs: Callable[..., Any]
+    renew_blobs: Callable[..., Any]
+    discard_blobs: Callable[..., Any]
+    discard_unclaimed_blobs: Callable[..., Any]
+    find_garbage: Callable[..., Any]
+    delete_garbage_rows: Callable[..., Any]
+
+
+class Ledger:
+    """Implements :class:`~podstead.storage.blobs.staging.BlobLedger`."""
+
+    def __init__(
+        self, run: Callable[[Callable[..., Any]], Awaitable[Any]], statements: BlobStatements
+    ) -> None:
+        """``run`` calls one of the functions with a connection, in a transaction of the writer."""
+        self._run = run
+        self._statements = statements
+
+    async def record(self, blobs: Sequence[BlobId]) -> None:
+        await self._run(partial(self._statements.stage_blobs, blobs=blobs))
+
+    async def renew(self, blobs: Sequence[BlobId]) -> None:
+        await self._run(partial(self._statements.renew_blobs, blobs=blobs))
+
+    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
+        discarded: Sequence[BlobId] = await self._run(
+            partial(self._statements.discard_blobs, blobs=blobs)
+        )
+        return discarded
+
+    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
+        discard = self._statements.discard_unclaimed_blobs
+        await self._run(partial(discard, staged_before_ms=staged_before_ms))
+
+    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
+        found: Sequence[BlobId] = await self._run(
+            partial(self._statements.find_garbage, dropped_before_ms=dropped_before_ms)
+        )
+        return found
+
+    async def forget(self, blobs: Sequence[BlobId]) -> None:
+        await self._run(partial(self._statements.delete_garbage_rows, blobs=blobs))

@@ -20,8 +20,7 @@ from podstead.storage.base_store import (
     checked,
 )
 from podstead.storage.blobs.body_store import BodyStore
-from podstead.storage.blobs.ledger import Ledger
-from podstead.storage.blobs.staging import BodyStaging
+from podstead.storage.blobs.staging import BodyStaging, Ledger
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
@@ -42,25 +41,23 @@ from podstead.storage.records import (
 from podstead.storage.removal import PodRemovals
 from podstead.storage.removal_lock import removals_allowed, removals_locked
 from podstead.storage.schema import Row
-from podstead.storage.sqlite import figures, maintenance
+from podstead.storage.sqlite import maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
-from podstead.storage.sqlite.connection import bytes_on_disk, open_reader
+from podstead.storage.sqlite.compacting import SMALL_BATCH_PAGES, checkpoint, release_pages
+from podstead.storage.sqlite.connection import bytes_on_disk, explained, open_reader
+from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.fair_lock import FairLock, ResourceLock
-from podstead.storage.sqlite.migrate import migrations
+from podstead.storage.sqlite.maintenance import SqliteRemovals
 from podstead.storage.sqlite.reads import ReadConnection
-from podstead.storage.sqlite.removal import SqliteRemovals
-from podstead.storage.sqlite.row_changes import new_change_queue
-from podstead.storage.sqlite.shared_changes import SharedChanges
-from podstead.storage.sqlite.shrinking import SMALL_BATCH_PAGES, checkpoint, release_pages
+from podstead.storage.sqlite.row_changes import SharedChanges, new_change_queue
 from podstead.storage.sqlite.statements import in_sqlite, run_steps
 from podstead.storage.sqlite.transaction import WriteConnection
-from podstead.storage.sqlite.trouble import explained
 from podstead.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:  # for commands only
-    from podstead.storage.compaction import Compaction
     from podstead.storage.inspection import Inspection
+    from podstead.storage.protocol import Compaction
 
 Found = TypeVar("Found")
 
@@ -264,7 +261,9 @@ class SqliteStore(BaseStore):
         return checked(SqliteInspection(self._layout.database))
 
     async def recount(self) -> None:
-        await self._use().writer.run(figures.recount)
+        from podstead.storage.sqlite.inspection import recount  # noqa: PLC0415 - for commands
+
+        await self._use().writer.run(recount)
 
     async def compact(self, *, now_ms: int, is_alone: bool) -> Compaction:
         from podstead.storage.sqlite.compacting import compact_database  # noqa: PLC0415 - for commands

@@ -1,15 +1,15 @@
 """Group commit: how the writes of many tasks share one durable commit.
 
 All jobs that arrive while a batch is being committed form the next batch, which may wait a little
-for more if the disk is slow (``commit_delay.py``). A batch of writes is
-applied on the event loop, which takes about ten microseconds per write, and a thread only waits for
-the disk: if the thread did both, it would compete with the loop for the interpreter lock at every
-statement. If another process is writing, or if the batch contains anything but writes, the thread
-does everything, so that the loop never blocks. Batches of different processes take turns
-(``fair_lock.py``); the loop looks from time to time whether its own has come, and jobs that
+for more if the disk is slow (:class:`CommitDelay`). A batch of writes is applied on the event loop,
+which takes about ten microseconds per write, and a thread only waits for the disk: if the thread
+did both, it would compete with the loop for the interpreter lock at every statement. If another
+process is writing, or if the batch contains anything but writes, the thread does everything, so
+that the loop never blocks. Batches of different processes queue for a fair lock
+(``fair_lock.py``); the loop looks from time to time whether it has come to its own, and jobs that
 arrive in the meantime join the batch.
 
-The connection and the turn belong to the loop until a batch is put into ``_calls``, and to the
+The connection and the lock belong to the loop until a batch is put into ``_calls``, and to the
 thread from then until ``_end_batch`` is called. There is only one batch at a time, so no lock is
 needed.
 """
@@ -18,19 +18,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.histogram import Histogram
-from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
+from podstead.storage.protocol import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.storage.records import CommitOutcome, Committed, Write
-from podstead.storage.sqlite.commit_delay import CommitDelay
 from podstead.storage.sqlite.fair_lock import FairLock
 from podstead.storage.sqlite.transaction import (
     Job,
@@ -40,6 +40,89 @@ from podstead.storage.sqlite.transaction import (
     is_job_error,
 )
 from podstead.storage.waiting_jobs import WaitingJobs, storage_of_write
+
+MIN_WAIT_S: Final = 0.001
+"""Shorter waits are not worth a timer, and commits that take less than twice this never wait."""
+
+MAX_WAIT_S: Final = 0.01
+_SHARE: Final = 0.5
+AMONG_OTHERS_S: Final = 0.004
+"""How long a batch waits while other processes write."""
+
+UNDELAYED_BATCHES: Final = 15
+"""How many batches start at once after a wait that did not pay off."""
+
+# The least of a few measurements, since the others may contain waiting for the interpreter lock.
+_MEASUREMENTS: Final = 8
+
+
+class CommitDelay:
+    """Decides whether a batch starts at once, or waits a little for more writes to join it.
+
+    A commit costs the same however many writes share it. On a slow disk, starting at once splits the
+    writers into two groups: while one group's commit is on its way, the other one waits, so each commit
+    carries only half of the writes that it could. A batch may therefore wait for the writers whose last
+    commit has just ended, like PostgreSQL's ``commit_delay`` with ``commit_siblings``, but the numbers
+    follow from what is observed:
+
+    - It waits only for writers that were there a moment ago, so a lone writer never waits.
+    - It waits at most half the time that a commit takes, counted from the end of the last one, and not
+      at all on a disk that is fast.
+    - While other processes write, too, it waits for a few milliseconds on any disk. Each process has
+      only some of the writers, and the others' batches leave it the time for theirs to come together.
+    - Otherwise, waiting for a time t pays off if it makes the batch larger by a greater factor than t
+      makes it later. After a wait that did not, the next batches start at once.
+
+    Pure: no clock. Times are passed in, in seconds.
+    """
+
+    __slots__ = ("_commits_s", "_ended_s", "_undelayed", "_waited_from", "_waiting", "expected")
+
+    def __init__(self) -> None:
+        self._commits_s: deque[float] = deque(maxlen=_MEASUREMENTS)
+        self._ended_s = 0.0
+        self.expected = 0
+        """How many writes were in the last batch, or waited when it ended."""
+        self._undelayed = 0
+        self._waited_from: float | None = None
+        self._waiting = 0
+
+    def wait_s(self, now_s: float, waiting: int, *, others_write: bool = False) -> float:
+        """How long to wait before asking again while ``waiting`` writes wait; 0 to start now."""
+        if others_write:
+            self._waited_from = None
+            left_s = self._ended_s + AMONG_OTHERS_S - now_s
+            return left_s if waiting < self.expected and left_s > 0 else 0.0
+        until_s = self._ended_s + min(self._least_commit_s() * _SHARE, MAX_WAIT_S)
+        left_s = until_s - now_s
+        if self._waited_from is None:
+            if self._undelayed:
+                self._undelayed -= 1
+                return 0.0
+            if waiting >= self.expected or left_s < MIN_WAIT_S:
+                return 0.0
+            self._waited_from, self._waiting = now_s, waiting
+            return MIN_WAIT_S
+        if waiting < self.expected and left_s > 0:
+            return MIN_WAIT_S
+        self._judge(now_s - self._waited_from, waiting)
+        self._waited_from = None
+        return 0.0
+
+    def batch_ended(self, now_s: float, *, writes: int, waiting: int, commit_s: float) -> None:
+        """Note that a batch has ended while further writes wait for the next one."""
+        self._commits_s.append(commit_s)
+        self._ended_s = now_s
+        self.expected = writes + waiting
+        self._waited_from = None
+
+    def _judge(self, waited_s: float, waiting: int) -> None:
+        if (waiting / self._waiting - 1) * self._least_commit_s() < waited_s:
+            self._undelayed = UNDELAYED_BATCHES
+
+    def _least_commit_s(self) -> float:
+        return min(self._commits_s, default=0.0)
+
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account, HalfSignIn
 from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, takes_recovery_codes
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.idp.browser_sign_in import (
     SECOND_FACTOR_PATH,

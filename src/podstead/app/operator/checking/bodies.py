@@ -16,8 +16,8 @@ import msgspec
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.blobs.paths import DRAFTS, UPLOADS, blob_path, draft_path
-from podstead.storage.blobs.verification import digest_of
+from podstead.storage.blobs.body_store import DRAFTS, UPLOADS, blob_path, draft_path
+from podstead.storage.blobs.files import digest_of
 from podstead.storage.inspection import LargeBody
 from podstead.storage.uploads import UPLOADS as UPLOAD_RECORDS
 from podstead.storage.uploads import UploadRecord

@@ -12,9 +12,9 @@ from podstead.app.adapters.body_stores import object_blobs
 from podstead.app.operator.checking.bodies import DRAFT_GRACE_S, FILE_GRACE_S, SortedNames
 from podstead.app.operator.checking.context import CheckContext
 from podstead.app.operator.checking.findings import Code, Finding
-from podstead.storage.blobs.paths import UPLOADS
+from podstead.storage.blobs.body_store import UPLOADS
+from podstead.storage.blobs.files import digest_of, random_name_of
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.blobs.verification import digest_of, random_name_of
 from podstead.storage.copying.bodies import StoredBlobs
 from podstead.storage.inspection import LargeBody
 from podstead.storage.records import BlobId

@@ -16,7 +16,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import RdfTooComplex, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import BUILDING, BuildingProgress
-from podstead.storage.blobs.paths import blob_path
+from podstead.storage.blobs.body_store import blob_path
 from podstead.storage.inspection import StoredAcl
 from podstead.storage.records import Version
 from podstead.wac.sharing.index import ACLS, IndexedAcl, indexed_acl

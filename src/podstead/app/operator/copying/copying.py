@@ -30,9 +30,8 @@ from podstead.app.operator.copying.places import (
     opened_target,
 )
 from podstead.storage.backup.copying import not_copied
-from podstead.storage.backup.manifest import DATABASE
+from podstead.storage.backup.reading import DATABASE
 from podstead.storage.backup.sinks import copy_hashed
-from podstead.storage.blobs.disk import sync_directory
 from podstead.storage.copying.bodies import copy_bodies, verify_bodies
 from podstead.storage.copying.rows import (
     CopyFailed,
@@ -42,11 +41,11 @@ from podstead.storage.copying.rows import (
     compare_rows,
     copy_rows,
 )
-from podstead.storage.copying.tables import BODIES_FACT, COPYING_FACT, MOVED_WITHOUT
+from podstead.storage.files import make_private_directory, sync_directory
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
-from podstead.storage.private_files import make_private_directory
 from podstead.storage.repositories import KIND
+from podstead.storage.tables import BODIES_FACT, COPYING_FACT, MOVED_WITHOUT
 from podstead.storage.uploads import UPLOADS
 
 

@@ -21,12 +21,12 @@ from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.rows import CopyRefused, RowTarget
-from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.inspection import Inspection
 from podstead.storage.keys import KeyStorage
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root
+from podstead.storage.tables import COPYING_FACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _inspect_alone(place: OpenPlace, stack: ExitStack) -> Inspection:
         from podstead.storage.postgresql.inspection import PostgresInspection
 
         return PostgresInspection(place.settings.database, is_alone=True)
-    from podstead.storage.sqlite.copying import writers_locked_out
+    from podstead.storage.sqlite.inspection import writers_locked_out
 
     stack.enter_context(writers_locked_out(place.layout.database))
     return inspect(place)
@@ -156,9 +156,9 @@ def _lock(place: OpenPlace, stack: ExitStack) -> None:
 
 def _target_of(place: OpenPlace) -> ClosingTarget:
     if place.settings.database is not None:
-        from podstead.storage.postgresql.copying import PostgresTarget
+        from podstead.storage.postgresql.inspection import PostgresTarget
 
         return PostgresTarget(place.settings.database)
-    from podstead.storage.sqlite.copying import SqliteTarget
+    from podstead.storage.sqlite.inspection import SqliteTarget
 
     return SqliteTarget(place.layout.database)
