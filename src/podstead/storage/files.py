@@ -1,4 +1,5 @@
-"""Files that are synced to disk before they are used, those for secrets, and why a file is unusable."""
+"""Files that are synced to disk before they are used, those for secrets, and why a file is
+unusable."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tables that both engines have: their columns and keys, what a copy takes along of them, and the
-values that their rows become.
+"""The tables that both engines have: their columns and keys, what a copy takes along of them, and
+the values that their rows become.
 
-A copy leaves out the tables in ``LEFT_OUT``: each engine keeps them for itself, or they mean nothing
-to another server. A test compares this list with the migrations of both engines.
+A copy leaves out the tables in ``LEFT_OUT``: each engine keeps them for itself, or they mean
+nothing to another server. A test compares this list with the migrations of both engines.
 """
 
 from __future__ import annotations

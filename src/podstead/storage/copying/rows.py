@@ -1,9 +1,9 @@
 """Copying the rows of one store into another, whatever their engines.
 
-Rows are copied in the order of their keys, in batches of limited size. Each batch is one transaction
-of the target, which also records how far the copy is; so a copy that was killed continues after the
-last batch that is there. In the end everything is read again from both sides and compared. A backup
-is a copy into one SQLite file.
+Rows are copied in the order of their keys, in batches of limited size. Each batch is one
+transaction of the target, which also records how far the copy is; so a copy that was killed
+continues after the last batch that is there. In the end everything is read again from both sides
+and compared. A backup is a copy into one SQLite file.
 """
 
 from __future__ import annotations

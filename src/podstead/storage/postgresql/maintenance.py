@@ -1,5 +1,6 @@
 """The statements of this engine for maintenance and removals (:mod:`podstead.storage.maintenance`,
-:mod:`podstead.storage.removal`), and the records of blobs. What is in a pod has its root in its key.
+:mod:`podstead.storage.removal`), and the records of blobs. What is in a pod has its root in its
+key.
 """
 
 from __future__ import annotations

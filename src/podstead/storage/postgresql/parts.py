@@ -1,4 +1,5 @@
-"""The parts of a store while it is open: connections, what uses them, and the clock of the database.
+"""The parts of a store while it is open: connections, what uses them, and the clock of the
+database.
 
 That clock is common to all nodes. It dates what is stored, so that dates of two nodes can be
 compared. Sessions, tokens and proofs expire by the clock of each node.

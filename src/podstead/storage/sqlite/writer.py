@@ -59,19 +59,20 @@ _MEASUREMENTS: Final = 8
 class CommitDelay:
     """Decides whether a batch starts at once, or waits a little for more writes to join it.
 
-    A commit costs the same however many writes share it. On a slow disk, starting at once splits the
-    writers into two groups: while one group's commit is on its way, the other one waits, so each commit
-    carries only half of the writes that it could. A batch may therefore wait for the writers whose last
-    commit has just ended, like PostgreSQL's ``commit_delay`` with ``commit_siblings``, but the numbers
-    follow from what is observed:
+    A commit costs the same however many writes share it. On a slow disk, starting at once splits
+    the writers into two groups: while one group's commit is on its way, the other one waits, so
+    each commit carries only half of the writes that it could. A batch may therefore wait for the
+    writers whose last commit has just ended, like PostgreSQL's ``commit_delay`` with
+    ``commit_siblings``, but the numbers follow from what is observed:
 
     - It waits only for writers that were there a moment ago, so a lone writer never waits.
-    - It waits at most half the time that a commit takes, counted from the end of the last one, and not
-      at all on a disk that is fast.
-    - While other processes write, too, it waits for a few milliseconds on any disk. Each process has
-      only some of the writers, and the others' batches leave it the time for theirs to come together.
-    - Otherwise, waiting for a time t pays off if it makes the batch larger by a greater factor than t
-      makes it later. After a wait that did not, the next batches start at once.
+    - It waits at most half the time that a commit takes, counted from the end of the last one, and
+      not at all on a disk that is fast.
+    - While other processes write, too, it waits for a few milliseconds on any disk. Each process
+      has only some of the writers, and the others' batches leave it the time for theirs to come
+      together.
+    - Otherwise, waiting for a time t pays off if it makes the batch larger by a greater factor than
+      t makes it later. After a wait that did not, the next batches start at once.
 
     Pure: no clock. Times are passed in, in seconds.
     """
