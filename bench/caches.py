@@ -30,7 +30,7 @@ from podstead.app.services import build_application
 from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
 from podstead.core.caches import BoundedCache
-from podstead.resources.rendering_cache import RenderingCache
+from podstead.resources.reading import RenderingCache
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite.reads import ReadConnection

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.messages import WrongAnswer
-from podstead.app.process.connections.requests import Requests
+from podstead.app.process.connections.policy import Requests
 from podstead.app.services import build_application
 from podstead.config import Settings
 from podstead.web.asgi import Message, Scope

@@ -27,6 +27,8 @@ WEB = Path(__file__).resolve().parent.parent / "src/podstead/web"
 LOCALES = WEB / "locales"
 LANGUAGES = ("de", "es", "nl")
 SHARED = "pods"
+COMMON = "pages"
+"""The folder of what all pages have in common."""
 _KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 _HEADER = (
     'msgid ""\nmsgstr ""\n"Language: {language}\\n"\n'
@@ -40,13 +42,9 @@ Message = str | tuple[str, ...]
 
 def _sources() -> Iterator[tuple[Path, Path, Any]]:
     """Each file with the folder that its part is named in, and how texts are found in it."""
-    pages, templates = WEB / "pod_pages", WEB / "templates"
-    for path in sorted(pages.rglob("*.py")):
-        yield path, pages, extract_python
-    for path in sorted((WEB / "idp/console").rglob("*.py")):
-        yield path, WEB / "idp", extract_python
-    for path in sorted((WEB / "mail").rglob("*.py")):
-        yield path, WEB, extract_python
+    templates, pages = WEB / "templates", WEB / "pod_pages"
+    for path in sorted(WEB.rglob("*.py")):
+        yield path, pages if path.is_relative_to(pages) else WEB, extract_python
     for path in sorted(templates.rglob("*.html")):
         pods = templates / "pods"
         yield path, pods if path.is_relative_to(pods) else templates, babel_extract
@@ -64,8 +62,8 @@ def collect() -> dict[str, set[Message]]:
     """The texts of each part; a text of several parts belongs to the shared one."""
     parts: dict[Message, set[str]] = defaultdict(set)
     for path, top, method in _sources():
-        inside = path.relative_to(top).parts if path.is_relative_to(top) else (path.name,)
-        part = inside[0] if len(inside) > 1 else SHARED
+        inside = path.relative_to(top).parts
+        part = inside[0] if len(inside) > 1 and inside[0] != COMMON else SHARED
         with path.open("rb") as file:
             for _, message, _, _ in extract(method, file, keywords=_KEYWORDS):
                 parts[message if isinstance(message, str) else tuple(message)].add(part)

@@ -45,6 +45,7 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
     )
     page = context.new_page()
     sign_in(page, provider, person)
+    page.goto(f"{provider.base_url}/.pages/security?view=programs")
     page.get_by_role("button", name="Create a certificate").click()
     expect(page.get_by_role("heading", name="New client certificate")).to_be_visible()
     _check(page, axe)
@@ -69,7 +70,7 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
     visitor = other.new_page()
     assert _status(visitor, private) == 200
     assert page.request.get(private).status == 401, "cookies never open a pod"
-    page.goto(f"{provider.base_url}/idp/account?view=all")
+    page.goto(f"{provider.base_url}/.pages/security?view=programs")
     _check(page, axe)
     page.get_by_role("button", name="Remove Key").click()
     expect(page.get_by_role("status")).to_contain_text("The key has been removed from your profile")

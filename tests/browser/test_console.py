@@ -12,7 +12,7 @@ import pyotp
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from podstead.web.pod_pages.addresses import SECURITY
+from podstead.web.pages.addresses import SECURITY
 from tests.support.browser_people import (
     IN_EVERY_WINDOW,
     PHONE_WIDTH,

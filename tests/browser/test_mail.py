@@ -78,8 +78,6 @@ def test_a_person_confirms_the_address_and_gets_a_new_password(
     page.get_by_role("button", name="Create the account").click()
     page.wait_for_url("**/.pages/welcome")
     check(page, "welcome", axe)
-    page.goto(f"{server.base_url}/idp/account?view=all")
-    check(page, "account", axe)
     page.goto(f"{server.base_url}/.pages/security")
     check(page, "security", axe)
 

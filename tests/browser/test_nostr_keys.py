@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.nostr_extension import Extension
-from tests.support.browser_people import AT_BOTH_WIDTHS, sign_in, violations
+from tests.support.browser_people import AT_BOTH_WIDTHS, sign_in, sign_out, violations
 from tests.support.client import Client
 from tests.support.nostr import NostrKey, nostr
 from tests.support.people import PASSWORD, Account, create_account
@@ -214,7 +214,7 @@ def test_without_an_extension_the_page_says_so(
     page.clock.run_for(WAIT_MS + 100)
     assert "no Nostr extension" in problem(page)
     expect(button).to_be_enabled()
-    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    sign_out(page)
     page.get_by_text("You are signed out").wait_for()
 
 

@@ -17,6 +17,7 @@ from tests.support.browser_people import (
     allow,
     show_account,
     sign_in,
+    sign_out,
     violations,
 )
 from tests.support.people import Account, create_account
@@ -88,7 +89,7 @@ def device(context: BrowserContext, page: Page) -> Device:
 
 
 def add(page: Page, provider: ServerProcess, name: str = "my laptop") -> None:
-    page.goto(f"{provider.base_url}/idp/account?view=all")
+    page.goto(f"{provider.base_url}/.pages/security")
     page.get_by_label("Name of the new passkey").fill(name)
     page.get_by_role("button", name="Add a passkey").click()
 
@@ -98,7 +99,7 @@ def enrol(page: Page, provider: ServerProcess, person: Account) -> None:
     sign_in(page, provider, person)
     add(page, provider)
     page.get_by_role("button", name="Remove my laptop").wait_for()
-    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    sign_out(page)
     page.get_by_text("You are signed out").wait_for()
 
 
@@ -213,7 +214,7 @@ def test_a_copy_is_noticed(
     page.goto(f"{provider.base_url}/idp/login")
     use(page)
     show_account(page)
-    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    sign_out(page)
     page.get_by_text("You are signed out").wait_for()
     device.set(**{**passkey, "signCount": 0})
     page.goto(f"{provider.base_url}/idp/login")
@@ -255,7 +256,7 @@ def test_names_and_removal(
     page.get_by_text("The passkey has been renamed").wait_for()
     page.get_by_role("button", name="Remove the old laptop").click()
     page.get_by_text("The passkey has been removed").wait_for()
-    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    sign_out(page)
     page.get_by_text("You are signed out").wait_for()
     assert len(device.passkeys()) == 1
     page.goto(f"{provider.base_url}/idp/login")

@@ -112,5 +112,7 @@ def test_a_window_that_it_opens_is_closed_to_it(
 
 
 def _still_signed_in(page: Page, provider: ServerProcess, person: Account) -> bool:
-    page.goto(f"{provider.base_url}/idp/account?view=all")
-    return page.url.endswith("/idp/account?view=all") and person.web_id in page.inner_text("main")
+    page.goto(f"{provider.base_url}/.pages/security?view=account")
+    return page.url.endswith("/.pages/security?view=account") and person.web_id in page.inner_text(
+        "main"
+    )

@@ -62,12 +62,13 @@ def _with_application(page: Page, app: App, person: Account) -> Iterator[str]:
 
 
 def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
-    page.goto(f"{base}/idp/account?view=all")
-    yield "account"
+    page.goto(f"{base}/.pages/security?view=programs")
+    yield "account-programs"
     page.get_by_label("What they are for").fill("nightly backup")
     page.get_by_role("button", name="Create client credentials").click()
     yield "credentials"
     page.get_by_role("link", name="Done").click()
+    page.goto(f"{base}/.pages/security")
     page.get_by_text("Change your password").click()
     page.get_by_text("Change your e-mail address").click()
     yield "account-with-forms"
@@ -93,7 +94,7 @@ def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
 def _to_the_end(page: Page, provider: ServerProcess, person: Account) -> Iterator[str]:
     sign_in(page, provider, person)
     _name_another_issuer(provider, person)
-    page.goto(f"{provider.base_url}/idp/account?view=all")
+    page.goto(f"{provider.base_url}/.pages/security")
     yield "account-without-issuer"
     page.get_by_role("button", name="Restore the statement").click()
     page.get_by_text("as your identity provider again").wait_for()

@@ -16,7 +16,7 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.tasks import Task
 from podstead.resources import patching
 from podstead.resources.documents import Documents
-from podstead.resources.rendering_cache import RenderingCache
+from podstead.resources.reading import RenderingCache
 from podstead.storage.records import Metadata
 from tests.support.application import BASE, Server
 from tests.support.rdf import JSON_LD, N_TRIPLES, RDF_XML, TURTLE, said, triples

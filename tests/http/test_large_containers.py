@@ -18,7 +18,7 @@ import rdflib
 from podstead.app.adapters import engine
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.resources import content_validation, listings
+from podstead.resources import content, reading
 from podstead.storage.protocol import Snapshot
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.application import Application
@@ -35,7 +35,7 @@ CONTAINER = "/alice/private/large/"
 MEMBERS = 4_000
 """Several times what is listed whole, in every form."""
 
-PAGES = MEMBERS // listings.PAGE_MEMBERS
+PAGES = MEMBERS // reading.PAGE_MEMBERS
 _CONTAINS = re.compile(rb"\n<> ldp:contains <([^>]*)> \.\n")
 
 
@@ -269,7 +269,7 @@ async def test_twenty_thousand_members_take_the_memory_of_a_few_pages(
     finally:
         tracemalloc.stop()
     assert seen == names_of(size)
-    assert sent_bytes > 8 * listings.MAX_WHOLE_BYTES
+    assert sent_bytes > 8 * reading.MAX_WHOLE_BYTES
     assert peak - kept_by_this_test < sent_bytes / 2
 
 
@@ -318,7 +318,7 @@ async def test_what_was_sent_is_kept_and_sent_again_in_pieces(
     assert (again.body, len(reads.pages)) == (first.body, read)
     assert again.header("etag") == first.header("etag")
     assert again.header("content-length") == str(len(first.body))
-    assert max(map(len, again.pieces)) <= listings.MAX_WHOLE_BYTES
+    assert max(map(len, again.pieces)) <= reading.MAX_WHOLE_BYTES
 
 
 async def test_only_one_long_listing_is_kept_while_it_is_sent(
@@ -348,7 +348,7 @@ async def test_only_one_long_listing_is_kept_while_it_is_sent(
 async def test_members_that_come_and_go_while_a_listing_is_sent_do_not_tear_it(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
-    """What ``resources.listings`` promises; and what was not of one state is not kept."""
+    """What ``resources.reading`` promises; and what was not of one state is not kept."""
     await furnish(settings, MEMBERS)
     names = names_of(MEMBERS)
     late = MEMBERS * 3 // 4
@@ -389,7 +389,7 @@ async def test_a_container_with_many_own_triples_is_written_beside_other_request
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to ``max-rdf-bytes`` of them: longer than others may be made to wait."""
-    threads = noting_threads(monkeypatch, listings, "_start")
+    threads = noting_threads(monkeypatch, reading, "_start")
     for triples, elsewhere in ((10, False), (4000, True)):
         own = "".join(f'<#s{number}> <#p> "value {number}" .\n' for number in range(triples))
         assert (await server.alice.put("/alice/private/c/", own, TURTLE)).status in (201, 204)
@@ -402,9 +402,9 @@ async def test_a_patch_that_asks_about_many_members_reads_them_beside_other_requ
     reads: Reads, server: Server, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """X-37: page by page, and what is said of them is put together in another thread."""
-    size = 10 * listings.PAGE_MEMBERS + 1
+    size = 10 * reading.PAGE_MEMBERS + 1
     await furnish(settings, size)
-    threads = noting_threads(monkeypatch, content_validation, "_stated")
+    threads = noting_threads(monkeypatch, content, "_stated")
     last = names_of(size)[-1]
     patch = (
         "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from podstead.app.accounts import build_accounts
+from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.profile_index import index_profiles
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.documents import build_documents
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords

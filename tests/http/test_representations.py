@@ -10,7 +10,7 @@ import pytest
 from rdflib import Literal, URIRef
 
 from podstead.rdf.codecs import repair_missing_final_dot
-from podstead.resources import content_validation
+from podstead.resources import content
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.rdf import (
     FORMATS,
@@ -484,13 +484,13 @@ async def test_bad_rdf_changes_no_container_acl_or_description(server: Server, p
     """R-12, W-6."""
     await server.alice.put("/alice/private/c/doc", "x", "text/plain")
     before = await server.alice.get(f"/alice/private/{path}")
-    for content, content_type, status in (
+    for body, content_type, status in (
         ("<> <#a", TURTLE, 400),
         ("{", JSON_LD, 400),
         ("<> <#a> 1.", "text/plain", 415),
         ("{}", "application/json", 415),
     ):
-        answer = await server.alice.put(f"/alice/private/{path}", content, content_type)
+        answer = await server.alice.put(f"/alice/private/{path}", body, content_type)
         assert answer.status == status
     after = await server.alice.get(f"/alice/private/{path}")
     assert (after.status, after.body, after.header("etag")) == (
@@ -520,11 +520,11 @@ async def test_a_long_text_is_mended_while_others_are_answered(
     """R-12: it is read a second time, for which nobody else waits either."""
     threads: list[threading.Thread] = []
 
-    def noting(content: bytes) -> bytes | None:
+    def noting(sent: bytes) -> bytes | None:
         threads.append(threading.current_thread())
-        return repair_missing_final_dot(content)
+        return repair_missing_final_dot(sent)
 
-    monkeypatch.setattr(content_validation, "repair_missing_final_dot", noting)
+    monkeypatch.setattr(content, "repair_missing_final_dot", noting)
     text = "<#a> <#b> <#c>.\n" * 8192 + "<#a> <#b> <#d>"
     assert (await server.alice.post("/alice/private/", text, TURTLE)).status == 201
     assert len(threads) == 1

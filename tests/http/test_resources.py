@@ -239,9 +239,9 @@ async def test_a_member_that_is_long_gone_is_not_said_to_be_there(
         await server.alice.put(f"{container}{name}", "x", "text/plain")
     before = await server.alice.get(container, accept=TURTLE)
     await server.alice.delete(f"{container}a.txt")
-    monkeypatch.setattr("podstead.resources.content_validation._STEP_ROWS", 1)
+    monkeypatch.setattr("podstead.resources.content._STEP_ROWS", 1)
     assert (await server.alice.put(container, before.body, TURTLE)).status == 204
-    monkeypatch.setattr("podstead.resources.content_validation._RECENT_ROWS", 8)
+    monkeypatch.setattr("podstead.resources.content._RECENT_ROWS", 8)
     for _ in range(8):
         await server.bob.put("/bob/private/a.txt", "x", "text/plain")
     assert (await server.alice.put(container, before.body, TURTLE)).status == 409

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.web.pod_pages.collation import name_sort_key
-from podstead.web.pod_pages.texts import LANGUAGES, texts_in, use_texts
+from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.texts import LANGUAGES, texts_in, use_texts
 from tests.support.node import NODE
 
 _SORT = """

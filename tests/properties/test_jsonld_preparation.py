@@ -14,8 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest
-from podstead.rdf.json_text import decode_json, encode_json
-from podstead.rdf.jsonld_contexts import Context
+from podstead.rdf.jsonld_contexts import Context, decode_json, encode_json
 from podstead.rdf.jsonld_reader import prepare_json_ld, prepared
 from podstead.rdf.limits import RdfLimits
 from tests.support.rdf_oracle import BASE

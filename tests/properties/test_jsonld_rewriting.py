@@ -17,8 +17,17 @@ from podstead.core.media_types import JSON_LD, N_QUADS
 from podstead.core.vocab import RDF, RDF_FIRST, RDF_NIL, RDF_REST, RDF_TYPE, XSD
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.errors import MalformedRdf
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Object, Subject, Triple
+from podstead.rdf.graph import (
+    BlankNode,
+    Dataset,
+    Graph,
+    GraphName,
+    Iri,
+    Literal,
+    Object,
+    Subject,
+    Triple,
+)
 from tests.support.rdf_oracle import BASE, assert_same_dataset
 
 pytestmark = pytest.mark.usefixtures("literals_as_written")

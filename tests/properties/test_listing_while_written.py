@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podstead.resources import listings
-from podstead.resources.listings import pages_of_members
+from podstead.resources import reading
+from podstead.resources.reading import pages_of_members
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import CONTAINER, STORAGE, commit, put, write
@@ -63,7 +63,7 @@ def test_what_is_there_throughout_is_listed_once_and_nothing_twice(
     more: set[str],
     between: list[list[Change]],
 ) -> None:
-    monkeypatch.setattr(listings, "PAGE_MEMBERS", 3)
+    monkeypatch.setattr(reading, "PAGE_MEMBERS", 3)
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_read_while_writing(Path(folder), [*first, *((n, 1) for n in more)], between))
 

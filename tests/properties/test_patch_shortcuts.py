@@ -17,12 +17,11 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import TURTLE
 from podstead.rdf import n3_patch, patching, sparql_update
 from podstead.rdf.codecs import Document, parse, serialize
-from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.graph import Dataset, Graph, Iri, Quad, Triple, as_triple, text_of, texts_of_quads
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.sparql_update import parse_sparql_update
-from podstead.rdf.terms import Iri, Quad, Triple, as_triple, text_of, texts_of_quads
 from tests.support.rdf_oracle import BASE
 from tests.support.rdf_strategies import GRAPHS, PREFIXES
 

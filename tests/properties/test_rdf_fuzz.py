@@ -26,7 +26,7 @@ from podstead.rdf.codecs import (
     serialize,
 )
 from podstead.rdf.identity_statements import identity_statements
-from podstead.rdf.rdf12 import without_directions
+from podstead.rdf.lexing import without_directions
 from tests.support import json_ld_suite
 from tests.support.rdf_oracle import BASE
 

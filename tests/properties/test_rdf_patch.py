@@ -16,7 +16,7 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import N_TRIPLES
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchRefused
-from podstead.rdf.graph import Graph
+from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Triple
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
@@ -29,7 +29,6 @@ from podstead.rdf.patterns import (
     variables_in,
 )
 from podstead.rdf.sparql_update import parse_sparql_update
-from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from tests.support.patch_model import patched_by_n3, read_n3_patch
 from tests.support.rdf_oracle import BASE, assert_same, read
 

@@ -23,8 +23,7 @@ from podstead.core.media_types import (
 )
 from podstead.core.vocab import RDF_NIL, RDF_TYPE, XSD
 from podstead.rdf.codecs import Document, NotExpressible, parse, serialize
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Object, Subject
 from tests.support.rdf_oracle import BASE, assert_same, assert_same_dataset, read
 from tests.support.rdf_strategies import (
     BLANK_NODES,

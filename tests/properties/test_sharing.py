@@ -16,8 +16,8 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.turtle_writer import write_turtle
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
+from podstead.wac.sharing.access import explain
 from podstead.wac.sharing.editing import AccessChange, as_own_rules, with_changes
-from podstead.wac.sharing.explaining import explain
 from podstead.wac.sharing.rules import (
     AUTHENTICATED,
     EVERYONE,

@@ -127,7 +127,7 @@ def signed_in(server: ServerProcess, name: str) -> Person:
     form = {"Content-Type": "application/x-www-form-urlencoded", **page}
     typed = urlencode({"username": name, "password": PASSWORD})
     assert person.browse("POST", "/idp/login", typed, **form).status == 303
-    account = person.browse("GET", "/idp/account?view=all", **page).text
+    account = person.browse("GET", "/.pages/security", **page).text
     token = re.search(r'name="csrf_token" value="([^"]+)"', account)
     assert token is not None, account
     person.csrf_token = token[1]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from podstead.app.process.cores import usable_cores
+from podstead.app.process.run import usable_cores
 from tests.support.listeners import MakeServer
 from tests.support.server import ServerProcess, StartFailed
 from tests.support.workers import processes_of

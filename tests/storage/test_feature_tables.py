@@ -15,11 +15,9 @@ import pytest
 
 from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.root import prepared_root
-from podstead.app.operator.backup import back_up_to_archive
+from podstead.app.operator.backup import back_up_to_archive, restore_backup
 from podstead.app.operator.check import check_root
-from podstead.app.operator.copying.copying import copy_everything
-from podstead.app.operator.copying.places import Place
-from podstead.app.operator.restore import restore_backup
+from podstead.app.operator.copying import Place, copy_everything
 from podstead.config import Settings
 from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.protocol import Store

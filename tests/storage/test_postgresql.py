@@ -13,7 +13,7 @@ from cryptography.x509 import DNSName
 
 from podstead.app.adapters.engine import prepare_engine
 from podstead.app.adapters.root import prepared_root
-from podstead.app.operator.restore import restore_backup
+from podstead.app.operator.backup import restore_backup
 from podstead.config import Settings
 from podstead.core.errors import RootUnusable, SchemaTooNew, StorageError
 from podstead.core.identifiers import ResourcePath

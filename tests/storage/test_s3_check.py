@@ -12,7 +12,7 @@ import pytest
 from podstead.app.adapters.body_stores import claim_bodies
 from podstead.app.adapters.engine import prepare_engine, stored_facts
 from podstead.app.operator.check import check_root
-from podstead.app.operator.checking import objects as checks
+from podstead.app.operator.checking import bodies as checks
 from podstead.app.operator.checking.findings import Code, Finding
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath

@@ -57,7 +57,7 @@ class Page:
     def form(self, action: str) -> Form:
         """The form that goes to an action, or the first to one that begins with it."""
         forms = self.forms
-        found = [each for each in forms if each.action == action]
+        found = [each for each in forms if action in (each.action, each.action.partition("?")[0])]
         found += [each for each in forms if each.action.startswith(action)]
         assert found, f"no form for {action} on {self.url}: {self.text}"
         return found[0]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from podstead.web.pod_pages.addresses import SECURITY
 from tests.support.oauth import authorization_parameters
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
@@ -122,7 +121,7 @@ class App:
 
 
 def sign_in(page: Page, provider: ServerProcess, person: Account) -> None:
-    """Sign in without an application; the provider's own account page shows."""
+    """Sign in without an application; the account shows."""
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
@@ -131,8 +130,12 @@ def sign_in(page: Page, provider: ServerProcess, person: Account) -> None:
 
 
 def show_account(page: Page) -> None:
-    """Wait until the account shows, and go on to the provider's own page of it, if a page of pods
-    takes its place."""
+    """Wait until the account shows."""
     page.wait_for_url(_ACCOUNT)
-    if urlsplit(page.url).path == SECURITY:
-        page.goto(urljoin(page.url, "/idp/account?view=all"))
+
+
+def sign_out(page: Page) -> None:
+    """Sign out by the menu of the page, and wait until it is done."""
+    page.get_by_label("Signed in as").click()
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    page.get_by_text("You are signed out").wait_for()

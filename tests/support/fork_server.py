@@ -41,7 +41,7 @@ DESCRIPTORS = 4
 _ALSO_USED = (
     "podstead.app.services",
     "podstead.app.process.run",
-    "podstead.app.process.tls.extension",
+    "podstead.app.process.tls.terminator",
     "podstead.app.process.tls.terminator",
     "podstead.cli.commands",
     "uvloop",

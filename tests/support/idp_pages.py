@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from podstead.web.pod_pages.addresses import SECURITY
+from podstead.web.pages.addresses import APPS, SECURITY
+from podstead.web.pod_pages.account.security_views import SecurityView
 from tests.support.application import Server, password_of
 from tests.support.browser import FORM, Browser, Page
 from tests.support.oauth import authorization_parameters
@@ -84,7 +85,7 @@ def go_on(page: Page) -> Page:
 
 
 async def sign_in(browser: Browser, name: str = "alice", **typed: str) -> Page:
-    """Sign in on the page for it; the provider's own account page."""
+    """Sign in on the page for it; all that is about the account."""
     page = await browser.get("/idp/login")
     page = await browser.send(
         page, "/idp/login", username=name, password=password_of(name), **typed
@@ -92,11 +93,17 @@ async def sign_in(browser: Browser, name: str = "alice", **typed: str) -> Page:
     return await whole_account(browser, page)
 
 
-async def whole_account(browser: Browser, page: Page) -> Page:
-    """The provider's own account page, if a page of pods takes its place."""
-    return await browser.get("/idp/account?view=all") if page.path == SECURITY else page
+async def whole_account(browser: Browser, page: Page | None = None) -> Page:
+    """What the pages about an account show in all their parts, as one page; where the browser is
+    led elsewhere, that page."""
+    first = page or await browser.get("/idp/account")
+    if first.path != SECURITY:
+        return first
+    addresses = (APPS, *(f"{SECURITY}?view={view.value}" for view in SecurityView))
+    shown = [first.answer.body, *[(await browser.get(each)).answer.body for each in addresses]]
+    return Page(first.url, replace(first.answer, body=b"".join(shown)))
 
 
 def csrf_token(page: Page) -> str:
     """The token of the session that the forms of a page carry."""
-    return page.form("/idp/logout").fields["csrf_token"]
+    return page.form("/.pages/sign-out").fields["csrf_token"]

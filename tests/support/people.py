@@ -95,9 +95,9 @@ class Person:
         page = self.open(f"{self.account.provider.base_url}/idp/login")
         if page.path == "/idp/login":
             self.sign_in(page)
-        page = self.open(f"{self.account.provider.base_url}/idp/account?view=all")
+        page = self.open(f"{self.account.provider.base_url}/.pages/security?view=programs")
         action = "/idp/account/client-credentials"
-        form = next(each for each in page.forms if each.action == action)
+        form = page.form(f"{action}?")
         answer = self._ask(
             "POST", action, {"Accept": "application/json", **_OF_A_PAGE}, urlencode(form.fields)
         )

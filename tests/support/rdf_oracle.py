@@ -18,8 +18,7 @@ from podstead.core.media_types import (
     TRIG,
     TURTLE,
 )
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Literal, Object, Subject
+from podstead.rdf.graph import Dataset, Graph, Iri, Literal, Object, Subject
 
 BASE = "http://example.org/folder/document"
 

@@ -7,8 +7,17 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from podstead.core.vocab import RDF_FIRST, RDF_NIL, RDF_REST, RDF_TYPE, XSD
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Object, Subject, Triple
+from podstead.rdf.graph import (
+    BlankNode,
+    Dataset,
+    Graph,
+    GraphName,
+    Iri,
+    Literal,
+    Object,
+    Subject,
+    Triple,
+)
 from tests.support.rdf_oracle import BASE
 
 # IRIs near the base, where relative references are made; vocabularies, where prefixes are; and

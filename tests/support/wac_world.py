@@ -23,8 +23,7 @@ from podstead.core.identifiers import ResourcePath, acl_of, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
+from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Triple
 from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac.effective import EffectiveAcls, paths_to_read
 from podstead.wac.gate import Gate, GrantedAccess

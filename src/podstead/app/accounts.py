@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podstead.app.adapters.account_names import NamingRecordStore
-from podstead.app.adapters.audit import LogAudit
+from podstead.app.adapters.audit import LogAudit, NamingRecordStore
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness

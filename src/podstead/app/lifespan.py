@@ -9,8 +9,7 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from podstead.app.adapters.operator_audit import log_acts_regularly
-from podstead.app.adapters.stored_audit import store_regularly
+from podstead.app.adapters.audit import log_acts_regularly, store_regularly
 from podstead.app.adapters.system import SystemRandomness
 from podstead.app.git import RepositorySweep
 from podstead.core.clock import Clock

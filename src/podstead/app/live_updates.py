@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.foreign import ForeignDocuments
-from podstead.app.adapters.notification_keys import SenderKeyFolder
+from podstead.app.adapters.keys import SenderKeyFolder
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, Unprocessable
 from podstead.core.identifiers import ResourcePath

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from podstead import __version__
-from podstead.app.adapters.account_emails import AccountEmails
-from podstead.app.adapters.rendering_processes import RenderingProcesses
-from podstead.app.adapters.thumbnail_files import ThumbnailFiles
-from podstead.app.registration import is_markdown
+from podstead.app.adapters.own_resources import AccountEmails
+from podstead.app.adapters.registration import is_markdown
+from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
-from podstead.resources.activity import PodActivity
+from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.sharing.access_requests import AccessRequests
-from podstead.resources.sharing.contacts import Contacts
-from podstead.resources.sharing.group_names import GroupNames
-from podstead.resources.sharing.people import NoAccounts, PeopleDirectory
+from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
-from podstead.resources.sharing.waiting_requests import WaitingRequests
 from podstead.resources.storage_usage import PodUsage
 from podstead.storage.layout import RootLayout
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.cookies import Cookies
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import People, PeopleByAnySession
+from podstead.web.pages.site import Site
 from podstead.web.pod_pages.account.activity_page import ActivityPage
 from podstead.web.pod_pages.account.home_page import HomePage
 from podstead.web.pod_pages.account.profile_page import ProfilePage
@@ -47,15 +45,12 @@ from podstead.web.pod_pages.files.saving import Saving
 from podstead.web.pod_pages.files.search import Search
 from podstead.web.pod_pages.files.thumbnails import Thumbnails
 from podstead.web.pod_pages.first_page import FirstPage
-from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.organize.archive_download import ArchiveDownload
 from podstead.web.pod_pages.organize.delete_page import DeletePage
 from podstead.web.pod_pages.organize.rename_page import RenamePage
 from podstead.web.pod_pages.organize.transfer_page import TransferPage
 from podstead.web.pod_pages.page_sessions import PeopleByPodToken
-from podstead.web.pod_pages.people import People, PeopleByAnySession
 from podstead.web.pod_pages.pod_sessions import PodSessions
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_page import SharedPage
 from podstead.web.pod_pages.sharing.request_pages import AskPage, RequestsPage
 from podstead.web.pod_pages.sharing.sentences import Names, NamesByReader
@@ -85,10 +80,8 @@ class PodPages:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._base_url = services.base_url
-        self._url = urlsplit(services.base_url)
-        self._cookies = CookieJar(secure=self._url.scheme == "https", path=addresses.PREFIX)
+        self._cookies = Cookies(secure=services.base_url.startswith("https:"))
         self._content_renderer = RenderingProcesses()
-        self._renderer = PageRenderer(server_name=self._url.netloc, base_url=services.base_url)
 
     # Who is signed in
 
@@ -116,13 +109,16 @@ class PodPages:
         return PeopleByAnySession([*accounts, self._people_by_token, self._people_from_elsewhere])
 
     @cached_property
-    def _guard(self) -> PageGuard:
-        return PageGuard(
-            origin=self._base_url,
-            people=self._people,
-            cookies=self._cookies,
-            renderer=self._renderer,
-        )
+    def site(self) -> Site:
+        return Site(self._base_url, self._people, self._services.randomness)
+
+    @cached_property
+    def _guard(self) -> Guard:
+        return self.site.guard
+
+    @cached_property
+    def _renderer(self) -> PageRenderer:
+        return self.site.renderer
 
     # What several pages show
 
@@ -170,12 +166,7 @@ class PodPages:
     @cached_property
     def _links(self) -> IncomingLinks:
         services = self._services
-        return IncomingLinks(
-            store=services.store,
-            gate=services.gate,
-            documents=services.documents,
-            base_url=self._base_url,
-        )
+        return IncomingLinks(services.resource_context)
 
     @cached_property
     def _sharing(self) -> SharingService:
@@ -247,7 +238,9 @@ class PodPages:
             *plain_routes(ClientDocument(self._services.own_client)),
         )
         guard.announce(self._requests_page.count)
-        self._renderer.link_to(route.path for route in routes)
+        here = self._services.provider_here
+        all_routes = (*routes, *(here.pages.routes if here else ()))
+        self._renderer.link_to(route.path for route in all_routes)
         return routes
 
     @cached_property
@@ -260,7 +253,7 @@ class PodPages:
             provider=settings.issuer if settings.idp else None,
             at_provider=settings.issuer if settings.idp and not is_here else "",
             registration=self._services.registration,
-            secure=self._cookies.secure,
+            cookies=self._cookies,
         )
         return self._guard.endpoint(page.get)
 
@@ -417,7 +410,7 @@ class PodPages:
             *guard.routes(
                 RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
                 DeletePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
-                ArchiveDownload(Archives(store=services.store, gate=services.gate)),
+                ArchiveDownload(Archives(services.resource_context)),
             ),
         )
 

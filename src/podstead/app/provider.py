@@ -8,17 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices, build_accounts
-from podstead.app.adapters.client_documents import ClientDocumentReader
+from podstead.app.adapters.audit import StoredAudit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
 from podstead.app.adapters.own_certificates import make_in_thread
-from podstead.app.adapters.profile_patches import AccountProfiles
+from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
-from podstead.app.adapters.stored_audit import StoredAudit
+from podstead.app.adapters.registration import terms_hash
 from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages
-from podstead.app.registration import terms_hash
 from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
@@ -42,18 +41,18 @@ from podstead.idp.token_status import TokenStatus
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.authority import is_loopback_url
-from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.credentials_endpoint import CredentialsEndpoint
 from podstead.web.idp.did_documents import DidDocumentEndpoint
 from podstead.web.idp.page_people import PeopleByAccount
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
-from podstead.web.pod_pages.addresses import REQUESTS
+from podstead.web.pages.addresses import REQUESTS
+from podstead.web.pages.cookies import Cookies
 from podstead.web.routes import Route, plain_routes
 
 if TYPE_CHECKING:
-    from podstead.app.mailing import MailSender
+    from podstead.app.adapters.mail import MailSender
     from podstead.app.services import Services
 
 logger = logging.getLogger("podstead.app")
@@ -92,7 +91,10 @@ class Provider:
     def people(self) -> PeopleByAccount:
         """The people who are signed in to their accounts, for pages at the provider's origin."""
         return PeopleByAccount(
-            sessions=self.sessions, cookies=self.cookies, terms_hash=terms_hash(self.settings)
+            sessions=self.sessions,
+            cookies=self.cookies,
+            audit=self.audit,
+            terms_hash=terms_hash(self.settings),
         )
 
     @cached_property
@@ -275,7 +277,7 @@ class Provider:
     def mail(self) -> MailSender | None:
         if self.settings.mail is None:
             return None
-        from podstead.app.mailing import build_mail_sender  # others need not load it
+        from podstead.app.adapters.mail import build_mail_sender  # others need not load it
 
         return build_mail_sender(self.settings, self.settings.mail, self.accounts)
 

@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from podstead.app.console_health import ServerHealth
-from podstead.app.console_settings import shown_settings
+from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
 from podstead.idp.administration.directory import Directory
 from podstead.idp.administration.invitations import InvitationActions
@@ -16,19 +15,16 @@ from podstead.idp.administration.pods import PodActions
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.pod_exports import PodExports
-from podstead.resources.exporting.downloads import PodDownloads
-from podstead.web.cookies import CookieJar
+from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.certificate_pages import CertificatePages
-from podstead.web.idp.console.access import ConsoleGuard
 from podstead.web.idp.console.account_page import AccountPage, AccountsPage
 from podstead.web.idp.console.health_page import HealthPage
 from podstead.web.idp.console.invitations_page import InvitationsPage
 from podstead.web.idp.console.link_page import LinkPage
 from podstead.web.idp.console.log_page import LogPage
-from podstead.web.idp.console.routes import NAVIGATION, ConsolePages, console_routes
 from podstead.web.idp.console.settings_page import SettingsPage
 from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.export_pages import ExportPages
@@ -47,18 +43,17 @@ from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.recovery_page import RecoveryPage
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.remaining_credentials import RemainingCredentials
-from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE, RequestLimit
 from podstead.web.idp.second_step_pages import SecondStepPages
 from podstead.web.idp.self_service import SelfService
-from podstead.web.idp.session_guard import LOGIN_PATH, SessionGuard
 from podstead.web.idp.two_factor_pages import TwoFactorPages
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
-from podstead.web.pod_pages import addresses
+from podstead.web.pages.addresses import LOGIN
+from podstead.web.pages.cookies import Cookies
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.site import Site
 from podstead.web.pod_pages.account.security_page import SecurityPage
-from podstead.web.pod_pages.guard import PageGuard
 from podstead.web.pod_pages.pod_sessions import PodSessions
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sign_in.language import LanguageChoice
 from podstead.web.pod_pages.sign_in.sign_in_page import SignInPage
 from podstead.web.routes import Route
@@ -78,20 +73,25 @@ class ProviderPages:
         self._url = urlsplit(provider.issuer)
         self._pods_url = provider.services.base_url
         self._registration = provider.services.registration
-        self._renderer = Renderer(self._url.netloc, provider.services.randomness)
-        self._page_cookies = CookieJar(secure=self._url.scheme == "https", path=addresses.PREFIX)
+
+    @cached_property
+    def site(self) -> Site:
+        """The site of the pods, unless the provider has an origin of its own."""
+        if not self._settings.idp_base_url:
+            return self._services.pages.site
+        return Site(self._provider.issuer, self._provider.people, self._services.randomness)
+
+    @property
+    def _renderer(self) -> PageRenderer:
+        return self.site.renderer
+
+    @property
+    def _page_cookies(self) -> Cookies:
+        return self.site.cookies
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
         """All routes of the pages, of the console, and of one-time links."""
-        guard = SessionGuard(
-            origin=self._provider.issuer,
-            sessions=self._provider.sessions,
-            cookies=self._provider.cookies,
-            renderer=self._renderer,
-            randomness=self._services.randomness,
-            terms_hash=self._registration.terms_hash,
-        )
         pages = (
             *self._sign_in_pages(),
             *self._account_pages(),
@@ -99,7 +99,10 @@ class ProviderPages:
             *self._certificate_pages(),
             *self._passkey_pages(),
         )
-        return (*guard.routes(*pages), *self._console_routes())
+        routes = self.site.guard.routes(*pages, *self._console_pages(), *self._pages_without_pods())
+        if self._settings.idp_base_url:
+            self._renderer.link_to(route.path for route in routes)
+        return routes
 
     @cached_property
     def _sign_in(self) -> BrowserSignIn:
@@ -386,30 +389,19 @@ class ProviderPages:
 
     # The console, and pages for people without a session
 
-    def _page_guard(self) -> tuple[PageGuard, PageRenderer]:
-        issuer = self._provider.issuer
-        renderer = PageRenderer(server_name=self._url.netloc, base_url=issuer)
-        guard = PageGuard(
-            origin=issuer,
-            people=self._provider.people,
-            cookies=self._page_cookies,
-            renderer=renderer,
-        )
-        return guard, renderer
-
-    def _console_routes(self) -> tuple[Route, ...]:
+    def _console_pages(self) -> tuple[object, ...]:
         provider, accounts, settings = self._provider, self._accounts, self._settings
         issuer, records, audit = provider.issuer, provider.records, provider.audit
-        guard, renderer = self._page_guard()
+        guard, renderer = self.site.guard, self.site.renderer
         directory = Directory(records, accounts.accounts)
         health = ServerHealth(settings, records, provider.slow_requests)
-        pages = ConsolePages(
-            accounts=AccountsPage(
+        return (
+            AccountsPage(
                 directory=directory,
                 renderer=renderer,
                 default_quota_bytes=settings.quota_bytes,
             ),
-            account=AccountPage(
+            AccountPage(
                 directory=directory,
                 administration=accounts.administration,
                 pods=PodActions(records, audit),
@@ -419,17 +411,17 @@ class ProviderPages:
                 pods_url=self._pods_url,
                 default_quota_bytes=settings.quota_bytes,
             ),
-            log=LogPage(log=AuditLog(records), accounts=accounts.accounts, renderer=renderer),
-            health=HealthPage(read=health.read, renderer=renderer),
-            settings=SettingsPage(groups=shown_settings(settings), renderer=renderer),
-            invitations=InvitationsPage(
+            LogPage(log=AuditLog(records), accounts=accounts.accounts, renderer=renderer),
+            HealthPage(read=health.read, renderer=renderer),
+            SettingsPage(groups=shown_settings(settings), renderer=renderer),
+            InvitationsPage(
                 invitations=InvitationActions(records, audit),
                 registration=settings.registration,
                 guard=guard,
                 renderer=renderer,
                 issuer=issuer,
             ),
-            link=LinkPage(
+            LinkPage(
                 accounts=accounts.accounts,
                 links=OneTimeLinks(records),
                 sessions=provider.sessions,
@@ -441,53 +433,34 @@ class ProviderPages:
                 randomness=self._services.randomness,
                 pods_url=self._pods_url,
             ),
+            ForgotPage(
+                records=records,
+                sends_mail=settings.mail is not None,
+                about=self._registration.about,
+                renderer=renderer,
+            ),
+            VerifyPage(verification=EmailVerification(records, audit), renderer=renderer),
         )
-        routes = console_routes(ConsoleGuard(guard), guard, pages)
-        # These pages are for everybody, and have no navigation of the console.
-        plain_guard, plain = self._page_guard()
-        forgot = ForgotPage(
-            records=records,
-            sends_mail=settings.mail is not None,
-            about=self._registration.about,
-            renderer=plain,
-        )
-        verify = VerifyPage(verification=EmailVerification(records, audit), renderer=plain)
-        routes += plain_guard.routes(forgot, verify)
-        own: set[str] = {route.path for route in routes}
-        if settings.idp_base_url:
-            routes += (*self._routes_beside_pods(guard, renderer), *self._person_routes())
-        else:
-            own |= {f"{addresses.FILES}/", addresses.HOME}
-        renderer.link_to(own, NAVIGATION)
-        plain.link_to(own, ())
-        return routes
 
-    def _person_routes(self) -> tuple[Route, ...]:
-        """The pages about a person's account, for a provider whose origin has no pages of pods."""
-        guard, renderer = self._page_guard()
-        page = SecurityPage(
-            own_account=self.own_account(renderer),
-            sessions=PodSessions(self._provider.records, self._page_cookies),
-            guard=guard,
-            renderer=renderer,
-        )
-        routes = guard.routes(page)
-        renderer.link_to(route.path for route in routes)
-        return routes
-
-    def _routes_beside_pods(self, guard: PageGuard, renderer: PageRenderer) -> tuple[Route, ...]:
-        """What the header and the footer of pages lead to, for a provider whose origin has no pages
-        of pods."""
-        sign_in = SignInPage(
-            by_token=None,
-            account_sign_in=LOGIN_PATH,
-            people=self._provider.people,
-            invalid_credentials=self._services.invalid_credentials,
-            renderer=renderer,
-            cookies=self._page_cookies,
-        )
+    def _pages_without_pods(self) -> tuple[object, ...]:
+        """What the header and the footer of pages lead to, and the pages about a person's account,
+        for a provider whose origin has no pages of pods."""
+        if not self._settings.idp_base_url:
+            return ()
         return (
-            guard.route(addresses.SIGN_IN, GET=sign_in.get),
-            guard.route(addresses.SIGN_OUT, POST=sign_in.sign_out),
-            *guard.routes(LanguageChoice(secure=self._page_cookies.secure)),
+            SignInPage(
+                by_token=None,
+                account_sign_in=LOGIN,
+                people=self._provider.people,
+                invalid_credentials=self._services.invalid_credentials,
+                renderer=self._renderer,
+                cookies=self._page_cookies,
+            ),
+            LanguageChoice(secure=self._page_cookies.secure),
+            SecurityPage(
+                own_account=self.own_account(self._renderer),
+                sessions=PodSessions(self._provider.records, self._page_cookies),
+                guard=self.site.guard,
+                renderer=self._renderer,
+            ),
         )

@@ -25,9 +25,8 @@ from podstead.core.errors import (
 )
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.rdf.graph import Graph
+from podstead.rdf.graph import Graph, RdfParser
 from podstead.rdf.html_islands import data_islands
-from podstead.rdf.parser import RdfParser
 from podstead.storage.document_reader import ChangingTooFast, DocumentReader
 from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import Metadata

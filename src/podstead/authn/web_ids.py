@@ -17,8 +17,7 @@ from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, We
 from podstead.core.caches import BoundedCache
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.jose.tokens import InvalidJose
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30

@@ -107,7 +107,7 @@ def restore(settings: Settings, source: Path, *, verify_only: bool) -> Output:
     Every file is verified while it is restored. If anything is wrong, nothing is left in the data
     root. Start the server afterwards with the same base URL as before.
     """
-    from podstead.app.operator.restore import restore_backup, verify_backup
+    from podstead.app.operator.backup import restore_backup, verify_backup
 
     with showing_progress("The backup could not be read") as progress:
         if verify_only:

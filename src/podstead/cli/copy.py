@@ -14,7 +14,7 @@ from podstead.config import value_types
 from podstead.core.messages import counted
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.copying.places import Place
+    from podstead.app.operator.copying import Place
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def copy_place(source: tuple[str, ...], target: tuple[str, ...], *, start_over: 
     compared; no server starts on the target before that is done. Run an interrupted copy again to
     continue it.
     """  # noqa: D301 - a control character keeps the lines of the example apart
-    from podstead.app.operator.copying.copying import copy_everything
+    from podstead.app.operator.copying import copy_everything
 
     places = _place(source, "--from"), _place(target, "--to")
     result = with_progress(
@@ -100,7 +100,7 @@ def copy_place(source: tuple[str, ...], target: tuple[str, ...], *, start_over: 
 
 
 def _place(words: Sequence[str], option: str) -> Place:
-    from podstead.app.operator.copying.places import Place
+    from podstead.app.operator.copying import Place
     from podstead.storage.copying.rows import CopyRefused
 
     databases = [word for word in words if word.startswith(_DATABASES)]

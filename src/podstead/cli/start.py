@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podstead import __version__
-from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.loading import without_collection
+from podstead.app.process.serve import ExitReason
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.cli.output import CommandFailed, echo, echo_lines
 from podstead.cli.running import in_root

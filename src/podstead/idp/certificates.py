@@ -21,8 +21,7 @@ from podstead.idp.profile_issuer import ProfilePatcher
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
-from podstead.rdf.rsa_key_text import NewKey, removal
-from podstead.rdf.rsa_keys import OwnKey, key_label, keys_of
+from podstead.rdf.rsa_keys import NewKey, OwnKey, key_label, keys_of, removal
 from podstead.storage.record_store import RecordStore
 from podstead.x509.issuing import IssuedCertificate
 

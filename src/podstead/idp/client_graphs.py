@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from podstead.core.vocab import OIDC
 from podstead.jose.tokens import Json
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal
+from podstead.rdf.graph import Graph, Iri, Literal
 
 
 def client_members(graph: Graph, client_id: str) -> Json:

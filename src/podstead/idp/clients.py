@@ -29,7 +29,7 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.rdf.parser import RdfParser
+from podstead.rdf.graph import RdfParser
 from podstead.storage.record_store import RecordStore, Versioned, secret_key
 from podstead.storage.records import Record
 

@@ -16,8 +16,7 @@ from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import Account
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 
 _WEIGHT: Final = 1
 

@@ -41,8 +41,7 @@ from podstead.importers.values import (
 )
 from podstead.importers.walking import SUFFIXES, resources_of, segment_of
 from podstead.rdf.codecs import Document, parse, serialize
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal, Subject
+from podstead.rdf.graph import Graph, Iri, Literal, Subject
 
 _INTERNAL: Final = ".internal"
 _BASE_URL: Final = (_INTERNAL, "setup", "current-base-url$.json")

@@ -23,8 +23,7 @@ from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.importers.folders import Unreadable, json_of
 from podstead.importers.owners import rdf_type_of
 from podstead.rdf.codecs import Document, parse, serialize
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Triple
+from podstead.rdf.graph import Dataset, Graph, Iri, Triple
 from podstead.wac.acl import Authorization, applies, read_acl
 from podstead.wac.modes import Mode, with_entailed
 

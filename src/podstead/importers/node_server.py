@@ -40,8 +40,7 @@ from podstead.importers.values import (
 )
 from podstead.importers.walking import SUFFIXES, Found, resources_of, segment_of
 from podstead.rdf.codecs import parse, serialize
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 
 _DATA: Final = ("data",)
 _CONFIGURATION: Final = ("config.json",)

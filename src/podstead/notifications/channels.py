@@ -17,7 +17,7 @@ from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.messages import counted
-from podstead.notifications.channel_requests import (
+from podstead.notifications.channel_documents import (
     MAX_ANONYMOUS_LIFETIME_MS,
     MAX_LIFETIME_MS,
     ChannelRequest,

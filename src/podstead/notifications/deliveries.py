@@ -1,8 +1,13 @@
-"""Delivers the notifications of one topic, checking the access of each subscriber again.
+"""Delivers the notifications of one topic into the queues of its subscribers, checking the access
+of each again.
 
 Each topic has its own deliveries, so a topic whose rules take long to evaluate, because they name
 documents of other servers, delays no other. Access is decided once for all watches of one identity,
 and once for all of them if everyone may read the topic.
+
+Deliveries never wait. The queue of a subscriber is bounded, and closes itself when it is full,
+because a subscriber that cannot keep up would otherwise miss notifications without knowing it
+(N-31).
 """
 
 from __future__ import annotations
@@ -12,15 +17,125 @@ import logging
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from enum import Enum
+from typing import Final, Protocol
 
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notification import Activity, Notification
+from podstead.notifications.messages import Activity, Notification
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
-from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue, WatchEnded
 from podstead.storage.records import Metadata
+
+CAPACITY: Final = 1000
+"""The maximum number of messages that may wait for a slow client. When it is exceeded, the server
+closes the connection: a client that misses messages on an open connection would not notice."""
+
+
+class EndReason(Enum):
+    """Why a watch or a queue ended."""
+
+    REVOKED = "the topic may no longer be read"
+    EXPIRED = "the credential is no longer valid"
+    SLOW = "messages were not taken fast enough"
+    STOPPING = "the server stops"
+    CLOSED = "the listener left"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded:
+    """The watch of a topic has ended; other watches of the queue continue."""
+
+    topic: ResourcePath
+    ending: EndReason
+
+
+QueueItem = Notification | WatchEnded | str
+"""A string is another message to the subscriber, in its place among the notifications."""
+
+
+class QueueClosed(Exception):
+    """The queue is closed, and its items have been dropped."""
+
+    def __init__(self, ending: EndReason) -> None:
+        super().__init__(ending.value)
+        self.ending = ending
+
+
+class Producer(Protocol):
+    """Puts items into a queue, and is closed with it."""
+
+    def close(self) -> None: ...
+
+
+class SubscriberQueue:
+    """The items for one subscriber, of all its watches, in order."""
+
+    def __init__(self, *, capacity: int = CAPACITY) -> None:
+        """The queue holds up to ``capacity`` items; one more closes it as SLOW."""
+        self._capacity = capacity
+        self._items: deque[QueueItem] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._sources: set[Producer] = set()
+        self.ending: EndReason | None = None
+        """Why the queue is closed; ``None`` while it is open."""
+        self.hand_over: Callable[[QueueItem], bool] | None = None
+        """Takes an item in place of the reader, if it returns True. It is called only while the
+        reader waits and nothing is in the queue, so that items keep their order."""
+
+    async def next(self) -> QueueItem:
+        """Wait for the next item. For one reader at a time. Raises QueueClosed."""
+        while self.ending is None:
+            if self._items:
+                return self._items.popleft()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        raise QueueClosed(self.ending)
+
+    def put(self, item: QueueItem) -> None:
+        """Add an item; does nothing if the queue is closed."""
+        if self.ending is not None:
+            return
+        if self._is_awaited() and self.hand_over is not None and self.hand_over(item):
+            return
+        if len(self._items) >= self._capacity:
+            self.close(EndReason.SLOW)
+            return
+        self._items.append(item)
+        self._wake()
+
+    def close(self, ending: EndReason = EndReason.CLOSED) -> None:
+        """Drop all items and close every source of the queue. Idempotent."""
+        if self.ending is not None:
+            return
+        self.ending = ending
+        self._items.clear()
+        for source in tuple(self._sources):
+            source.close()
+        self._wake()
+
+    def attach(self, source: Producer) -> None:
+        """Close ``source`` when the queue is closed, at once if it already is."""
+        if self.ending is None:
+            self._sources.add(source)
+        else:
+            source.close()
+
+    def detach(self, source: Producer) -> None:
+        """Undo :meth:`attach`. Idempotent."""
+        self._sources.discard(source)
+
+    def _is_awaited(self) -> bool:
+        """Whether the reader has handled every item and waits for the next one."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
 
 logger = logging.getLogger("podstead.notifications")
 
@@ -181,3 +296,45 @@ class Deliveries:
         if metadata is None or notification.activity is Activity.DELETE:
             return notification
         return replace(notification, state=self._with.state_of(metadata))
+
+
+class Throttle:
+    """Holds back notifications that come too early on a channel with a rate (N-13).
+
+    At most one message is sent in each interval. Of the notifications in between, the last is sent
+    when the interval is over, so a receiver is never left with an old state. Callers pass the time,
+    in milliseconds of any monotonic clock.
+    """
+
+    def __init__(self, rate_ms: int | None) -> None:
+        """With a rate of ``None`` or 0, nothing is held back."""
+        self._rate_ms = rate_ms or 0
+        self._free_from_ms: int | None = None
+        self._held: Notification | None = None
+
+    def offer(self, notification: Notification, *, now_ms: int) -> Notification | None:
+        """The notification if it may be sent now; otherwise ``None``, and it replaces the one that
+        is held back."""
+        if self._free_from_ms is not None and now_ms < self._free_from_ms:
+            self._held = notification
+            return None
+        self._sent(now_ms)
+        return notification
+
+    @property
+    def due_ms(self) -> int | None:
+        """When the notification held back may be sent; ``None`` if there is none."""
+        return None if self._held is None else self._free_from_ms
+
+    def release(self, *, now_ms: int) -> Notification | None:
+        """The notification held back, if it may be sent now."""
+        held, due_ms = self._held, self.due_ms
+        if held is None or due_ms is None or now_ms < due_ms:
+            return None
+        self._sent(now_ms)
+        return held
+
+    def _sent(self, now_ms: int) -> None:
+        self._held = None
+        if self._rate_ms:
+            self._free_from_ms = now_ms + self._rate_ms

@@ -1,4 +1,10 @@
-"""Reads the notifications that a receiver has missed from the change log (N-23).
+"""Reads the change log: feeds a worker with its new rows, and finds the notifications that a
+receiver has missed (N-23).
+
+The log is authoritative: a row is committed with its write, so it exists if and only if the change
+does (N-19). The feed delivers each row once and in order, without polling: it remembers the last
+sequence number that it delivered, and reads on when the engine signals that there may be new rows.
+It begins at the end of the log; earlier changes are read from the log itself (see ``Hub.watch``).
 
 A receiver states the sequence number of the last change that it knows. If the log still reaches
 back to that change, the receiver gets everything since then in order. If not, it is notified of the
@@ -8,15 +14,96 @@ gap and has to fetch the resource.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
+from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.feed import ChangeLog
-from podstead.notifications.notification import Activity, Notification, notifications_of
+from podstead.notifications.messages import Activity, Notification, notifications_of
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber
-from podstead.storage.records import Metadata, Version
+from podstead.storage.protocol import ChangeSignal
+from podstead.storage.records import LoggedChange, Metadata, Version
+
+logger = logging.getLogger("podstead.notifications")
+
+
+class ChangeLog(Protocol):
+    """The change log; every resource store has one."""
+
+    def listen(self) -> ChangeSignal: ...
+
+    async def newest_sequence(self) -> int: ...
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
+
+
+class Feed:
+    """Delivers the rows of the log while it runs. For one event loop."""
+
+    def __init__(self, log: ChangeLog, publish: Callable[[LoggedChange], None]) -> None:
+        """``publish`` is called with each row; it neither waits nor raises."""
+        self._log = log
+        self._publish = publish
+        self._position = 0
+        self._begun: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin at the end of the log. Idempotent."""
+        if self._task is None:
+            self._begun = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._run(self._begun))
+
+    def stop(self) -> None:
+        """Deliver nothing more. Idempotent."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def boundary(self) -> int:
+        """The sequence number of the newest row. No later one has been delivered yet.
+
+        The feed must have been started.
+        """
+        if self._begun is None:
+            raise StorageError("The change log is not being read")
+        await asyncio.shield(self._begun)
+        newest = await self._log.newest_sequence()
+        while newest < self._position:
+            newest = await self._log.newest_sequence()
+        return newest
+
+    async def _run(self, begun: asyncio.Future[None]) -> None:
+        signal = self._log.listen()
+        try:
+            try:
+                self._position = await self._log.newest_sequence()
+            except StorageError as error:
+                self._task = None
+                begun.set_exception(error)
+                return
+            begun.set_result(None)
+            while True:
+                if not await self._advance():
+                    await signal.wait()
+        finally:
+            signal.close()
+
+    async def _advance(self) -> bool:
+        """Deliver one page; True if there may be more to read at once."""
+        try:
+            rows = await self._log.changes_after(self._position, limit=PAGE)
+        except StorageError:
+            logger.exception("The change log could not be read; trying again")
+            return False
+        for row in rows:
+            self._position = row.sequence
+            self._publish(row)
+        await asyncio.sleep(0)  # lets requests and deliveries proceed
+        return len(rows) == PAGE
+
 
 PAGE: Final = 256
 """How many rows are read in one step; other requests wait for it."""

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.deliveries import Deliveries, Delivering
-from podstead.notifications.feed import ChangeLog, Feed
-from podstead.notifications.notification import notifications_of, topics_of
+from podstead.notifications.deliveries import Deliveries, Delivering, EndReason, SubscriberQueue
+from podstead.notifications.history import ChangeLog, Feed
+from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
-from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue
 from podstead.storage.records import LoggedChange
 
 MAX_WATCHES = 100_000

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.history import History, HistoryLost
-from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.notification import Notification
-from podstead.notifications.readers import Subscriber
-from podstead.notifications.subscriber_queue import (
+from podstead.notifications.deliveries import (
     EndReason,
     QueueClosed,
     SubscriberQueue,
+    Throttle,
     WatchEnded,
 )
-from podstead.notifications.throttling import Throttle
+from podstead.notifications.history import History, HistoryLost
+from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.messages import Notification
+from podstead.notifications.readers import Subscriber
 
 
 @dataclass(frozen=True, slots=True)

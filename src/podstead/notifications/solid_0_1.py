@@ -22,7 +22,7 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
-from podstead.notifications.notification import Notification
+from podstead.notifications.messages import Notification
 from podstead.storage.records import Version
 
 PROTOCOL: Final = "solid-0.1"

@@ -19,13 +19,12 @@ import msgspec
 from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
 from podstead.core.request_context import set_requester
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
+from podstead.notifications.deliveries import EndReason
 from podstead.notifications.history import History
 from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet
-from podstead.notifications.messages import Messages
-from podstead.notifications.notification import Notification
+from podstead.notifications.messages import Messages, Notification
 from podstead.notifications.retries import GONE, DeliveryAttempts
 from podstead.notifications.sender import Sender
-from podstead.notifications.subscriber_queue import EndReason
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.record_store import Lease, RecordStore, Versioned
 

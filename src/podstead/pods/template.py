@@ -1,4 +1,5 @@
-"""The initial resources of a pod: containers, profile, indexes and ACLs, as puts of one write.
+"""Makes the documents that the server writes itself: the initial resources of a pod as puts of one
+write, and the descriptions of a storage and of the server for programs (P-32, P-36).
 
 Pure. The profile is the description of the root container, because the WebID ``{base}/<pod>/#me``
 makes the root container the profile document (A-98). Everyone may read its statements about the
@@ -7,7 +8,17 @@ WebID, and nobody but the owner knows its members.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from podstead.core.identifiers import ResourcePath, acl_of
+from podstead.core.vocab import (
+    DCTERMS_TITLE,
+    PIM_STORAGE,
+    PIM_STORAGE_CLASS,
+    RDF_TYPE,
+    SOLID_NOTIFICATION_GATEWAY,
+)
+from podstead.rdf.graph import Graph, Iri, Literal
 from podstead.storage.records import InlineBody, Put, ResourceKind
 
 TURTLE = "text/turtle"
@@ -162,3 +173,38 @@ def _authorization(node: str, target: str, subject: str, modes: str, *, with_def
     acl:accessTo {target};
 {default}    acl:mode {modes}.
 """
+
+
+SERVER_TITLE = "Podstead"
+
+
+def storage_description(root_url: str, *, notification_gateway: str) -> Graph:
+    """The description of the storage whose root container has this URL.
+
+    ``notification_gateway`` is the URL at which clients of older protocols subscribe (N-25).
+    """
+    storage = Iri(root_url)
+    return Graph(
+        [
+            (storage, Iri(RDF_TYPE), Iri(PIM_STORAGE_CLASS)),
+            (storage, Iri(SOLID_NOTIFICATION_GATEWAY), Iri(notification_gateway)),
+        ]
+    )
+
+
+def server_description(
+    server_url: str, *, storage_urls: Iterable[str], notification_gateway: str
+) -> Graph:
+    """The description of the server at this URL, with the given storages.
+
+    All statements have one subject, because applications with solid-client read only the first
+    subject of the document.
+    """
+    server = Iri(server_url)
+    return Graph(
+        [
+            (server, Iri(DCTERMS_TITLE), Literal(SERVER_TITLE)),
+            (server, Iri(SOLID_NOTIFICATION_GATEWAY), Iri(notification_gateway)),
+            *((server, Iri(PIM_STORAGE), Iri(url)) for url in storage_urls),
+        ]
+    )

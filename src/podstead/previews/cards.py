@@ -25,8 +25,7 @@ from podstead.previews.labels import (
     term_text,
 )
 from podstead.previews.links import Address, Links
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Object, Subject
+from podstead.rdf.graph import BlankNode, Dataset, Graph, GraphName, Iri, Literal, Object, Subject
 
 MAX_CARDS: Final = 100
 MAX_PROPERTIES: Final = 60

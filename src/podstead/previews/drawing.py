@@ -16,8 +16,7 @@ from podstead.core import vocab
 from podstead.previews.cards import read_cards
 from podstead.previews.labels import name_in, name_of_iri, shortened
 from podstead.previews.links import Address, Links
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
+from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Object, Subject
 
 MAX_NODES: Final = 36
 MAX_EDGES: Final = 60

@@ -10,8 +10,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from podstead.core import vocab
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Subject
+from podstead.rdf.graph import BlankNode, Graph, Iri, Literal, Subject
 
 _LANGUAGES: Final = ("en", "de", "es", "nl")
 

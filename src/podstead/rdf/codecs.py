@@ -21,7 +21,7 @@ from pyoxigraph import RdfFormat
 
 from podstead.core import media_types
 from podstead.core.media_types import parse_media_type
-from podstead.rdf import jsonld_rewriter, jsonld_writer, rdf12, turtle_writer
+from podstead.rdf import jsonld_rewriter, jsonld_writer, lexing, turtle_writer
 from podstead.rdf.codes import RdfCodes
 from podstead.rdf.errors import (
     MalformedRdf,
@@ -32,16 +32,19 @@ from podstead.rdf.errors import (
     UnsupportedCharset,
     UnsupportedRdfType,
 )
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.iris import is_plain_prefix, namespace_of
-from podstead.rdf.json_text import Json, encode_json
-from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource
+from podstead.rdf.graph import Dataset, Graph, Iri, Quad, texts_of_quads
+from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, Json, encode_json
 from podstead.rdf.jsonld_reader import prepare_json_ld
-from podstead.rdf.jsonld_style import Original
-from podstead.rdf.labels import BlankNodeLabels
-from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits, check_complexity, check_size
-from podstead.rdf.terms import Iri, Quad, texts_of_quads
-from podstead.rdf.xml_text import is_namespace_well_formed
+from podstead.rdf.jsonld_terms import Original
+from podstead.rdf.jsonld_writer import BlankNodeLabels
+from podstead.rdf.limits import (
+    DEFAULT_LIMITS,
+    RdfLimits,
+    check_complexity,
+    check_size,
+    is_namespace_well_formed,
+)
+from podstead.rdf.turtle_writer import is_plain_prefix, namespace_of
 
 __all__ = [
     "Document",
@@ -192,7 +195,7 @@ def _library_read(
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
         raise RdfTooLarge(RdfCodes.TOO_MANY_TRIPLES, number=limits.max_triples)
-    rdf12.check_read(content, essence, quads)
+    lexing.check_read(content, essence, quads)
     prefixes = MappingProxyType(parser.prefixes)
     dataset = Dataset.of(quads, only_default=essence in _WITHOUT_NAMED_GRAPHS)
     return Document(dataset, prefixes, parser.base_iri, original)
@@ -239,7 +242,7 @@ def _format(essence: str) -> RdfFormat:
 
 
 def _malformed(essence: str, error: SyntaxError, content: bytes) -> MalformedRdf:
-    reason = rdf12.reason_of(_PLACE.sub("", str(error.msg)), content, error.lineno)
+    reason = lexing.reason_of(_PLACE.sub("", str(error.msg)), content, error.lineno)
     reason = reason[:_MAX_REASON_LENGTH]
     return MalformedRdf(essence, reason, line=error.lineno, column=error.offset)
 
@@ -280,7 +283,7 @@ def serialize(
         return _json_ld(document, base_iri)
     if may_have_directions:
         document = msgspec.structs.replace(
-            document, dataset=rdf12.without_directions(document.dataset)
+            document, dataset=lexing.without_directions(document.dataset)
         )
     if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
         return turtle_writer.write_turtle(document.graph, document.prefixes, base_iri=base_iri)

@@ -1,34 +1,67 @@
-"""Graphs, which are sets of triples, and datasets, which are sets of graphs.
-
-``Graph`` and ``Dataset`` are immutable values, and can be cached and shared between threads.
-Triples keep their order, so that a patched document still resembles the original; equality ignores
-it.
-
-Blank nodes are compared by label, so two parses of a document are equal only if labels are
-preserved.
-
-A graph holds its triples as terms, as text, or both; either is derived from the other when it is
-first needed.
-"""
+"""RDF values: terms, graphs, which are sets of triples, and datasets, which are sets of graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol, TypeAlias
 
-from podstead.rdf.terms import (
-    DefaultGraph,
-    GraphName,
-    Iri,
-    Object,
-    Quad,
-    Statement,
-    Subject,
-    Triple,
-    as_triple,
-    text_of,
-    texts_of_quads,
-)
+from pyoxigraph import BlankNode, DefaultGraph, Literal, Quad, RdfFormat, serialize
+from pyoxigraph import NamedNode as Iri
+from pyoxigraph import Triple as TripleTerm
+
+# RDF terms: the names under which all other modules use the library's classes.
+#
+# Terms are immutable, hashable and compare by value. Each has ``.value`` (the IRI, label or lexical
+# form), literals also ``.language``, ``.direction`` and ``.datatype``. Language tags are converted
+# to lower case. A triple is a plain tuple, which is cheap to unpack.
+#
+# Each access to a part of a term creates an object, so where only the text matters, as in the
+# writing of Turtle, a triple is used as its text in N-Triples: ``subject predicate object`` without
+# the dot. Two terms are equal if and only if their texts are.
+#
+# Only this module and ``codecs.py`` depend on the library.
+
+__all__ = ["BlankNode", "DefaultGraph", "Iri", "Literal", "Quad", "TripleTerm"]
+
+Subject: TypeAlias = Iri | BlankNode
+Object: TypeAlias = Iri | BlankNode | Literal
+Triple: TypeAlias = tuple[Subject, Iri, Object]
+GraphName: TypeAlias = Iri | BlankNode
+"""The name of a named graph; the default graph has none."""
+Statement: TypeAlias = Triple | Quad
+"""A triple, as a tuple or as the parser returned it: in the default graph, without triple terms."""
+
+
+def as_triple(statement: Statement) -> Triple:
+    """The statement as a tuple."""
+    if type(statement) is Quad:
+        return statement.subject, statement.predicate, statement.object  # type: ignore[return-value]  # no triple terms
+    return statement
+
+
+def text_of(triple: Triple) -> str:
+    """The text of a triple, as described above."""
+    subject, predicate, object_ = triple
+    return f"{subject} {predicate} {object_}"
+
+
+def texts_of_quads(quads: Sequence[Quad]) -> list[str]:
+    """The triples of quads in the default graph as text; faster than converting each term."""
+    written = serialize(quads, format=RdfFormat.N_QUADS) or b""
+    # Line breaks within literals are escaped.
+    return written.decode().split(" .\n")[:-1]
+
+
+# ``Graph`` and ``Dataset`` are immutable values, and can be cached and shared between threads.
+# Triples keep their order, so that a patched document still resembles the original; equality
+# ignores it.
+#
+# Blank nodes are compared by label, so two parses of a document are equal only if labels are
+# preserved.
+#
+# A graph holds its triples as terms, as text, or both; either is derived from the other when it is
+# first needed.
 
 Description = Mapping[Iri, Sequence[Object]]
 """The statements about one subject: the objects of each predicate, in order."""
@@ -87,7 +120,7 @@ class Graph:
 
     @property
     def texts(self) -> Mapping[str, Statement]:
-        """The distinct triples by their text in N-Triples (``terms``), in order.
+        """The distinct triples by their text in N-Triples, in order.
 
         Texts are cheaper than terms to compare, to hash and to take apart.
         """
@@ -272,3 +305,11 @@ def _graphs(quads: Iterable[Quad]) -> tuple[Graph, Mapping[GraphName, Graph]]:
     if not named:
         return Graph(default), _NO_GRAPHS
     return Graph(default), MappingProxyType({name: Graph(group) for name, group in named.items()})
+
+
+class RdfParser(Protocol):
+    """Parses bytes into a graph; relative IRIs are resolved against ``base_iri``."""
+
+    async def __call__(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        """Raises RequestRefused for content that is not RDF, is too large, or is not understood.
+        UnknownContext and OutboundError may be temporary: a JSON-LD context is not available."""

@@ -8,10 +8,15 @@ Every character belongs to one token or is between two, and lexing takes linear 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from podstead.core.media_types import JSON_LD, RDF_XML, TRIG, TURTLE
 from podstead.rdf.errors import MalformedRdf
+from podstead.rdf.graph import Dataset, Graph, Literal, Quad, TripleTerm
 from podstead.rdf.limits import RdfLimits, check_size
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -251,3 +256,187 @@ class TextRewriter:
     def result(self) -> str:
         """The rewritten text, followed by the unchanged rest."""
         return "".join([*self._pieces, self._text[self._written_until :]])
+
+
+# Features of RDF 1.2 that the RDF library supports but parsers for RDF 1.1 do not.
+#
+# One is the base direction of literals. JSON-LD 1.1 has it, but the other syntaxes only in drafts,
+# and one such literal makes an entire Turtle document invalid for an RDF 1.1 parser. Therefore
+# directions are accepted and written in JSON-LD only, and omitted in other formats, as JSON-LD
+# itself does by default (JSON-LD 1.1 API, section 8.2.2). In other syntaxes they are refused, and
+# so is the directive that declares a document to be RDF 1.2.
+
+TRIPLE_TERMS: Final = "RDF 1.2 triple terms are not supported"
+DIRECTIONS: Final = "RDF 1.2 base directions are accepted in JSON-LD only"
+VERSIONS: Final = "RDF 1.2 version directives are not supported"
+
+# What every document with a triple term contains, in the Turtle family: the term itself, or one of
+# the abbreviations for statements about a triple.
+_MARKS_OF_TRIPLE_TERMS: Final = (b"<<", b"{|", b"~")
+# What every document with a direction contains, in the Turtle family and in RDF/XML.
+_MARKS_OF_DIRECTIONS: Final = (b"--lt", b"--rt", b"dir")
+# Searched in lower case. May have false positives, which the lexer rejects, but misses nothing.
+_MAYBE_VERSION: Final = re.compile(rb"version\s*[\"'#]")
+_VERSION_LINE: Final = re.compile(rb"\s*@?version\s*[\"']", re.IGNORECASE)
+_ABOUT_DIRECTIONS: Final = re.compile(r"dirLangString|base direction")
+
+
+def check_read(content: bytes, media_type: str, quads: Iterable[Quad]) -> None:
+    """Refuse RDF 1.2 features in a parsed document; ``quads`` are those of ``content``.
+
+    Searches the bytes first, which takes a few thousandths of the time for parsing them. JSON-LD
+    has no triple terms. Raises MalformedRdf.
+    """
+    if media_type == JSON_LD:
+        return
+    if media_type == RDF_XML or _has_any(_MARKS_OF_TRIPLE_TERMS, content):
+        _check_no_triple_terms(media_type, quads)
+    if _has_any(_MARKS_OF_DIRECTIONS, content) and any(_is_directed(each.object) for each in quads):
+        raise MalformedRdf(media_type, DIRECTIONS)
+    if media_type in (TURTLE, TRIG):
+        lowered = content.lower()
+        # Most documents lack even the word, whose search is much faster than the expression's.
+        if b"version" in lowered and _MAYBE_VERSION.search(lowered):
+            _check_version(content.decode(), media_type)
+
+
+def _has_any(marks: tuple[bytes, bytes, bytes], content: bytes) -> bool:
+    # Three searches take a fraction of the time of one for a regular expression.
+    one, two, three = marks
+    return one in content or two in content or three in content
+
+
+def _check_no_triple_terms(media_type: str, quads: Iterable[Quad]) -> None:
+    for quad in quads:
+        if isinstance(quad.subject, TripleTerm) or isinstance(quad.object, TripleTerm):
+            raise MalformedRdf(media_type, TRIPLE_TERMS)
+
+
+def _check_version(text: str, media_type: str) -> None:
+    lexer = Lexer(text, media_type)
+    before, token = None, lexer.next()
+    while token is not None:
+        if (
+            before is not None
+            and before.text.lower() in ("version", "@version")
+            and token.kind is TokenKind.STRING
+        ):
+            raise MalformedRdf(media_type, VERSIONS, line=line_of(text, before.start))
+        before, token = token, lexer.next()
+
+
+def reason_of(reason: str, content: bytes, line: int | None) -> str:
+    """The reason why parsing failed: that of the parser, unless the cause is RDF 1.2."""
+    if _ABOUT_DIRECTIONS.search(reason):
+        return DIRECTIONS
+    lines = content.split(b"\n", line)[line - 1 : line] if line else []
+    return VERSIONS if lines and _VERSION_LINE.match(lines[0]) else reason
+
+
+def without_directions(dataset: Dataset) -> Dataset:
+    """Remove the base directions of literals, which keep their languages."""
+    named = {name: _undirected(graph) for name, graph in dataset.named.items()}
+    return Dataset(_undirected(dataset.default), MappingProxyType(named))
+
+
+def _undirected(graph: Graph) -> Graph:
+    if not any(_is_directed(object_) for _, _, object_ in graph):
+        return graph
+    return Graph(
+        (
+            subject,
+            predicate,
+            Literal(object_.value, language=object_.language)
+            if isinstance(object_, Literal) and object_.direction is not None
+            else object_,
+        )
+        for subject, predicate, object_ in graph
+    )
+
+
+def _is_directed(term: object) -> bool:
+    return isinstance(term, Literal) and term.direction is not None
+
+
+# Finding statements that consist only of a list or a bracketed blank node.
+#
+# N3 and SPARQL allow a list or a bracketed blank node without a predicate, as in ``(1 2) .``. The
+# RDF library does not: its TriG parser refuses a list without a predicate, and its N3 parser
+# attaches it to the surrounding statement. Such statements are found here, so that callers can
+# complete them.
+
+
+@dataclass(slots=True)
+class _Statement:
+    """The state of a statement: its open brackets, its terms, and the terms within brackets."""
+
+    depth: int = 0
+    terms: int = 0
+    enclosed: int = 0
+
+    def has_term(self) -> None:
+        if self.depth:
+            self.enclosed += 1
+        else:
+            self.terms += 1
+
+    @property
+    def is_bracketed_subject(self) -> bool:
+        """Whether the statement is one non-empty list or bracketed blank node."""
+        return self.depth == 0 and self.terms == 1 and self.enclosed > 0
+
+    @property
+    def is_single_term(self) -> bool:
+        """Whether the statement is a single term or empty brackets, which is invalid."""
+        return self.depth == 0 and self.terms == 1 and self.enclosed == 0
+
+
+class StatementsWithoutPredicate:
+    """Follows the tokens of one text to find statements without a predicate."""
+
+    __slots__ = ("_around", "_is_watching", "_statement")
+
+    def __init__(self, lexer: Lexer) -> None:
+        self._is_watching = lexer.has_brackets
+        self._statement = _Statement()
+        self._around: list[_Statement] = []
+
+    def ends_bracketed_subject(self, token: Token) -> bool:
+        """Whether the token is the ``.`` or ``}`` after a list or bracketed node without
+        predicate."""
+        if not self._is_watching:
+            return False
+        ended = self._ended_by(token)
+        return ended is not None and ended.is_bracketed_subject
+
+    def ends_single_term(self, token: Token) -> bool:
+        """Whether the token is the ``.`` or ``}`` after a single term, within braces.
+
+        Must be called for every token of a text, even if it has no brackets.
+        """
+        is_within = bool(self._around)
+        ended = self._ended_by(token)
+        return is_within and ended is not None and ended.is_single_term
+
+    def _ended_by(self, token: Token) -> _Statement | None:
+        statement = self._statement
+        if token.kind is not TokenKind.PUNCTUATION:
+            statement.has_term()
+            return None
+        match token.text:
+            case "(" | "[":
+                statement.has_term()
+                statement.depth += 1
+            case ")" | "]":
+                statement.depth -= 1
+            case "{":
+                statement.has_term()
+                self._around.append(statement)
+                self._statement = _Statement()
+            case "}":
+                self._statement = self._around.pop() if self._around else _Statement()
+                return statement
+            case "." if statement.depth == 0:
+                self._statement = _Statement()
+                return statement
+        return None

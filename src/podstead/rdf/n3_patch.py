@@ -14,13 +14,19 @@ from podstead.core import vocab
 from podstead.core.media_types import N3
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
-from podstead.rdf.graph import Graph
-from podstead.rdf.lexing import Lexer, TextRewriter, Token, TokenKind, decode, line_of
+from podstead.rdf.graph import BlankNode, Graph, GraphName, Iri, Object, Subject
+from podstead.rdf.lexing import (
+    Lexer,
+    StatementsWithoutPredicate,
+    TextRewriter,
+    Token,
+    TokenKind,
+    decode,
+    line_of,
+)
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in, variables_in
-from podstead.rdf.statements_without_predicate import StatementsWithoutPredicate
-from podstead.rdf.terms import BlankNode, GraphName, Iri, Object, Subject
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _INSERT_DELETE_PATCH: Final = Iri(vocab.SOLID_INSERT_DELETE_PATCH)

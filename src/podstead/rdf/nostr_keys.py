@@ -16,8 +16,7 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.strict_json import parse_object
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Literal, Object, Subject
+from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
 
 MAX_KEYS: Final = 32
 """The maximum number of keys in a document; if there are more, none are used."""

@@ -21,19 +21,21 @@ import msgspec
 
 from podstead.core.errors import Conflict
 from podstead.core.media_types import N3
-from podstead.rdf.container import server_managed
 from podstead.rdf.errors import PatchInapplicable, PatchRefused
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.matching import IndexedTriples, Solution, StepBudget, solutions
+from podstead.rdf.graph import EMPTY_GRAPH, BlankNode, Graph, Iri, Triple, text_of
+from podstead.rdf.listing import server_managed
 from podstead.rdf.patterns import (
+    IndexedTriples,
     Pattern,
     Patterns,
     PatternTerm,
+    Solution,
+    StepBudget,
     Variable,
     ground_triple,
     is_ground,
+    solutions,
 )
-from podstead.rdf.terms import BlankNode, Iri, Triple, text_of
 
 _NOT_THERE = "The patch deletes a triple that does not exist"
 

@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from podstead.core.media_types import SPARQL_UPDATE, TRIG
-from podstead.rdf import rdf12
+from podstead.rdf import lexing
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
+from podstead.rdf.graph import Iri
 from podstead.rdf.lexing import (
     IRI_PATTERN,
     STRING_PATTERN,
     Lexer,
+    StatementsWithoutPredicate,
     TextRewriter,
     Token,
     TokenKind,
@@ -33,8 +35,6 @@ from podstead.rdf.lexing import (
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in
-from podstead.rdf.statements_without_predicate import StatementsWithoutPredicate
-from podstead.rdf.terms import Iri
 
 _OTHER_OPERATIONS: Final = frozenset(
     {"LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"}
@@ -221,7 +221,7 @@ class _Request:
         if keyword in _QUERIES:
             self._fail(f"{keyword} is a query, not an update", token)
         if keyword == "VERSION":
-            self._fail(rdf12.VERSIONS, token)
+            self._fail(lexing.VERSIONS, token)
         if keyword not in _CLAUSES:
             self._fail(f"expected an operation, not {_quoted(token)}", token)
 

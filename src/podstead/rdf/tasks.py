@@ -18,8 +18,7 @@ from podstead.rdf import errors as rdf_errors
 from podstead.rdf.codecs import parse, read_lines, serialize, written_in_lines
 from podstead.rdf.codes import RdfCodes
 from podstead.rdf.graph import Graph
-from podstead.rdf.json_text import Json
-from podstead.rdf.jsonld_contexts import Context
+from podstead.rdf.jsonld_contexts import Context, Json
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.patching import Patch, apply, apply_to_container
 

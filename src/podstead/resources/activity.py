@@ -1,4 +1,5 @@
-"""Lists what has happened in a pod: its part of the change log, the newest first, for its owner.
+"""Reads the change log for people: what has happened in a pod, and who changed its resources; and
+how far the right to read the members of a container reaches.
 
 The log has no order by path. A request reads it backwards in steps, between which other requests
 run, and examines a bounded number of rows: the caller continues from where it stopped.
@@ -7,6 +8,7 @@ run, and examines a bounded number of rows: the caller continues from where it s
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,16 +17,18 @@ from typing import Final, Protocol
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
+    acl_of,
     auxiliary_kind,
     storage_root,
     subject_of,
 )
 from podstead.core.identity import Identity
 from podstead.storage.protocol import DocumentSource
-from podstead.storage.records import ChangeType, LoggedChange, Version
-from podstead.wac.effective import paths_to_read
+from podstead.storage.records import ChangeType, LoggedChange, Metadata, Version
+from podstead.wac.decision import Reach
+from podstead.wac.effective import acl_paths
 from podstead.wac.gate import Gate
-from podstead.wac.modes import Mode, Requirement
+from podstead.wac.modes import Mode
 
 STEP_ROWS: Final = 2_000
 """How many rows of the whole log are examined in one step; other requests wait for it."""
@@ -95,16 +99,20 @@ class PastChanges:
     before: int | None
 
 
-class ActivityStore(DocumentSource, Protocol):
-    """The resources of a store and its change log."""
+class ChangeLog(Protocol):
+    """The change log of a store."""
 
     async def newest_sequence(self) -> int: ...
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
+
+
+class ActivityStore(DocumentSource, ChangeLog, Protocol):
+    """The resources of a store and its change log."""
 
     async def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
     ) -> Sequence[LoggedChange]: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 
 
 class PodActivity:
@@ -164,9 +172,7 @@ class PodActivity:
         return rows[0].sequence if rows else 0
 
     async def _authorize(self, agent: Identity | None, below: ResourcePath) -> None:
-        root = storage_root(below) or below
-        snapshot = await self._store.read_metadata(paths_to_read(root))
-        await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
+        await self._gate.require_control(agent, storage_root(below) or below)
 
     async def _shown(
         self,
@@ -197,8 +203,7 @@ class PodActivity:
         """Whether a resource exists at a path, and the agent may read and control it."""
         known = seen.get(path)
         if known is None:
-            snapshot = await self._store.read_metadata(paths_to_read(path))
-            grant = await self._gate.grant(agent, None, path, snapshot)
+            grant, snapshot = await self._gate.current_grant(agent, None, path)
             known = seen[path] = (
                 snapshot[path] is not None,
                 grant.allows(Mode.READ),
@@ -270,3 +275,77 @@ def _moves(rows: Sequence[LoggedChange]) -> Mapping[Version, tuple[ResourcePath,
         for version, origin in deleted.items()
         if version in written
     }
+
+
+_PAGE_CHANGES: Final = 1_000
+_MAX_CHANGES: Final = 20_000
+"""How many of the newest changes are remembered. The authors of older ones are not shown."""
+
+
+class MemberReach:
+    """Says how far the right to read each member reaches. The gate has decided about the members
+    before."""
+
+    def __init__(self, *, store: DocumentSource, gate: Gate) -> None:
+        self._store = store
+        self._gate = gate
+
+    async def of(
+        self, agent: Identity | None, members: Sequence[Metadata]
+    ) -> Mapping[ResourcePath, Reach | None]:
+        """How far reading reaches, as far as the agent may know, for members of one container.
+
+        One read of the store finds which members have rules of their own; all others share the
+        rules of the container.
+        """
+        if not members:
+            return {}
+        paths = dict.fromkeys(path for each in members for path in acl_paths(each.path))
+        snapshot = await self._store.read_metadata(paths)
+        reaches: dict[ResourcePath, Reach | None] = {}
+        inherited: Reach | None = None
+        knows_inherited = False
+        for member in members:
+            path = member.path
+            if snapshot[acl_of(path)] is not None:
+                reaches[path] = await self._gate.reach(agent, None, path, snapshot)
+                continue
+            if not knows_inherited:
+                inherited = await self._gate.reach(agent, None, path, snapshot)
+                knows_inherited = True
+            reaches[path] = inherited
+        return reaches
+
+
+class ChangeAuthors:
+    """Says who made a change, by the version that it created.
+
+    The change log has no index by path and needs none here: each worker reads on in the log when
+    asked, and remembers the newest changes.
+    """
+
+    def __init__(self, log: ChangeLog, *, max_changes: int = _MAX_CHANGES) -> None:
+        self._log = log
+        self._max_changes = max_changes
+        self._agents: OrderedDict[tuple[ResourcePath, Version], str | None] = OrderedDict()
+        self._followed_to: int | None = None
+
+    async def of(self, resources: Sequence[Metadata]) -> Mapping[ResourcePath, str]:
+        """The IRIs of the agents that changed the resources last, of those that are known."""
+        await self._follow()
+        found = ((each.path, self._agents.get((each.path, each.version))) for each in resources)
+        return {path: agent for path, agent in found if agent is not None}
+
+    async def _follow(self) -> None:
+        if self._followed_to is None:
+            newest = await self._log.newest_sequence()
+            self._followed_to = max(0, newest - self._max_changes)
+        while True:
+            changes = await self._log.changes_after(self._followed_to, limit=_PAGE_CHANGES)
+            for logged in changes:
+                self._agents[logged.change.path, logged.version] = logged.change.agent
+                self._followed_to = max(self._followed_to, logged.sequence)
+            while len(self._agents) > self._max_changes:
+                self._agents.popitem(last=False)
+            if len(changes) < _PAGE_CHANGES:
+                return

@@ -6,36 +6,130 @@ members are listed in pages, and bodies are compressed piece by piece. The only 
 the directory at the end of the archive, a few hundred bytes for each file.
 
 The archive is written by the standard library, which writes to streams, too: sizes follow the
-content, large files and archives use ZIP64, and names are UTF-8.
+content, large files and archives use ZIP64, and names are UTF-8. Any system can unpack it: a name
+is one path segment, never absolute, never ``..``, without a drive letter, a separator or a
+character that some system does not allow, and different from its siblings even if case is ignored.
+Documents whose name says nothing about their media type get an extension.
 """
 
 from __future__ import annotations
 
 import asyncio
+import mimetypes
+import re
 import struct
+import unicodedata
 import zipfile
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, RequestRefused
+from podstead.core import media_types
+from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, allowed_methods, is_container, segment_name
 from podstead.core.media_types import essence
-from podstead.resources.agent_semaphores import AgentSemaphores
-from podstead.resources.archive_names import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.context import ResourceContext
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
+
+MAX_NAME_BYTES: Final = 200
+"""The longest name, in UTF-8. Common file systems allow 255 bytes; some add to them."""
+
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*]')
+# Windows reserves these names with any extension.
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|\Z)", re.IGNORECASE)
+_BIDIRECTIONAL = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+_EXTENSIONS: Final = {
+    media_types.TURTLE: ".ttl",
+    media_types.JSON_LD: ".jsonld",
+    media_types.N_TRIPLES: ".nt",
+    media_types.N_QUADS: ".nq",
+    media_types.TRIG: ".trig",
+    media_types.N3: ".n3",
+    media_types.RDF_XML: ".rdf",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+    "image/jpeg": ".jpg",
+    "image/webp": ".webp",
+    "image/avif": ".avif",
+}
+_TYPES: Final = mimetypes.MimeTypes()
+"""Python's own types, without those of the system."""
+_OF_NO_TYPE: Final = frozenset({"application/octet-stream"})
+
+
+def archive_name(segment: str, content_type: str | None) -> str:
+    """The name of a resource by the last segment of its path, without the slash of a container.
+
+    ``content_type`` is that of a document, ``None`` for a container.
+    """
+    decoded = unquote_to_bytes(segment).decode("utf-8", "replace")
+    name = _BIDIRECTIONAL.sub("_", _FORBIDDEN.sub("_", unicodedata.normalize("NFC", decoded)))
+    name = name.rstrip(". ") or "_"
+    if name.startswith(" "):
+        name = "_" + name.lstrip(" ")
+    if _RESERVED.match(name):
+        name = "_" + name
+    extension = "" if content_type is None else _missing_extension(name, content_type)
+    return _shortened(name, extension)
+
+
+def _missing_extension(name: str, content_type: str) -> str:
+    media_type = essence(content_type)
+    known = _EXTENSIONS.get(media_type)
+    if known is not None and name.lower().endswith(known):
+        return ""
+    guessed, _ = _TYPES.guess_type(f"x/{name}", strict=False)
+    if guessed is not None or media_type in _OF_NO_TYPE:
+        return ""
+    return known or _TYPES.guess_extension(media_type, strict=False) or ""
+
+
+def _shortened(name: str, extension: str) -> str:
+    if len((name + extension).encode()) <= MAX_NAME_BYTES:
+        return name + extension
+    if not extension:
+        stem, dot, last = name.rpartition(".")
+        if dot and stem and len(last.encode()) <= 20:
+            name, extension = stem, f".{last}"
+    room = MAX_NAME_BYTES - len(extension.encode())
+    return name.encode()[:room].decode("utf-8", "ignore").rstrip(". ") + extension
+
+
+class ArchiveFolder:
+    """The names that are taken in one folder of an archive."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def free(self, name: str) -> str:
+        """The name, with a number if a sibling has it already, ignoring case."""
+        stem, dot, extension = name.rpartition(".")
+        if not dot or not stem:
+            stem, extension = name, ""
+        proposed, number = name, 1
+        while (key := _folded(proposed)) in self._taken:
+            number += 1
+            proposed = f"{stem} ({number}){dot if extension else ''}{extension}"
+        self._taken.add(key)
+        return proposed
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", name).casefold())
+
 
 MAX_FILES: Final = 100_000
 """How many files and folders one archive may contain."""
@@ -79,10 +173,10 @@ class TooManyFiles(Overloaded):
 class Archives:
     """Makes archives of containers."""
 
-    def __init__(self, *, store: ResourceStore, gate: Gate) -> None:
-        self._store = store
-        self._gate = gate
-        self._turns = AgentSemaphores(at_once=MAX_OF_REQUESTER)
+    def __init__(self, context: ResourceContext) -> None:
+        self._store = context.store
+        self._gate = context.gate
+        self._semaphores = AgentSemaphores(at_once=MAX_OF_REQUESTER)
 
     async def open(
         self, request: ResourceRequest, *, only: Collection[ResourcePath] = (), requester: str
@@ -97,13 +191,7 @@ class Archives:
         target = request.operation.target
         snapshot = await self._store.read_metadata(paths_to_read(target))
         state = TargetState(target, snapshot)
-        who = request.agent, request.operation.origin, target
-        try:
-            grant = await self._gate.authorize(*who, modes.for_read(target), snapshot)
-        except RequestRefused:
-            request.set_grant(state, await self._gate.grant(*who, snapshot))
-            raise
-        request.set_grant(state, grant)
+        await request.authorize(self._gate, state, modes.for_read(target))
         if state.existing is None:
             raise NotFound
         if not is_container(target):
@@ -115,7 +203,7 @@ class Archives:
     async def _in_turn(
         self, requester: str, chunks: AsyncGenerator[bytes, None]
     ) -> AsyncIterator[bytes]:
-        async with self._turns.by(requester), aclosing(chunks):
+        async with self._semaphores.by(requester), aclosing(chunks):
             async for chunk in chunks:
                 yield chunk
 
@@ -185,9 +273,7 @@ class Archives:
         return next(folder.members)
 
     async def _may_read(self, request: ResourceRequest, path: ResourcePath) -> bool:
-        snapshot = await self._store.read_metadata(paths_to_read(path))
-        origin = request.operation.origin
-        grant = await self._gate.grant(request.agent, origin, path, snapshot)
+        grant, _ = await self._gate.current_grant(request.agent, request.operation.origin, path)
         return grant.allows(Mode.READ)
 
     async def _readable_body(
@@ -197,8 +283,7 @@ class Archives:
         or it does not exist any more."""
         path, origin = listed.path, request.operation.origin
         for _ in range(_ATTEMPTS):
-            snapshot = await self._store.read_metadata(paths_to_read(path))
-            grant = await self._gate.grant(request.agent, origin, path, snapshot)
+            grant, snapshot = await self._gate.current_grant(request.agent, origin, path)
             metadata = snapshot[path]
             if metadata is None or not grant.allows(Mode.READ):
                 return None

@@ -24,7 +24,7 @@ from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, apply, apply_to_container
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.tasks import Evaluation
-from podstead.resources.content_validation import ContentValidator
+from podstead.resources.content import ContentValidator
 from podstead.resources.costly_work import WRITE_WAIT_S
 from podstead.resources.documents import (
     BYTES_OF_A_TRIPLE,
@@ -77,12 +77,7 @@ def patch_content(patch: Patch) -> PatchContent:
 class Patches:
     """Reads patches and applies them."""
 
-    def __init__(
-        self,
-        *,
-        documents: Documents,
-        content_validator: ContentValidator,
-    ) -> None:
+    def __init__(self, documents: Documents, content_validator: ContentValidator) -> None:
         self._documents = documents
         self._content_validator = content_validator
 

@@ -7,6 +7,9 @@ precondition no longer holds, the service reads and plans again; planners theref
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import msgspec
 from msgspec.structs import replace
 
@@ -22,9 +25,11 @@ from podstead.core.identifiers import (
 )
 from podstead.core.identity import Identity
 from podstead.core.value import Value
+from podstead.rdf.graph import Dataset
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.target_state import TargetState
+from podstead.storage.record_store import Changes
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -314,3 +319,43 @@ def _is_container_description(state: TargetState) -> bool:
 
 def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) -> Change:
     return Change(path, activity, agent.iri if agent else None)
+
+
+class WriteHook(Protocol):
+    """Derives records from documents, by which other parts of the server index content.
+
+    The records are committed in the same write as the document, so the two are always consistent,
+    and they are derived from the graph that was parsed for that write anyway.
+    """
+
+    def applies_to(self, path: ResourcePath) -> bool:
+        """Whether a document at the path has such records. Called for every write; must be
+        cheap."""
+
+    async def of(self, path: ResourcePath, content: Dataset) -> Changes[None]:
+        """The record changes for giving the document at the path this content, which is empty if
+        the document is deleted.
+
+        Raises StorageError.
+        """
+
+
+def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:
+    """Whether a document at the path has derived records."""
+    return any(hook.applies_to(path) for hook in hooks)
+
+
+async def derived_records(
+    hooks: Sequence[WriteHook], path: ResourcePath, content: Dataset
+) -> DerivedRecords:
+    """What to commit with a write that gives the document at the path this content."""
+    records: list[Record] = []
+    preconditions: list[Precondition] = []
+    for hook in hooks:
+        if hook.applies_to(path):
+            changes = await hook.of(path, content)
+            records += changes.records
+            preconditions += changes.preconditions
+    if not records and not preconditions:
+        return NO_RECORDS
+    return DerivedRecords(tuple(records), tuple(preconditions))

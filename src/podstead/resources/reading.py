@@ -1,35 +1,398 @@
-"""Answers GET and HEAD: content negotiation, conditional requests, ranges."""
+"""Answers GET and HEAD: content negotiation, conditional requests, ranges (R-1 to R-5, R-8), and
+the listings of containers, from empty ones to those with a hundred thousand members (C-23 to C-30).
+
+A document is sent byte for byte as stored if its own media type was negotiated, and converted
+otherwise. Conversions and listings are cached by version.
+
+A listing of common size is rendered completely before it is sent. A longer one is sent page by page
+while its members are read, so each reader takes the memory of one page, and the first byte does not
+wait for the last member. Members are read in the order of their names, and each page in one
+snapshot. A member that exists during the whole read is therefore listed exactly once, no member is
+listed twice, and everything listed about a member is from one snapshot. A member that is created or
+deleted during the read may or may not be listed. The entity tag is that of the state at the
+beginning; after any change it no longer matches, so no later request is answered by it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
+from podstead.core.caches import BoundedCache
 from podstead.core.conditional import PreconditionResult, evaluate_read
+from podstead.core.errors import NotAcceptable
 from podstead.core.header_fields import MINIMAL_CONTAINER, ByteRange, if_range_holds, select_range
-from podstead.core.identifiers import is_container, storage_root
-from podstead.core.media_types import RDF_XML
+from podstead.core.identifiers import (
+    ResourcePath,
+    description_of,
+    is_container,
+    segment_name,
+    storage_root,
+)
+from podstead.core.media_types import RDF_TYPES, RDF_XML, choose, essence, excludes
 from podstead.core.operation import Operation
-from podstead.resources.entity_tags import entity_tag, last_modified_ms
-from podstead.resources.listings import Listings
+from podstead.core.request_context import requester, requester_agent
+from podstead.rdf.codecs import serialize
+from podstead.rdf.graph import EMPTY_GRAPH, Graph
+from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
+from podstead.resources.context import ResourceContext
+from podstead.resources.documents import Documents
+from podstead.resources.entity_tags import entity_tag, last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, Representation, Result
-from podstead.resources.representations import Representations
-from podstead.storage.records import Metadata
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Metadata, ResourceKind
 from podstead.wac.gate import StorageOwners
+
+RenderingKey = tuple[str, str, str]
+"""The path, and the version part and form of the entity tag. Different bytes have different
+keys."""
+
+_OVERHEAD_BYTES = 512
+"""The memory of an entry besides its content and path, rounded up."""
+
+
+class RenderingCache:
+    """The most recently used renderings, up to ``capacity_bytes``: the newest version of each form
+    of a resource.
+
+    An entry holds the version that it was made from, so nothing is invalidated when a resource
+    changes: the rendering of the new state replaces the old one. Otherwise obsolete listings of a
+    container with many writes would fill the cache.
+    """
+
+    def __init__(self, *, capacity_bytes: int) -> None:
+        self._entries: BoundedCache[tuple[str, str], tuple[str, bytes]]
+        self._entries = BoundedCache(capacity_bytes)
+        self.largest_bytes = capacity_bytes // 8
+        """The size above which a rendering is not cached: it would evict too many others."""
+        self._last_large: tuple[RenderingKey, bytes] | None = None
+
+    def get(self, key: RenderingKey) -> bytes | None:
+        """The rendering, if it is still here."""
+        last = self._last_large
+        if last is not None and last[0] == key:
+            return last[1]
+        path, version, form = key
+        cached = self._entries.get((path, form))
+        return None if cached is None or cached[0] != version else cached[1]
+
+    def put(self, key: RenderingKey, content: bytes) -> None:
+        """Cache a rendering in place of that of another version. Of those larger than
+        :attr:`largest_bytes`, the last is kept, so that a repeated request need not render it
+        again."""
+        path, version, form = key
+        if len(content) <= self.largest_bytes:
+            weight = len(content) + len(path) + _OVERHEAD_BYTES
+            self._entries.put((path, form), (version, content), weight=weight)
+        elif self.largest_bytes:
+            self._last_large = key, content
+
+
+_Turn = tuple[RenderingKey, str, str | None]
+"""A conversion and its requester."""
+
+
+class Representations:
+    """Negotiates media types, and produces the representations of documents."""
+
+    def __init__(self, documents: Documents, renderings: RenderingCache) -> None:
+        self._documents = documents
+        self._renderings = renderings
+        self._converting: dict[_Turn, asyncio.Task[bytes]] = {}
+
+    def choose(self, metadata: Metadata, accept: str | None, *, as_listing: bool) -> str:
+        """The media type of the representation; ``as_listing`` for a container itself.
+
+        Raises NotAcceptable. A document that is not RDF is sent unless ``accept`` explicitly
+        excludes its type (R-5).
+        """
+        if as_listing:
+            offered: tuple[str, ...] = LISTING_TYPES
+        else:
+            stored = essence(metadata.content_type)
+            if stored not in RDF_TYPES:
+                if excludes(accept, stored):
+                    raise NotAcceptable(f"This resource is available only as {stored}")
+                return stored
+            offered = (stored, *(kind for kind in RDF_TYPES if kind != stored))
+        return _chosen(accept, offered)
+
+    def empty_description(self, accept: str | None) -> Representation:
+        """The description of a resource that has none yet (C-30). Raises NotAcceptable."""
+        media_type = _chosen(accept, RDF_TYPES)
+        content = serialize(EMPTY_GRAPH, media_type)
+        return Representation(media_type, content, len(content))
+
+    async def document(
+        self, metadata: Metadata, media_type: str, *, head: bool = False
+    ) -> Representation:
+        """A document, an ACL or a description in the given media type; for ``head`` without its
+        content, unless that is known already. Raises Superseded.
+
+        The description of a container is always converted: its URL is not that of the container, so
+        the relative IRIs in the stored bytes would resolve differently (R-7).
+        """
+        if metadata.kind.is_container or media_type != essence(metadata.content_type):
+            return await self._converted(metadata, media_type, head=head)
+        key = _key(metadata.path, metadata, media_type)
+        cached = self._renderings.get(key)
+        if cached is None:
+            body = await self._documents.open(metadata)
+            if body.content is None:
+                return Representation(metadata.content_type, body, body.size_bytes, verbatim=True)
+            cached = body.content
+            self._renderings.put(key, cached)
+        return Representation(metadata.content_type, cached, len(cached), verbatim=True)
+
+    async def _converted(
+        self, metadata: Metadata, media_type: str, *, head: bool
+    ) -> Representation:
+        # The body stored at a container's path is its description.
+        path = description_of(metadata.path) if metadata.kind.is_container else metadata.path
+        key = _key(path, metadata, media_type)
+        cached = self._renderings.get(key)
+        if cached is None:
+            if head:
+                return Representation(media_type, None, None)
+            cached = await self._together(key, metadata, media_type, path)
+        return Representation(media_type, cached, len(cached))
+
+    async def _together(
+        self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath
+    ) -> bytes:
+        """Convert a document once for all concurrent requests of one requester. The end of one
+        request does not end it for the others."""
+        turn = key, requester(), requester_agent()
+        converting = self._converting.get(turn)
+        if converting is None:
+            converting = asyncio.create_task(self._convert(key, metadata, media_type, path))
+            self._converting[turn] = converting
+            converting.add_done_callback(partial(self._converted_once, turn))
+        return await asyncio.shield(converting)
+
+    def _converted_once(self, turn: _Turn, converting: asyncio.Task[bytes]) -> None:
+        del self._converting[turn]
+        if not converting.cancelled():
+            converting.exception()  # perhaps no request is left to receive it
+
+    async def _convert(
+        self, key: RenderingKey, metadata: Metadata, media_type: str, path: ResourcePath
+    ) -> bytes:
+        converted = await self._documents.convert(metadata, media_type, at=path)
+        self._renderings.put(key, converted)
+        return converted
+
+
+def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:
+    chosen = choose(accept, offered)
+    if chosen is None:
+        raise NotAcceptable(f"This resource is available as {', '.join(offered)}")
+    return chosen
+
+
+def _key(path: ResourcePath, metadata: Metadata, media_type: str) -> RenderingKey:
+    return path, state_version(metadata), media_type
+
+
+PAGE_MEMBERS = 100
+"""A page is some tens of KiB, and takes one or two milliseconds to read and render."""
+
+MAX_WHOLE_BYTES = 256 * 1024
+"""A longer listing is sent in pieces, so that a slow reader holds this much and one page."""
+
+
+_PIECE_BYTES = 64 * 1024
+
+
+class Listings:
+    """Represents containers."""
+
+    def __init__(
+        self, store: ResourceStore, documents: Documents, renderings: RenderingCache
+    ) -> None:
+        self._store = store
+        self._documents = documents
+        self._renderings = renderings
+        self._is_collecting = False
+
+    async def without_members(self, container: Metadata, media_type: str) -> Representation:
+        """A container without its members (LDP 1.0, section 7.2), in the given media type.
+
+        Reads no members. Raises Superseded and NotExpressible.
+        """
+        key = _key(container.path, container, f"{media_type}; minimal")
+        cached = self._renderings.get(key)
+        if cached is None:
+            started = await self._begin(container, media_type)
+            cached = started.head + started.listing.end()
+            self._renderings.put(key, cached)
+        return Representation(media_type, cached, len(cached))
+
+    async def whole(self, container: Metadata, media_type: str) -> Representation:
+        """A container with its members, in the given media type.
+
+        Raises Superseded and NotExpressible; iterating over the pieces can raise StorageError.
+        """
+        key = _key(container.path, container, media_type)
+        cached = self._renderings.get(key)
+        if cached is not None:
+            return _from_cache(media_type, cached)
+        pieces: deque[bytes] = deque()
+        size_bytes = 0
+        rest = self._render(await self._begin(container, media_type), container)
+        async for piece in rest:
+            pieces.append(piece)
+            size_bytes += len(piece)
+            if size_bytes > MAX_WHOLE_BYTES:
+                sent = self._cache_while_sent(container, key, _joined(pieces, rest))
+                return Representation(media_type, sent, None)
+        content = b"".join(pieces)
+        await self._cache(container, key, content)
+        return Representation(media_type, content, size_bytes)
+
+    async def _begin(self, container: Metadata, media_type: str) -> _StartedListing:
+        """A listing with everything but its members, which can be as long as any document."""
+        work = partial(
+            _start,
+            container_url=self._documents.url_of(container.path),
+            is_storage=container.kind is ResourceKind.STORAGE,
+            modified_ms=last_modified_ms(container),
+            own_triples=await self._own_triples(container),
+            media_type=media_type,
+        )
+        return await self._documents.run(work, size_bytes=container.size_bytes, path=container.path)
+
+    async def _own_triples(self, container: Metadata) -> Graph:
+        if container.size_bytes == 0:
+            return EMPTY_GRAPH
+        return (await self._documents.read_dataset(container)).default
+
+    async def _render(self, started: _StartedListing, container: Metadata) -> AsyncIterator[bytes]:
+        yield started.head
+        async for members in pages_of_members(self._store, container.path):
+            yield started.listing.page([listed_member(member) for member in members])
+        yield started.listing.end()
+
+    async def _cache_while_sent(
+        self, container: Metadata, key: RenderingKey, pieces: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """Pass the pieces on, and cache them afterwards if they are small enough.
+
+        Only for one listing at a time: a slow reader holds the collected bytes until the end.
+        """
+        if self._is_collecting:
+            async for piece in pieces:
+                yield piece
+            return
+        self._is_collecting = True
+        try:
+            sent = bytearray()
+            fits = True
+            async for piece in pieces:
+                yield piece
+                fits = fits and len(sent) + len(piece) <= self._renderings.largest_bytes
+                if fits:
+                    sent += piece
+                else:
+                    sent.clear()
+            if fits:
+                await self._cache(container, key, bytes(sent))
+        finally:
+            self._is_collecting = False
+
+    async def _cache(self, container: Metadata, key: RenderingKey, content: bytes) -> None:
+        """Cache a listing, unless the container has changed since."""
+        snapshot = await self._store.read_metadata([container.path])
+        if snapshot[container.path] == container:
+            self._renderings.put(key, content)
+
+
+async def pages_of_members(
+    store: ResourceStore, container: ResourcePath
+) -> AsyncIterator[Sequence[Metadata]]:
+    """All members of a container in the order of their paths, in pages.
+
+    Each page is read in one snapshot. Other tasks can run between two pages.
+    """
+    after = None
+    while True:
+        members = await store.list_members(container, after=after, limit=PAGE_MEMBERS)
+        if members:
+            yield members
+        if len(members) < PAGE_MEMBERS:
+            return
+        after = members[-1].path
+        await asyncio.sleep(0)
+
+
+def listed_member(member: Metadata) -> ListedMember:
+    """What a listing states about a member (C-24)."""
+    return ListedMember(
+        name=segment_name(member.path),
+        is_container=member.kind.is_container,
+        media_type=essence(member.content_type),
+        size_bytes=member.size_bytes,
+        modified_ms=last_modified_ms(member),
+    )
+
+
+class _StartedListing(NamedTuple):
+    listing: Listing
+    head: bytes
+
+
+def _start(
+    *,
+    container_url: str,
+    is_storage: bool,
+    modified_ms: int,
+    own_triples: Graph,
+    media_type: str,
+) -> _StartedListing:
+    listing = Listing(
+        container_url=container_url,
+        is_storage=is_storage,
+        modified_ms=modified_ms,
+        own_triples=own_triples,
+        media_type=media_type,
+    )
+    return _StartedListing(listing, listing.begin())
+
+
+def _from_cache(media_type: str, content: bytes) -> Representation:
+    if len(content) <= MAX_WHOLE_BYTES:
+        return Representation(media_type, content, len(content))
+    return Representation(media_type, _cut(content), len(content))
+
+
+async def _cut(content: bytes) -> AsyncIterator[bytes]:
+    """Content in pieces, so that a slow reader does not hold a copy of all of it."""
+    for first in range(0, len(content), _PIECE_BYTES):
+        yield content[first : first + _PIECE_BYTES]
+
+
+async def _joined(pieces: deque[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    while pieces:
+        yield pieces.popleft()
+    async for piece in rest:
+        yield piece
 
 
 class ResourceReader:
     """Answers reads of resources that exist."""
 
     def __init__(
-        self,
-        *,
-        representations: Representations,
-        listings: Listings,
-        named_owners: StorageOwners | None,
+        self, context: ResourceContext, *, cache_bytes: int, named_owners: StorageOwners | None
     ) -> None:
         """``named_owners`` gives the published owners of storages; ``None`` to publish none."""
-        self._representations = representations
-        self._listings = listings
+        renderings = RenderingCache(capacity_bytes=cache_bytes)
+        self._representations = Representations(context.documents, renderings)
+        self._listings = Listings(context.store, context.documents, renderings)
         self._named_owners = named_owners
 
     async def answer(self, operation: Operation, existing: Metadata) -> Outcome:

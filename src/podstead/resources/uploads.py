@@ -35,8 +35,8 @@ from podstead.core.identity import Identity
 from podstead.core.operation import Operation, RequestBody
 from podstead.core.request_context import requester
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.content import UploadedOperation
 from podstead.resources.outcome import Outcome, ResourceRequest
-from podstead.resources.received import UploadedOperation
 from podstead.resources.service import ResourceService
 from podstead.resources.upload_progress import (
     LIFETIME_MS,

@@ -22,13 +22,38 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
-from podstead.core.identifiers import canonical_url
+from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.value import Value
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Subject
+from podstead.rdf.graph import Description, Graph, Iri, Subject
 from podstead.wac.codes import WacCodes
-from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
+
+_NOSTR_DID = "did:nostr:"
+
+
+def origin_of(iri: str) -> str | None:
+    """A web origin as browsers serialize it (RFC 6454 section 6.2); ``None`` if the IRI is anything
+    else, such as the opaque origin ``null``."""
+    url = canonical_url(iri)
+    if url is None or url.count("/") != 3 or not url.endswith("/"):
+        return None
+    return url[:-1]
+
+
+def local_path(iri: str, base_url: str) -> ResourcePath | None:
+    """The canonical path of the resource that the IRI names on this server, whose origin is
+    ``base_url``; ``None`` if it names none."""
+    url, own = canonical_url(iri), canonical_url(base_url)
+    if url is None or own is None or not url.startswith(own):
+        return None
+    return ResourcePath(url[len(own) - 1 :])
+
+
+def agent_name(iri: str) -> str:
+    """The form in which an agent's IRI is compared: unchanged, except that the hexadecimal key of a
+    ``did:nostr`` is case-insensitive (A-150)."""
+    return iri.lower() if iri.startswith(_NOSTR_DID) else iri
+
 
 MAX_GROUPS = 32
 """How many agent groups one ACL may name: a decision may have to look up or fetch each of them."""

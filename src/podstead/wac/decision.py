@@ -16,7 +16,8 @@ they apply to the web applications of the owner too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
 
 from podstead.core.value import Value
 from podstead.wac.acl import Authorization
@@ -80,7 +81,7 @@ NO_RULES = Rules.of(())
 class Requester(Value):
     """An authenticated agent in the terms of access rules; the public has ``Rules.public``.
 
-    ``names`` are the agent's canonical IRIs (:func:`podstead.wac.iris.agent_name`). ``groups`` are
+    ``names`` are the agent's canonical IRIs (:func:`podstead.wac.acl.agent_name`). ``groups`` are
     the groups in the rules that have one of the names as a member. ``origin`` is the canonical
     ``Origin`` of the request, ``None`` if it has none.
     """
@@ -107,3 +108,28 @@ def agent_modes(rules: Rules, requester: Requester) -> Modes:
 def _modes_through(origin: str, rules: Rules) -> Modes:
     """The modes that a web application of this origin can have."""
     return ALL_MODES - rules.restricted | rules.through.get(origin, NO_MODES)
+
+
+class Reach(Enum):
+    """How far the right to read reaches, from the narrowest to the widest."""
+
+    OWNER = "owner"
+    """Nobody but the owner of the storage."""
+    PEOPLE = "people"
+    """The owner and agents or groups that the rules name."""
+    SIGNED_IN = "signed-in"
+    """Every agent that has identified itself."""
+    EVERYONE = "everyone"
+
+
+def reach_of(rules: Rules, owners: Collection[str]) -> Reach:
+    """How far reading reaches under these rules; ``owners`` are the names of the owner
+    (:func:`podstead.wac.acl.agent_name`)."""
+    if Mode.READ in rules.public:
+        return Reach.EVERYONE
+    if Mode.READ in rules.authenticated:
+        return Reach.SIGNED_IN
+    if any(Mode.READ in modes for modes in rules.members.values()):
+        return Reach.PEOPLE
+    named = (agent for agent, modes in rules.agents.items() if Mode.READ in modes)
+    return Reach.OWNER if all(agent in owners for agent in named) else Reach.PEOPLE

@@ -26,19 +26,17 @@ from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Graph
-from podstead.rdf.parser import RdfParser
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri, RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
+from podstead.wac.acl import agent_name, local_path
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
     MAX_DEPTH,
     cache_weight,
     paths_to_read,
 )
-from podstead.wac.iris import agent_name, local_path
 
 MAX_GROUP_DOCUMENT_BYTES = 1024 * 1024
 """A larger document of this server has no members: reading it would delay the request."""

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from podstead.core.caches import memoize_short_keys
 from podstead.core.identifiers import (
@@ -286,3 +287,17 @@ def _exists(target: ResourcePath, subject: ResourcePath, snapshot: Snapshot) -> 
     # The description of a container is a part of the container itself (C-30).
     stored = subject if is_container(subject) else target
     return snapshot[stored] is not None
+
+
+@lru_cache(maxsize=256)  # every pair of sets of four modes
+def wac_allow(user: Modes, public: Modes) -> str:
+    """The header value: both groups, even if empty, modes in one fixed order (W-51, W-52).
+
+    ``user`` are the modes of the requesting agent, the public ones included. Both sets include
+    entailed modes, so Append is listed with Write (W-54).
+    """
+    return f'user="{_listed(user)}",public="{_listed(public)}"'
+
+
+def _listed(modes: Modes) -> str:
+    return " ".join(mode for mode in Mode if mode in modes)

@@ -13,10 +13,9 @@ from typing import Final
 from podstead.core.media_types import TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import AS, AS_OBJECT, AS_PUBLISHED, AS_TARGET, NOTIFY_STATE, RDF_TYPE
-from podstead.notifications.times import read_time, write_time
+from podstead.notifications.channel_types import read_time, write_time
 from podstead.rdf.codecs import MalformedRdf, parse
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri, Subject
+from podstead.rdf.graph import Graph, Iri, Subject
 
 UNKNOWN_ACTIVITY: Final = "Activity"
 """The most general type (Activity Vocabulary, section 2.1), for messages that state no other."""

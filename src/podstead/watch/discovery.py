@@ -23,8 +23,7 @@ from podstead.core.vocab import (
 from podstead.notifications.channel_types import ChannelType, channel_type_of
 from podstead.outbound.errors import Refused
 from podstead.outbound.urls import resolve_reference
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 
 _DESCRIPTIONS: Final = (SOLID_STORAGE_DESCRIPTION, "describedby")
 _SIGNS_OF_SOLID: Final = frozenset({*_DESCRIPTIONS, "acl"})

@@ -12,9 +12,8 @@ from podstead.core.strict_json import parse_object
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
 from podstead.outbound.submission import PostResponse
 from podstead.rdf.codecs import parse
-from podstead.rdf.graph import Graph
+from podstead.rdf.graph import Graph, Iri
 from podstead.rdf.jsonld_contexts import ContextSource
-from podstead.rdf.terms import Iri
 from podstead.watch.discovery import (
     Protocol,
     Way,

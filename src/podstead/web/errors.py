@@ -45,9 +45,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import prefers_html
 from podstead.web.asgi import Headers
 from podstead.web.challenges import AuthenticateChallenges
-from podstead.web.pages import page_response
-from podstead.web.pod_pages.rendering import error_page
-from podstead.web.pod_pages.texts import preferred_language
+from podstead.web.pages.rendering import error_page
+from podstead.web.pages.templates import page_response
+from podstead.web.pages.texts import preferred_language
 from podstead.web.response import NO_STORE, Response, json_content_response
 
 STATUSES: dict[type[PodsteadError], tuple[int, str]] = {

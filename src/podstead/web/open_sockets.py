@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
-from podstead.notifications.subscriber_queue import CAPACITY, EndReason, SubscriberQueue
+from podstead.notifications.deliveries import CAPACITY, EndReason, SubscriberQueue
 from podstead.web.limits import address_key
 
 _RETRY_S = 30

@@ -19,9 +19,9 @@ from podstead.web.destination import TRANSFERS, transfer_of
 from podstead.web.errors import refusal
 from podstead.web.former_pods import FormerPods
 from podstead.web.navigations import is_navigation
-from podstead.web.pages import HTML as PAGE_TYPE
-from podstead.web.pages import PAGE_POLICY
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.templates import HTML as PAGE_TYPE
+from podstead.web.pages.templates import PAGE_POLICY
 from podstead.web.read_redirects import redirect_of
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder

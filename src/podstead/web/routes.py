@@ -137,10 +137,10 @@ class Routes:
         self._prefixes = {
             route.path.removesuffix(REST): route for route in services if route.path.endswith(REST)
         }
+        patterns = [each for each in services if "{" in each.path and not each.path.endswith(REST)]
+        patterns.sort(key=lambda route: route.path.count("{"))  # "a/{b}/c" before "a/{b}/{c}"
         self._patterns = tuple(
-            (re.compile(_SEGMENT.sub("[^/]+", route.path)), route)
-            for route in services
-            if "{" in route.path and not route.path.endswith(REST)
+            (re.compile(_SEGMENT.sub("[^/]+", each.path)), each) for each in patterns
         )
         self.storage_description = storage_description
         self._resources = resources

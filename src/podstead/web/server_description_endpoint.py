@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from podstead.core.identity import Identity
 from podstead.notifications.channel_types import GATEWAY
-from podstead.pods.description import server_description
+from podstead.pods.template import server_description
 from podstead.storage.protocol import PodRegistry
 from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.request import Request

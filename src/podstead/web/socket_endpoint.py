@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from podstead.core.identity import Identity
+from podstead.notifications.deliveries import EndReason
 from podstead.notifications.listening import Ended
-from podstead.notifications.subscriber_queue import EndReason
 from podstead.web import websocket
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from podstead.notifications.subscriber_queue import EndReason, QueueItem, SubscriberQueue
+from podstead.notifications.deliveries import EndReason, QueueItem, SubscriberQueue
 from podstead.web.websocket import SocketClosed, WebSocket
 
 SEND_TIMEOUT_S: Final = 30.0

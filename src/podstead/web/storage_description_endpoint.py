@@ -15,15 +15,15 @@ from podstead.core.errors import NotFound
 from podstead.core.identifiers import storage_root
 from podstead.core.identity import Identity
 from podstead.core.vocab import PIM, PIM_STORAGE_CLASS, SOLID, SOLID_NOTIFICATION_GATEWAY
-from podstead.notifications.channel_types import GATEWAY, ChannelType
-from podstead.notifications.descriptions import (
+from podstead.notifications.channel_documents import (
     DESCRIPTION_TERMS,
     PREFIXES,
     Json,
     services_json,
     services_of_storage,
 )
-from podstead.pods.description import storage_description
+from podstead.notifications.channel_types import GATEWAY, ChannelType
+from podstead.pods.template import storage_description
 from podstead.storage.protocol import ResourceStore
 from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.request import Request

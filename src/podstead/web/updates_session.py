@@ -24,9 +24,10 @@ from podstead.authn.authenticate import RequestCredentials
 from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications.deliveries import QueueItem, SubscriberQueue, WatchEnded
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.notification import Notification
+from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
     Conversation,
@@ -35,7 +36,6 @@ from podstead.notifications.solid_0_1 import (
     Say,
     Subscribe,
 )
-from podstead.notifications.subscriber_queue import QueueItem, SubscriberQueue, WatchEnded
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.limits import address_key
 from podstead.web.websocket import SocketClosed, WebSocket

@@ -15,6 +15,12 @@ from functools import partial
 
 from podstead.core.clock import Clock
 from podstead.core.identity import Identity
+from podstead.notifications.deliveries import (
+    EndReason,
+    QueueClosed,
+    QueueItem,
+    SubscriberQueue,
+)
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
 from podstead.notifications.listening import Ended
@@ -27,12 +33,6 @@ from podstead.notifications.solid_0_1 import (
     Conversation,
     SubprotocolOffer,
     offer_of,
-)
-from podstead.notifications.subscriber_queue import (
-    EndReason,
-    QueueClosed,
-    QueueItem,
-    SubscriberQueue,
 )
 from podstead.web import websocket
 from podstead.web.authentication import LimitedAuthentication

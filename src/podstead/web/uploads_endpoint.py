@@ -20,7 +20,7 @@ from podstead.web import tus
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.cors import Sharing
 from podstead.web.errors import refusal
-from podstead.web.pod_pages.refusals import refusal_text
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.request import Request
 from podstead.web.response import NO_STORE, HeaderField, Response, empty_response
 from podstead.web.routes import Access, Endpoint, Route, is_of_service

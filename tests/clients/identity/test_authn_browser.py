@@ -23,6 +23,7 @@ from tests.clients.identity.field_notes import (
     opened,
     running_application,
 )
+from tests.support.browser_people import sign_out
 from tests.support.client_process import CLIENTS
 from tests.support.people import PASSWORD, create_account
 from tests.support.processes import REPOSITORY
@@ -100,11 +101,11 @@ def test_somebody_signs_in_with_a_passkey(application: Application) -> None:
     application.sign_in()
     page = application.page
     with_authenticator(page)
-    page.goto(f"{application.provider}/idp/account?view=all")
+    page.goto(f"{application.provider}/.pages/security")
     page.get_by_label("Name of the new passkey").fill("my laptop")
     application.press("Add a passkey")
     expect(page.get_by_role("button", name="Remove my laptop")).to_be_visible()
-    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    sign_out(page)
     expect(page.get_by_text("You are signed out")).to_be_visible()
     page.goto(application.url)
     application.knows("nobody")
@@ -290,7 +291,7 @@ def test_an_application_is_disconnected(other_application: Application) -> None:
     """A-56, A-86: on the account page, while it is open; it gets no new tokens."""
     other_application.sign_in()
     account = other_application.page.context.new_page()
-    account.goto(f"{other_application.provider}/idp/account?view=all")
+    account.goto(f"{other_application.provider}/.pages/apps")
     account.get_by_role("button", name="Disconnect").click()
     expect(account.get_by_role("status")).to_be_visible()
     url = other_application.account.pod_url + "private/"

@@ -16,11 +16,12 @@ from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.records import SESSIONS
 from podstead.storage.record_store import RecordStore, secret_key
 from podstead.storage.sqlite import SqliteStore
+from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import FORM, Browser, Page
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import App, csrf_token, go_on, register, sign_in
+from tests.support.idp_pages import App, csrf_token, go_on, register, sign_in, whole_account
 
 NewBrowser = Callable[[], Browser]
 NEW = "quite another one"
@@ -57,7 +58,7 @@ class Script:
 async def test_the_account_is_available_to_people_and_programs(
     account: Page, script: Script
 ) -> None:
-    for said in (f"{BASE}/alice/#me", f'href="{BASE}/alice/"', "alice@example.org", "Firefox"):
+    for said in (f"{BASE}/alice/#me", "alice@example.org", "Firefox"):
         assert said in account.text
     assert await script.get("/idp/account") == {
         "webId": f"{BASE}/alice/#me",
@@ -83,7 +84,7 @@ async def test_the_email_address_is_changed(
     noted = [each.getMessage() for each in caplog.records if each.name == "podstead.audit"]
     assert noted == ["password confirmed", "e-mail address changed"]
     assert "new@example.org" not in "".join(str(each.__dict__) for each in caplog.records)
-    assert "new@example.org" in page.text
+    assert "new@example.org" in (await whole_account(browser)).text
     for login, worked in (("new@example.org", True), ("alice@example.org", False)):
         fresh = Browser(browser.application)
         page = await fresh.send(
@@ -96,23 +97,22 @@ async def test_the_email_address_is_changed(
 
 
 @pytest.mark.parametrize(
-    ("typed", "field", "status"),
+    ("typed", "said"),
     [
-        ({"email": "nothing"}, "email", 400),
-        ({"email": ""}, "email", 400),
-        ({"email": "bob@example.org"}, "email", 409),
-        ({"current": "wrong"}, "email-current", 400),
-        ({"current": ""}, "email-current", 400),
+        ({"email": "nothing"}, "This is not an e-mail address"),
+        ({"email": ""}, "This is not an e-mail address"),
+        ({"email": "bob@example.org"}, "Another account has this e-mail address"),
+        ({"current": "wrong"}, "The current password is wrong"),
+        ({"current": ""}, "The current password is wrong"),
     ],
 )
 async def test_a_wrong_email_form_changes_nothing(
-    browser: Browser, account: Page, typed: dict[str, str], field: str, status: int
+    browser: Browser, account: Page, typed: dict[str, str], said: str
 ) -> None:
     fields = {"email": "new@example.org", "current": password_of("alice"), **typed}
     page = await browser.send(account, "/idp/account/email", **fields)
-    assert page.status == status
-    assert f'id="{field}-error"' in page.text
-    assert "alice@example.org" in (await browser.get("/idp/account?view=all")).text
+    assert said in page.text
+    assert "alice@example.org" in (await whole_account(browser)).text
 
 
 async def test_a_new_password_ends_everything_but_this_browser(
@@ -127,19 +127,19 @@ async def test_a_new_password_ends_everything_but_this_browser(
     token_of = {"Authorization": f"Bearer {tokens['access_token']}"}
     assert (await app.server.public.get("/idp/me", **token_of)).status == 200
     page = await browser.send(
-        await browser.get("/idp/account?view=all"),
+        await whole_account(browser),
         "/idp/account/password",
         current=password_of("alice"),
         new=NEW,
         confirm=NEW,
     )
-    assert (page.status, page.path) == (200, "/idp/account")
+    assert (page.status, page.path) == (200, SECURITY)
     assert "Your password has been changed" in page.text
     assert browser.cookies["podstead-session"] != before
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
-    assert (await other.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(browser)).path == SECURITY
+    assert (await whole_account(other)).path == "/idp/login"
     old = Browser(browser.application, cookies={"podstead-session": before})
-    assert (await old.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(old)).path == "/idp/login"
     assert await app.refresh(tokens["refresh_token"]) == 400
     assert (await app.server.public.get("/idp/me", **token_of)).status == 401
     fresh = new_browser()
@@ -161,27 +161,25 @@ async def test_no_session_from_before_a_new_password_is_valid(
     await browser.send(account, "/idp/account/password", **typed)
     again = [SESSIONS.replace(kept, kept.value)]
     await RecordStore(store, clock, SystemRandomness()).commit(again)
-    assert (await old.get("/idp/account?view=all")).path == "/idp/login"
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await whole_account(old)).path == "/idp/login"
+    assert (await whole_account(browser)).path == SECURITY
 
 
 @pytest.mark.parametrize(
-    ("typed", "field"),
+    ("typed", "said"),
     [
-        ({"current": "wrong"}, "password-current"),
-        ({"new": "short", "confirm": "short"}, "new"),
-        ({"confirm": "something else"}, "confirm"),
+        ({"current": "wrong"}, "The current password is wrong"),
+        ({"new": "short", "confirm": "short"}, "Choose a password of 8 to 1,024 characters"),
+        ({"confirm": "something else"}, "The two passwords differ"),
     ],
 )
 async def test_a_wrong_password_form_changes_nothing(
-    browser: Browser, account: Page, typed: dict[str, str], field: str
+    browser: Browser, account: Page, typed: dict[str, str], said: str
 ) -> None:
     fields = {"current": password_of("alice"), "new": NEW, "confirm": NEW, **typed}
     page = await browser.send(account, "/idp/account/password", **fields)
-    assert page.status == 400
-    assert f'id="{field}-error"' in page.text
-    assert "<details open>" in page.text
-    assert (await sign_in(Browser(browser.application))).path == "/idp/account"
+    assert said in page.text
+    assert (await sign_in(Browser(browser.application))).path == SECURITY
 
 
 async def test_a_program_changes_the_password(script: Script) -> None:
@@ -200,7 +198,7 @@ async def test_guessing_the_current_password_is_limited(browser: Browser, accoun
     statuses = [
         (await browser.send(account, "/idp/account/email", **typed)).status for _ in range(8)
     ]
-    assert set(statuses) == {400, 429}
+    assert set(statuses) == {200, 429}
 
 
 # --- sessions -----------------------------------------------------------------------------------
@@ -212,18 +210,21 @@ async def test_each_browser_can_be_signed_out(
     other = new_browser()
     other.user_agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Safari/605.1"
     await sign_in(other)
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert "Safari on iPhone" in page.text
-    forms = [each for each in page.forms if each.action.startswith("/idp/account/sessions/")]
-    assert len(forms) == 2
-    [own] = [each for each in account.forms if each.action.startswith("/idp/account/sessions/")]
-    [others] = [each for each in forms if each.action != own.action]
-    page = await browser.send(page, others.action)
+    [own] = _sessions(account)
+    [other_session] = _sessions(page) - {own}
+    page = await browser.send(page, other_session)
     assert "That browser has been signed out" in page.text
-    assert (await other.get("/idp/account?view=all")).path == "/idp/login"
-    page = await browser.send(page, own.action)
+    assert (await whole_account(other)).path == "/idp/login"
+    page = await browser.send(page, own)
     assert page.path == "/idp/login"
     assert "You are signed out" in page.text
+
+
+def _sessions(page: Page) -> set[str]:
+    actions = {each.action.partition("?")[0] for each in page.forms}
+    return {each for each in actions if each.startswith("/idp/account/sessions/")}
 
 
 async def test_everything_can_be_signed_out_at_once(
@@ -234,8 +235,8 @@ async def test_everything_can_be_signed_out_at_once(
     await sign_in(other)
     page = await browser.send(account, "/idp/account/sessions")
     assert page.path == "/idp/login"
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
-    assert (await other.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(browser)).path == "/idp/login"
+    assert (await whole_account(other)).path == "/idp/login"
 
 
 async def test_programs_list_and_end_sessions(script: Script, new_browser: NewBrowser) -> None:
@@ -283,7 +284,7 @@ async def test_an_application_is_listed_and_disconnected(
     caplog.set_level(logging.INFO, "podstead.audit")
     await sign_in(browser)
     tokens = await _connect(browser, app)
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert "Notes" in page.text
     assert "app.example" in page.text
     page = await browser.send(page, "/idp/account/grants/")
@@ -306,8 +307,8 @@ async def test_an_application_without_a_name_is_headed_by_its_host(
     nameless = await register(server, client_name=None)
     await sign_in(browser)
     await _connect(browser, nameless)
-    page = await browser.get("/idp/account?view=all")
-    assert re.search(r"<strong[^>]*>app\.example</strong>", page.text)
+    page = await whole_account(browser)
+    assert re.search(r"<h2[^>]*>app\.example</h2>", page.text)
     assert nameless.client_id not in page.text
 
 
@@ -322,11 +323,11 @@ async def test_registrations_of_one_origin_are_one_application(
     tokens = [await _connect(browser, each) for each in apps]
     asked = await browser.get(other.request(redirect_uri=other_uri))
     await browser.send(asked, f"{asked.path}/confirm")
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert page.text.count("app.example") == 1
     assert "4 registrations" in page.text
     assert "also calls itself" in page.text
-    actions = {each.action for each in page.forms if "/grants/" in each.action}
+    actions = {each.action.partition("?")[0] for each in page.forms if "/grants/" in each.action}
     alone = {
         f"/idp/account/grants/{each['id']}"
         for each in (await script.get("/idp/account/grants"))["grants"]
@@ -372,7 +373,7 @@ async def test_client_credentials_are_shown_once_and_work(
     id_, secret = _secrets(page)
     token = await _client_token(server, id_, secret)
     assert token.json()["token_type"] == "Bearer"
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert "backup" in page.text
     assert id_ in page.text
     assert secret not in page.text
@@ -416,7 +417,7 @@ async def test_making_client_credentials_needs_a_recent_sign_in(
     assert page.path == "/.pages/security"
     page = await browser.send(page, path, name="backup")
     assert "Copy the secret now" in page.text
-    text = " ".join((await browser.get("/idp/account?view=all")).text.split())
+    text = " ".join((await whole_account(browser)).text.split())
     assert "signed out. Client credentials remain valid" in text
 
 
@@ -436,7 +437,7 @@ async def test_the_account_and_the_pod_are_deleted(
     assert (await server.public.get("/alice/")).status in {401, 404}
     page = await sign_in(new_browser())
     assert "The name or the password is wrong" in page.text
-    assert (await sign_in(new_browser(), "bob")).path == "/idp/account"
+    assert (await sign_in(new_browser(), "bob")).path == SECURITY
 
 
 async def test_deleting_needs_a_recent_sign_in(

@@ -17,7 +17,7 @@ from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser, Page
-from tests.support.idp_pages import App, register, sign_in
+from tests.support.idp_pages import App, register, sign_in, whole_account
 from tests.support.rdf import N_TRIPLES, TURTLE, Triples, said, triples, written
 from tests.support.transfers import transfer
 
@@ -54,7 +54,7 @@ async def applied(server: Server, browser: Browser, app: App) -> Applied:
 async def _tokens(
     browser: Browser, app: App, *, tick: bool = False, **request: str
 ) -> dict[str, Any]:
-    if (await browser.get("/idp/account?view=all")).path == "/idp/login":
+    if (await whole_account(browser)).path == "/idp/login":
         await sign_in(browser)
     page = await browser.get(app.request(**{"scope": "openid webid", **request}))
     if "code=" not in page.url:
@@ -299,7 +299,7 @@ async def test_the_permission_is_remembered_and_can_be_taken_back(
     asked = f"openid webid {SCOPE}"
     assert (await _tokens(browser, app, tick=True, scope=asked))["scope"] == asked
     assert (await _tokens(browser, app, scope=asked, prompt="none"))["scope"] == asked
-    assert "may change who can act as you" in (await browser.get("/idp/account?view=all")).text
+    assert "Changes who can act as you" in (await whole_account(browser)).text
     again = await _tokens(browser, app, scope=asked, prompt="consent")
     assert again["scope"] == "openid webid"
     page = await browser.get(app.request(scope=asked, prompt="none"))

@@ -10,13 +10,14 @@ import pytest
 
 from podstead.config import Settings
 from podstead.idp.known_browsers import MARK_S
+from podstead.web.pages.addresses import SECURITY
 from tests.http.idp_pages.test_nostr_sign_in import log_in
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey
 from tests.support.application import BASE, Server, password_of, running
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import sign_in
+from tests.support.idp_pages import sign_in, whole_account
 from tests.support.nostr import NostrKey
 from tests.support.nostr_pages import link
 from tests.support.passkeys import SoftAuthenticator
@@ -54,15 +55,15 @@ async def try_again(browser: Browser, password: str | None = None) -> Page:
 
 
 async def sign_out(browser: Browser) -> None:
-    page = await browser.get("/idp/account?view=all")
-    await browser.send(page, "/idp/logout")
+    page = await whole_account(browser)
+    await browser.send(page, "/.pages/sign-out")
 
 
 @pytest.fixture
 async def owner(server: Server) -> Browser:
     """A browser that has signed in before, and is signed out."""
     browser = Browser(server.application)
-    assert (await sign_in(browser)).path == "/idp/account"
+    assert (await sign_in(browser)).path == SECURITY
     await sign_out(browser)
     return browser
 
@@ -90,7 +91,7 @@ async def test_a_known_browser_guesses_no_faster_than_others(
     statuses = [(await try_again(owner, f"guess {index}")).status for index in range(7)]
     assert statuses == [200] * 5 + [429] * 2
     assert (await try_again(owner)).status == 429
-    assert (await sign_in(Browser(server.application))).path == "/idp/account"
+    assert (await sign_in(Browser(server.application))).path == SECURITY
 
 
 async def test_a_browser_is_known_at_the_accounts_that_it_signed_in_to_only(
@@ -155,7 +156,7 @@ async def test_a_mark_outlives_a_new_start_and_signs_nobody_in(
 ) -> None:
     async with running(replace(settings, idp=True), clock=clock) as application:
         again = Browser(application, cookies=dict(owner.cookies))
-        assert (await again.get("/idp/account?view=all")).path == "/idp/login"
+        assert (await whole_account(again)).path == "/idp/login"
         await lock(server)
         assert (await try_again(again)).path == "/.pages/security"
 

@@ -17,12 +17,13 @@ from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE
+from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import Browser, Page
 from tests.support.changed_accounts import change_account
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import csrf_token, sign_in
+from tests.support.idp_pages import csrf_token, sign_in, whole_account
 from tests.support.nostr import (
     NostrKey,
     nostr,
@@ -173,7 +174,7 @@ async def test_a_key_is_linked_listed_and_published(
     one = await browser.ask("GET", f"{KEYS}/{key.public}", headers=SCRIPT)
     assert one.json()["pubkey"] == key.public
     assert await names(server) == {key.did}
-    assert key.public in (await browser.get("/idp/account?view=all")).text
+    assert key.public in (await whole_account(browser)).text
 
 
 async def test_a_key_can_be_linked_without_being_published(
@@ -445,10 +446,10 @@ async def test_a_key_is_unlinked_by_a_form(
 ) -> None:
     """Without a script."""
     await link(browser, clock, key)
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert "The Nostr key has been linked." in page.text
     page = await browser.send(page, f"{KEYS}/{key.public}")
-    assert page.path == "/idp/account"
+    assert page.path == SECURITY
     assert "The Nostr key has been unlinked." in page.text
     assert key.public not in page.text
     assert await names(server) == set()
@@ -461,7 +462,7 @@ async def test_unlinking_needs_the_sessions_own_form_and_a_recent_sign_in(
     await link(browser, clock, key)
     path = f"{KEYS}/{key.public}"
     assert (await browser.ask("DELETE", path, headers=SCRIPT)).status == 403
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     clock.advance(RECENT_S + 1)
     assert error_of(await unlink(browser, account, key)) == (403, "Sign in again")
     shown = await browser.send(page, path)
@@ -497,7 +498,7 @@ async def test_a_key_is_unlinked_also_if_the_profile_cannot_be_changed(
 ) -> None:
     await link(browser, clock, key)
     await fix(server)
-    page = await browser.send(await browser.get("/idp/account?view=all"), f"{KEYS}/{key.public}")
+    page = await browser.send(await whole_account(browser), f"{KEYS}/{key.public}")
     assert "your profile still names it" in page.text
     assert (await keys(browser), await names(server)) == ([], {key.did})
 

@@ -28,7 +28,7 @@ from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.changed_accounts import change_account
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import App, csrf_token, reply_of, sign_in
+from tests.support.idp_pages import App, csrf_token, reply_of, sign_in, whole_account
 from tests.support.nostr import (
     Change,
     NostrKey,
@@ -559,7 +559,7 @@ async def test_an_allowed_key_signs_in_only_while_the_profile_names_it(
     await unstated(server, key)
     assert await account_of(browser) is None
     assert error_of(await log_in(browser, clock, key, sent=ALICE)) == UNKNOWN
-    page = await owner.get("/idp/account?view=all")
+    page = await whole_account(owner)
     assert "no longer signs in" in page.text
     assert "a change of the profile" in page.text
     await stated(server, key, "alice")
@@ -581,7 +581,7 @@ async def test_the_owner_sees_an_allowed_key_and_ends_it(
     tokens = await app.tokens(await browser.get(answered.json()["redirectUrl"]))
     assert await _status_of(app, tokens) == 200
     clock.advance(601)  # ending needs no new sign-in
-    page = await owner.get("/idp/account?view=all")
+    page = await whole_account(owner)
     assert "can sign in" in page.text
     page = await owner.send(page, f"/idp/account/profile-keys/{key.public}")
     assert "You can no longer sign in with this key" in page.text
@@ -606,7 +606,7 @@ async def test_allowing_a_key_needs_a_fresh_sign_in(
     clock.advance(601)
     assert (await _allow(browser, csrf_token(page), key.public)).status == 403
     page = await browser.send(
-        await browser.get("/idp/account?view=all"), "/idp/account/profile-keys", key=key.public
+        await whole_account(browser), "/idp/account/profile-keys", key=key.public
     )
     assert page.path == "/idp/login"
 
@@ -687,7 +687,7 @@ async def test_unlinking_the_key_of_the_session_signs_out(
     browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     assert (await log_in(browser, clock, linked)).status == 200
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     page = await browser.send(page, f"/idp/account/nostr/{linked.public}")
     assert page.path == "/idp/login"
     assert "this browser is signed out as well" in page.text
@@ -736,7 +736,7 @@ async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_accou
     """A-130: whoever holds it has proven nothing to the account's owner."""
     await allowed(server, new_browser(), key)
     assert (await log_in(browser, clock, key, sent=ALICE)).status == 200
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     refused = await _asks(browser, clock, csrf_token(page))
     for asks_for_the_password in ("password", "email"):
         assert refused.pop(asks_for_the_password) == 401
@@ -749,7 +749,7 @@ async def test_a_linked_key_changes_what_others_may(
 ) -> None:
     """The same requests, which are refused to the key of a profile."""
     assert (await log_in(browser, clock, linked)).status == 200
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     statuses = await _asks(browser, clock, csrf_token(page))
     for allowed in ("challenge", "passkey", "credentials", "delete"):
         assert statuses[allowed] < 300, statuses

@@ -7,9 +7,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, password_of
 from tests.support.browser import FORM, Browser
-from tests.support.idp_pages import App, csrf_token, sign_in
+from tests.support.idp_pages import App, csrf_token, sign_in, whole_account
 
 CREDENTIALS = {"username": "alice", "password": password_of("alice")}
 
@@ -61,7 +62,7 @@ async def test_a_request_of_another_site_does_nothing(
         answer = await _post(browser, path, fields, said)
         assert answer == 403, path
     assert browser.cookies["podstead-session"] == session
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await whole_account(browser)).path == SECURITY
     assert "Allow this application?" in (await browser.get(page.path)).text
 
 
@@ -108,7 +109,7 @@ async def test_the_forms_of_an_account_need_the_sessions_token(
         for shown in (token, theirs):
             form = {} if shown is None else {"csrf_token": shown}
             assert await _post(browser, path, form, {"Origin": BASE}) == 403, path
-    assert csrf_token(await browser.get("/idp/account?view=all")) == csrf_token(account)
+    assert csrf_token(await whole_account(browser)) == csrf_token(account)
 
 
 @pytest.mark.parametrize(

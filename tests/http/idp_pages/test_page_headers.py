@@ -9,7 +9,7 @@ import pytest
 from tests.support.application import BASE, Start
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import App, register, sign_in
+from tests.support.idp_pages import App, register, sign_in, whole_account
 
 NONCE = re.compile(r"'nonce-([0-9a-f]{32})'")
 
@@ -23,16 +23,20 @@ async def _pages(browser: Browser, app: App) -> list[Page]:
         await browser.get("/idp/auth?client_id=nobody"),
         await browser.get(f"/idp/interaction/{'0' * 64}"),
         await browser.get("/idp/session/end"),
-        await sign_in(browser),
-        await browser.get(app.request()),
+        await _after_signing_in(browser, app),
         await browser.get("/idp/account/delete"),
         await browser.get("/idp/session/end"),
         await browser.post("/idp/login", {}, Sec_Fetch_Site="cross-site"),
     ]
-    account = await browser.get("/idp/account?view=all")
+    account = await whole_account(browser)
     pages.append(await browser.send(account, "/idp/account/client-credentials"))
     page = await browser.get(app.request(response_mode="form_post", prompt="none"))
     return [*pages, page]
+
+
+async def _after_signing_in(browser: Browser, app: App) -> Page:
+    await sign_in(browser)
+    return await browser.get(app.request())
 
 
 async def test_every_page_has_a_strict_policy_and_is_kept_nowhere(

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Client
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import App, register, reply_of, sign_in
+from tests.support.idp_pages import App, register, reply_of, sign_in, whole_account
 from tests.support.signing import Signer, decoded, proof_claims
 
 PROVIDER_HOST = "idp.localhost:3000"
@@ -178,9 +179,9 @@ async def test_a_script_gets_a_token_for_a_proof_of_the_address_at_the_provider(
 
 async def test_a_session_is_of_no_use_at_the_pods(server: Server, browser: Browser) -> None:
     account = await sign_in(browser)
-    assert account.url.startswith(f"{PROVIDER}/idp/account")
+    assert account.url.startswith(f"{PROVIDER}{SECURITY}")
     at_pods = Browser(server.application, base_url=BASE, cookies=dict(browser.cookies))
-    assert (await at_pods.get("/idp/account?view=all")).status == 404
+    assert (await whole_account(at_pods)).status == 404
     answer = await at_pods.ask("GET", "/alice/private/", headers={"Sec-Fetch-Mode": "cors"})
     assert answer.status == 401
     page = await at_pods.get("/alice/private/")
@@ -216,13 +217,13 @@ async def test_a_page_of_a_pod_sends_no_form_of_the_provider(
 ) -> None:
     """The pods are another origin, although browsers take both for the same site."""
     account = await sign_in(browser)
-    token = account.form("/idp/logout").fields["csrf_token"]
+    token = account.form("/.pages/sign-out").fields["csrf_token"]
     form = {"Content-Type": "application/x-www-form-urlencoded", **said}
     answer = await browser.ask(
         "POST", "/idp/logout", headers=form, body=f"csrf_token={token}".encode()
     )
     assert answer.status == 403
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await whole_account(browser)).path == SECURITY
 
 
 async def test_no_page_of_a_pod_reads_what_the_provider_answers(provider: Client) -> None:
@@ -237,7 +238,9 @@ async def test_passkeys_are_made_for_the_host_of_the_provider(browser: Browser) 
         "Content-Type": "application/json",
         "Sec-Fetch-Site": "same-origin",
     }
-    sent = json.dumps({"csrf_token": account.form("/idp/logout").fields["csrf_token"]}).encode()
+    sent = json.dumps(
+        {"csrf_token": account.form("/.pages/sign-out").fields["csrf_token"]}
+    ).encode()
     answer = await browser.ask("POST", "/idp/passkey/register/options", headers=script, body=sent)
     assert answer.json()["rp"] == {"name": PROVIDER_HOST, "id": "idp.localhost"}
 

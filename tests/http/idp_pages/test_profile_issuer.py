@@ -6,11 +6,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import App, csrf_token, register, sign_in
+from tests.support.idp_pages import App, csrf_token, register, sign_in, whole_account
 from tests.support.rdf import TURTLE
 
 PROFILE = "/alice/"
@@ -81,13 +82,13 @@ async def test_the_account_page_says_so_and_restores_the_statement(
     assert WARNING not in page.text
     application = server.public.with_token(await app_token(browser, app))
     await rename(server.alice, "https://idp.example/")
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert WARNING in page.text
     state = await browser.ask("GET", "/idp/account/issuer", headers={"Accept": "application/json"})
     assert state.json() == {"issuer": BASE, "named": False}
 
     page = await browser.send(page, "/idp/account/issuer")
-    assert page.path == "/idp/account"
+    assert page.path == SECURITY
     assert "names this server as your identity provider again" in page.text
     assert WARNING not in page.text
     for client in (application, server.alice):
@@ -123,7 +124,7 @@ async def test_an_application_cannot_restore_the_statement_itself(
     application = server.public.with_token(token)
     assert (await application.post("/idp/account/issuer", "", FORM)).status == 403
     assert_refused(await application.get(PRIVATE))
-    assert WARNING in (await browser.get("/idp/account?view=all")).text
+    assert WARNING in (await whole_account(browser)).text
 
 
 async def test_an_owner_without_write_access_to_the_profile_gets_an_error(
@@ -138,7 +139,7 @@ async def test_an_owner_without_write_access_to_the_profile_gets_an_error(
     )
     await rename(server.alice, "https://idp.example/", BASE)
     assert (await server.alice.put(f"{PROFILE}.acl", rules, TURTLE)).status == 204
-    token = csrf_token(await browser.get("/idp/account?view=all"))
+    token = csrf_token(await whole_account(browser))
     page = await browser.post("/idp/account/issuer", {"csrf_token": token})
     assert page.status == 403
     assert "Access denied" in page.text
@@ -163,7 +164,7 @@ async def test_a_token_that_is_refused_for_the_profile_can_still_be_revoked(
     await rename(server.alice)
     form = urlencode({"token": token, "client_id": app.client_id})
     assert (await server.public.post("/idp/token/revocation", form, FORM)).status == 200
-    page = await browser.send(await browser.get("/idp/account?view=all"), "/idp/account/issuer")
+    page = await browser.send(await whole_account(browser), "/idp/account/issuer")
     assert page.status == 200
     refused = await server.public.with_token(token).get(PRIVATE)
     assert refused.json()["message"] == "The token is revoked"

@@ -14,7 +14,7 @@ from podstead.config import Settings
 from podstead.pods.names import UnusablePodName, check_name
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
-from podstead.web.pod_pages.refusals import refusal_text
+from podstead.web.pages.rendering import refusal_text
 from tests.support.application import BASE, Server, Start, running
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock

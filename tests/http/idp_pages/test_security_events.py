@@ -14,12 +14,13 @@ from podstead.config import Settings
 from podstead.idp.security_events import MAX_EVENTS
 from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
+from podstead.web.pages.addresses import SECURITY
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import App, csrf_token, sign_in
+from tests.support.idp_pages import App, csrf_token, sign_in, whole_account
 from tests.support.nostr import NostrKey
 from tests.support.nostr_pages import link
 from tests.support.passkeys import SoftAuthenticator
@@ -54,9 +55,8 @@ async def told(browser: Browser) -> list[str]:
 
 
 async def post(browser: Browser, path: str, **sent: str) -> Page:
-    return await browser.send(
-        await browser.get("/idp/account?view=all"), f"/idp/account/{path}", **sent
-    )
+    page = await browser.send(await whole_account(browser), f"/idp/account/{path}", **sent)
+    return await whole_account(browser, page)
 
 
 async def change_password(browser: Browser) -> Page:
@@ -65,7 +65,7 @@ async def change_password(browser: Browser) -> Page:
 
 async def test_a_new_account_has_no_events(owner: Browser) -> None:
     assert await events(owner) == []
-    assert "Nothing has changed yet" in (await owner.get("/idp/account?view=all")).text
+    assert "Nothing has changed yet" in (await whole_account(owner)).text
 
 
 async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_address(
@@ -99,8 +99,8 @@ async def test_each_added_or_removed_sign_in_method_is_listed_with_time_and_addr
     assert {each["address"] for each in found} == {PEER}
     assert found[-1]["at"] == "2027-01-15T08:00:00Z"
     assert found[0]["at"] == "2027-01-15T08:00:06Z"
-    page = await owner.get("/idp/account?view=all")
-    for shown in ("Passkey added", "Password changed", PEER, "Firefox", "15 January 2027, 08:00"):
+    page = await whole_account(owner)
+    for shown in ("Passkey added", "Password changed", PEER, "Firefox", "Jan 15, 2027, 8:00"):
         assert shown in page.text
 
 
@@ -125,9 +125,9 @@ async def test_a_passkey_that_is_removed_ends_what_it_has_signed_in(
     [passkey] = await listed(owner)
     page = await post(owner, f"passkeys/{passkey['id']}")
     assert "The passkey has been removed" in page.text
-    assert (await thief.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(thief)).path == "/idp/login"
     assert await app.refresh(tokens["refresh_token"]) == 400
-    assert (await owner.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await whole_account(owner)).path == SECURITY
 
 
 async def test_removing_the_passkey_of_the_session_signs_out(
@@ -139,12 +139,12 @@ async def test_removing_the_passkey_of_the_session_signs_out(
     removed = await ask(owner, page, f"/idp/account/passkeys/{passkey['id']}")
     assert removed.status == 204
     assert "podstead-session" not in owner.cookies
-    assert (await owner.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(owner)).path == "/idp/login"
 
 
 async def sign_in_by(browser: Browser, key: SoftAuthenticator) -> Page:
     assert (await log_in(browser, key)).status == 200
-    return await browser.get("/idp/account?view=all")
+    return await whole_account(browser)
 
 
 async def ask(browser: Browser, page: Page, path: str, **sent: str) -> Answer:
@@ -161,7 +161,7 @@ async def test_what_another_passkey_has_signed_in_goes_on(
     await register(owner, other_key)
     assert (await log_in(other, other_key)).status == 200
     await post(owner, f"passkeys/{passkey['id']}")
-    assert (await other.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await whole_account(other)).path == SECURITY
 
 
 async def test_certificates_are_reported_as_well(start: Start, clock: FakeClock) -> None:
@@ -171,11 +171,11 @@ async def test_certificates_are_reported_as_well(start: Start, clock: FakeClock)
     browser = Browser(server.application)
     page = await sign_in(browser)
     page = await browser.send(page, "/idp/account/certificates")
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     [form] = [each for each in page.forms if each.action.startswith("/idp/account/certificates/")]
     clock.advance(1)
     await browser.send(page, form.action)
-    mark = form.action.rpartition("/")[2]
+    mark = form.action.partition("?")[0].rpartition("/")[2]
     assert [(each["what"], each["subject"]) for each in await events(browser)] == [
         ("key of a client certificate removed", mark),
         ("client certificate made", mark),
@@ -192,7 +192,7 @@ async def test_acts_of_the_operator_are_listed_as_theirs(
     await services.credentials.create(account, name="backup")
     [event] = await events(owner)
     assert (event["what"], event["address"]) == ("client credentials created", None)
-    assert "by the operator of this server" in (await owner.get("/idp/account?view=all")).text
+    assert "the operator of this server" in (await whole_account(owner)).text
 
 
 async def test_a_key_that_an_application_adds_to_the_profile_is_reported(
@@ -217,8 +217,8 @@ async def test_a_key_that_an_application_adds_to_the_profile_is_reported(
     for each in found:
         assert each["subject"] == f"{npub(keys[0])} and 2 more"
         assert (each["address"], each["by"]) == ("192.0.2.44", "a change of the profile")
-    page = await owner.get("/idp/account?view=all")
-    assert "by a change of the profile" in page.text
+    page = await whole_account(owner)
+    assert "a change of the profile" in page.text
 
 
 async def test_a_linked_and_published_key_is_reported_once(
@@ -232,7 +232,7 @@ async def test_a_linked_and_published_key_is_reported_once(
 
 
 async def test_the_newest_are_kept(owner: Browser, clock: FakeClock) -> None:
-    page = await owner.get("/idp/account?view=all")
+    page = await whole_account(owner)
     for index in range(MAX_EVENTS // 2 + 5):
         clock.advance(1)
         headers = SCRIPT | {"X-CSRF-Token": csrf_token(page)}

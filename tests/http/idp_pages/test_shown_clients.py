@@ -12,7 +12,7 @@ from podstead.web.idp.client_display import place_of, places_of
 from podstead.web.idp.shown_applications import shown_applications
 from tests.support.application import BASE, Server, acl_turtle, password_of
 from tests.support.browser import Browser
-from tests.support.idp_pages import App
+from tests.support.idp_pages import App, whole_account
 
 BOBS = f"{BASE}/bob/public"
 
@@ -124,5 +124,5 @@ async def test_an_application_in_a_pod_does_not_pass_for_the_server(
     assert "You will continue to <strong>localhost:3000/bob</strong>" in page.text
     page = await browser.send(page, page.path, username="alice", password=password_of("alice"))
     await browser.send(page, f"{page.path}/confirm")  # the test server is on this device
-    account = await browser.get("/idp/account?view=all")
-    assert '<p class="quiet">localhost:3000/bob, allowed on' in account.text
+    account = await whole_account(browser)
+    assert '<p class="quiet">localhost:3000/bob · Since' in account.text

@@ -12,11 +12,12 @@ from podstead.config import Settings
 from podstead.idp import sessions
 from podstead.idp.known_browsers import MARK_S
 from podstead.storage.sqlite import SqliteStore
+from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import csrf_token, sign_in
+from tests.support.idp_pages import csrf_token, sign_in, whole_account
 
 DAY_S = 24 * 3600
 JSON = "application/json"
@@ -131,12 +132,10 @@ async def test_over_https_the_cookies_are_bound_to_the_host(start: Start, clock:
     assert line.endswith(f"{PLAIN}; Secure")
     assert known.startswith("__Host-podstead-known=")
     assert known.endswith(f"{PLAIN}; Secure; Max-Age={MARK_S}")
-    assert (await browser.get("/idp/account?view=all")).status == 200
+    assert (await whole_account(browser)).status == 200
     plain = {name.removeprefix("__Host-"): value for name, value in browser.cookies.items()}
     other = Browser(server.application, "https://pods.example", cookies=plain)
-    assert (await other.get("/idp/account?view=all")).path == "/idp/login", (
-        "the plain name means nothing"
-    )
+    assert (await whole_account(other)).path == "/idp/login", "the plain name means nothing"
 
 
 async def test_signing_in_makes_a_new_session_and_ends_the_one_before(browser: Browser) -> None:
@@ -147,13 +146,13 @@ async def test_signing_in_makes_a_new_session_and_ends_the_one_before(browser: B
     await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
     assert browser.cookies["podstead-session"] != before
     old = Browser(browser.application, cookies={"podstead-session": before})
-    assert (await old.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(old)).path == "/idp/login"
 
 
 async def test_a_secret_that_a_browser_invents_is_not_a_session(browser: Browser) -> None:
     for invented in ("0" * 64, "x", "", "../", "a" * 5000):
         browser.cookies["podstead-session"] = invented
-        assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
+        assert (await whole_account(browser)).path == "/idp/login"
 
 
 @pytest.mark.parametrize(
@@ -177,9 +176,9 @@ async def test_a_session_ends_by_itself(
     page = None
     for pause_s in pauses_s:
         clock.advance(pause_s)
-        page = await browser.get("/idp/account?view=all")
+        page = await whole_account(browser)
     assert page is not None
-    assert (page.path == "/idp/account") is still_in
+    assert (page.path == SECURITY) is still_in
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -202,7 +201,7 @@ async def test_signing_in_again_does_not_shorten_a_session(
     page = await browser.get("/idp/login?again=delete")
     await browser.send(page, "/idp/login", username=name, password=password_of(name))
     clock.advance(13 * 3600)
-    assert ((await browser.get("/idp/account?view=all")).path == "/idp/account") is still_in
+    assert ((await whole_account(browser)).path == SECURITY) is still_in
 
 
 async def test_a_signed_in_person_is_sent_to_the_account(browser: Browser) -> None:
@@ -212,7 +211,7 @@ async def test_a_signed_in_person_is_sent_to_the_account(browser: Browser) -> No
 
 
 async def test_a_person_who_is_not_signed_in_is_sent_to_the_sign_in_page(browser: Browser) -> None:
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     assert (page.status, page.path) == (200, "/idp/login")
     assert "Sign in to see this page" in page.text
     answer = await browser.ask("GET", "/idp/account", headers={"Accept": JSON})
@@ -223,11 +222,11 @@ async def test_a_person_who_is_not_signed_in_is_sent_to_the_sign_in_page(browser
 async def test_signing_out_ends_the_session_and_its_cookie(browser: Browser) -> None:
     page = await sign_in(browser)
     secret = browser.cookies["podstead-session"]
-    page = await browser.send(page, "/idp/logout")
+    page = await browser.send(page, "/.pages/sign-out")
     assert "You are signed out" in page.text
     assert "podstead-session" not in browser.cookies
     again = Browser(browser.application, cookies={"podstead-session": secret})
-    assert (await again.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(again)).path == "/idp/login"
     page = await browser.post("/idp/logout", {})
     assert page.path == "/idp/login", "signing out twice is no error"
 
@@ -242,8 +241,8 @@ async def test_the_oldest_sessions_make_room(
         browsers.append(Browser(server.application))
         await sign_in(browsers[-1])
         clock.advance(1)
-    paths = [(await browser.get("/idp/account?view=all")).path for browser in browsers]
-    assert paths == ["/idp/login"] * 2 + ["/idp/account"] * 3
+    paths = [(await whole_account(browser)).path for browser in browsers]
+    assert paths == ["/idp/login"] * 2 + [SECURITY] * 3
 
 
 async def test_a_disabled_account_has_no_sessions(
@@ -256,7 +255,7 @@ async def test_a_disabled_account_has_no_sessions(
     found = await services.accounts.find("alice")
     assert found is not None
     await services.accounts.disable(found.value.account_id)
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(browser)).path == "/idp/login"
     page = await browser.send(
         await browser.get("/idp/login"),
         "/idp/login",
@@ -265,9 +264,7 @@ async def test_a_disabled_account_has_no_sessions(
     )
     assert "This account is disabled" in page.text
     await services.accounts.enable(found.value.account_id)
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/login", (
-        "the session is gone for good"
-    )
+    assert (await whole_account(browser)).path == "/idp/login", "the session is gone for good"
     await store.close()
 
 
@@ -291,7 +288,7 @@ async def test_too_many_failures_are_reported_with_a_time(
     assert answer.status == 429
     assert answer.json()["retryAfter"] > 0
     clock.advance(answer.json()["retryAfter"])
-    assert (await sign_in(browser)).path == "/idp/account"
+    assert (await sign_in(browser)).path == SECURITY
 
 
 async def test_events_are_recorded_without_what_was_typed(
@@ -304,7 +301,7 @@ async def test_events_are_recorded_without_what_was_typed(
     page = await sign_in(browser)
     token = csrf_token(page)
     secrets = [*browser.cookies.values(), token, "secret-typo", password_of("alice")]
-    await browser.send(page, "/idp/logout")
+    await browser.send(page, "/.pages/sign-out")
     audited = [each.getMessage() for each in caplog.records if each.name == "podstead.audit"]
     assert audited == ["sign-in failed", "signed in", "signed out"]
     told = "".join(f"{each.getMessage()}{each.__dict__}" for each in caplog.records)

@@ -16,7 +16,7 @@ from podstead.idp.records import Account
 from tests.support.application import BASE, Server, Start, password_of, running
 from tests.support.browser import Browser, Page
 from tests.support.console import administering, sign_in_operator
-from tests.support.idp_pages import register, reply_of
+from tests.support.idp_pages import register, reply_of, whole_account
 
 JSON = "application/json"
 TERMS = """# The terms
@@ -160,8 +160,8 @@ async def test_who_signs_in_after_a_change_is_asked_again(
 
 async def test_who_declines_is_signed_out(changed: Server, settings: Settings) -> None:
     browser, page = await asked(changed)
-    await browser.send(page, "/idp/logout")
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
+    await browser.send(page, "/.pages/sign-out")
+    assert (await whole_account(browser)).path == "/idp/login"
     alice = await account(settings, "alice")
     assert alice.terms_hash == hashlib.sha256(TERMS.encode()).hexdigest()
 

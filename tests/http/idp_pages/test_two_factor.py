@@ -21,20 +21,20 @@ from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import SESSIONS, TWO_FACTORS
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.records import Record
+from podstead.web.pages.addresses import SECURITY
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey
 from tests.support.application import BASE, Server, password_of, running
 from tests.support.browser import Browser, Form, Page
 from tests.support.clock import FakeClock
 from tests.support.console import ACCOUNTS, administering, sign_in_operator
-from tests.support.idp_pages import App, reply_of, sign_in
+from tests.support.idp_pages import App, reply_of, sign_in, whole_account
 from tests.support.idp_pages import register as register_app
 from tests.support.passkeys import SoftAuthenticator
 
 STEP: Final = "/idp/second-factor"
 SET_UP: Final = f"{STEP}/set-up"
 FACTOR: Final = "/idp/account/two-factor"
-SECURITY: Final = "/.pages/security"
 RECOVER: Final = "/idp/recover"
 NEW: Final = "quite another one"
 JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -94,7 +94,7 @@ def stranger(server: Server, secret: str) -> Browser:
 
 
 async def is_signed_in(browser: Browser) -> bool:
-    return (await browser.get("/idp/account?view=all")).path == "/idp/account"
+    return (await whole_account(browser)).path == SECURITY
 
 
 # --- signing in -------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ async def test_the_second_step_expires_and_ends_with_the_password(
     await stranger.post(STEP, {"code": code_of(secret, clock)})
     assert not await is_signed_in(stranger)
     await give_password(stranger)
-    page = await owner.get("/idp/account?view=all")
+    page = await whole_account(owner)
     fields = {"current": password_of("alice"), "new": NEW, "confirm": NEW}
     await owner.send(page, "/idp/account/password", **fields)
     clock.advance(60)
@@ -247,8 +247,8 @@ async def test_guessing_codes_waits_and_does_not_lock_the_owner_out(
             page = await stranger.post(STEP, {"code": "000000"})
         statuses.append(page.status)
     assert 429 in statuses
-    page = await owner.get("/idp/account?view=all")
-    await owner.send(page, "/idp/logout")
+    page = await whole_account(owner)
+    await owner.send(page, "/.pages/sign-out")
     page = await owner.send(await give_password(owner), STEP, code=code_of(secret, clock))
     assert page.path == "/.pages/security"
 
@@ -431,13 +431,13 @@ async def test_the_account_page_of_the_provider_has_it_as_well(
 ) -> None:
     """A provider with an origin of its own has no other page for it."""
     secret, codes = await set_up(owner, clock)
-    page = await owner.get("/idp/account?view=all")
+    page = await whole_account(owner)
     assert "10 left" in page.text
     renewed = codes_in(await owner.send(page, f"{FACTOR}/recovery-codes"))
     assert len(renewed) == 10
     assert not set(codes) & set(renewed)
-    page = await owner.send(await owner.get("/idp/account?view=all"), f"{FACTOR}/remove")
-    assert page.path == "/idp/account"
+    page = await owner.send(await whole_account(owner), f"{FACTOR}/remove")
+    assert page.path == SECURITY
     assert "The authenticator app has been removed." in page.text
     assert secret not in page.text
 
@@ -449,7 +449,7 @@ async def test_an_app_is_removed(
     form = next(each for each in page.forms if "/two-factor/remove" in each.action)
     page = await owner.post(form.action, form.fields)
     assert "The authenticator app has been removed." in page.text
-    assert (await sign_in(Browser(server.application))).path == "/idp/account"
+    assert (await sign_in(Browser(server.application))).path == SECURITY
 
 
 async def test_a_passkey_can_be_required_besides_the_password(
@@ -484,7 +484,7 @@ async def test_an_operator_resets_a_second_factor(
     assert (await waiting.get(STEP)).path == "/idp/login"
     assert "The second factor of alice has been reset." in unescape(page.text)
     assert not await is_signed_in(owner)
-    assert (await sign_in(owner)).path == "/idp/account"
+    assert (await sign_in(owner)).path == SECURITY
     assert "second factor reset" in (await owner.get(f"{SECURITY}?view=events")).text.lower()
     assert "Second factor reset" in (await operator.get("/.pages/console/log")).text
 
@@ -650,7 +650,7 @@ async def with_app_and_passkey(demanding: Server, clock: FakeClock) -> Browser:
 
 async def removals(browser: Browser) -> tuple[Form, Form]:
     """Removing the app, and removing the passkey."""
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     [passkey] = {
         each.action: each
         for each in page.forms

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podstead.app.mailing import MailSender
+from podstead.app.adapters.mail import MailSender
 from podstead.config import Settings
 from podstead.outbound.mail import parse_mail_destination
 from tests.support.application import Server, Start
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
 from tests.support.console import administering
+from tests.support.idp_pages import whole_account
 from tests.support.mail import Postbox, PostOffice
 
 
@@ -49,7 +50,7 @@ async def confirmed(server: Server, office: PostOffice) -> Browser:
     page = await browser.send(
         page, "/idp/login", username="alice", password="the password of alice"
     )
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     page = await browser.send(page, "/idp/account/email/confirm")
     assert "is on its way" in page.text
     [message] = await office.deliver()

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from podstead.app import mailing
-from podstead.app.mailing import VERIFICATIONS_PER_DAY
-from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
+from podstead.app.adapters import mail
+from podstead.app.adapters.mail import VERIFICATIONS_PER_DAY
+from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import StorageError
 from podstead.idp.mail_queue import LEASE_MS, MAX_WAITING_FOR_ACCOUNT
@@ -21,6 +21,7 @@ from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
 from tests.support.console import promote
+from tests.support.idp_pages import whole_account
 from tests.support.mail import SENDER, PostOffice, Received
 from tests.support.pod_pages import csrf_token_of
 
@@ -43,7 +44,7 @@ async def ask(server: Server, login: str, *, peer: str = "127.0.0.1", **headers:
 
 
 async def change_password(browser: Browser) -> None:
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     typed = {"current": password_of("alice"), "new": NEW_PASSWORD, "confirm": NEW_PASSWORD}
     page = await browser.send(page, "/idp/account/password", **typed)
     assert "has been changed" in page.text
@@ -87,10 +88,10 @@ async def test_a_link_confirms_only_the_address_that_it_was_sent_to(
     server: Server, office: PostOffice
 ) -> None:
     browser = await sign_in(server)
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     await browser.send(page, "/idp/account/email/confirm")
     [first] = await office.deliver()
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     typed = {"email": "new@example.org", "current": password_of("alice")}
     await browser.send(page, "/idp/account/email", **typed)
     [second] = await office.deliver()
@@ -105,7 +106,7 @@ async def test_another_address_has_to_be_confirmed_again(
     confirmed: Browser, office: PostOffice
 ) -> None:
     assert (await account(office)).email_verified_s > 0
-    page = await confirmed.get("/idp/account?view=all")
+    page = await whole_account(confirmed)
     typed = {"email": "new@example.org", "current": password_of("alice")}
     await confirmed.send(page, "/idp/account/email", **typed)
     assert (await account(office)).email_verified_s == 0
@@ -118,7 +119,7 @@ async def test_a_link_that_expired_confirms_nothing(
     browser: Browser, server: Server, office: PostOffice, clock: FakeClock
 ) -> None:
     person = await sign_in(server)
-    await person.send(await person.get("/idp/account?view=all"), "/idp/account/email/confirm")
+    await person.send(await whole_account(person), "/idp/account/email/confirm")
     [message] = await office.deliver()
     clock.advance(3 * 24 * 3600 + 1)
     assert (await browser.get(message.link)).status == 404
@@ -130,10 +131,10 @@ async def test_nobody_is_flooded_with_questions(server: Server, office: PostOffi
     for _ in range(4):
         for name in ("alice", "bob"):
             browser = await sign_in(server, name)
-            page = await browser.get("/idp/account?view=all")
+            page = await whole_account(browser)
             typed = {"email": "victim@example.org", "current": password_of(name)}
             await browser.send(page, "/idp/account/email", **typed)
-            page = await browser.get("/idp/account?view=all")
+            page = await whole_account(browser)
             typed["email"] = f"{name}@example.org"
             await browser.send(page, "/idp/account/email", **typed)
             sent += sum(each.recipient == "victim@example.org" for each in await office.deliver())
@@ -142,7 +143,7 @@ async def test_nobody_is_flooded_with_questions(server: Server, office: PostOffi
 
 async def state_address(server: Server, name: str, email: str) -> None:
     browser = await sign_in(server, name)
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     await browser.send(page, "/idp/account/email", email=email, current=password_of(name))
 
 
@@ -170,7 +171,7 @@ async def test_one_account_does_not_write_to_many_strangers(
 async def test_addresses_with_a_plus_sign_are_one_mailbox(
     server: Server, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mailing, "VERIFICATIONS_TO_MAILBOX_PER_DAY", 1)
+    monkeypatch.setattr(mail, "VERIFICATIONS_TO_MAILBOX_PER_DAY", 1)
     await state_address(server, "alice", "victim+a@example.org")
     await state_address(server, "bob", "Victim+b@Example.org")
     assert len(await office.deliver()) == 1
@@ -189,9 +190,7 @@ async def test_a_link_lets_a_person_choose_a_new_password(
     page = await stranger.get(message.link)
     page = await stranger.send(page, message.link, password=NEW_PASSWORD, confirm=NEW_PASSWORD)
     assert page.path == "/.pages/security"
-    assert (await confirmed.get("/idp/account?view=all")).path == "/idp/login", (
-        "signed out elsewhere"
-    )
+    assert (await whole_account(confirmed)).path == "/idp/login", "signed out elsewhere"
     assert (await stranger.get(message.link)).status == 404, "it works once"
     [notice] = await office.deliver()
     assert "Password changed" in notice.subject
@@ -249,7 +248,7 @@ async def test_another_address_ends_the_links_that_the_former_one_got(
     """Whoever reads the mail of the former address may be the reason for the change."""
     await ask(server, "alice")
     [message] = await office.deliver()
-    page = await confirmed.get("/idp/account?view=all")
+    page = await whole_account(confirmed)
     typed = {"email": "safe@example.org", "current": password_of("alice")}
     await confirmed.send(page, "/idp/account/email", **typed)
     assert (await Browser(server.application).get(message.link)).status == 404
@@ -296,7 +295,7 @@ async def test_a_person_is_told_of_changes(confirmed: Browser, office: PostOffic
     assert message.subject == "Password changed: your account alice"
     assert "127.0.0.1" in message.text
     assert "Firefox on Linux" in message.text
-    page = await confirmed.get("/idp/account?view=all")
+    page = await whole_account(confirmed)
     await confirmed.send(page, "/idp/account/client-credentials", name='"><b>backup</b>')
     [message] = await office.deliver()
     assert "Client credentials created" in message.subject
@@ -307,8 +306,8 @@ async def test_a_person_is_told_of_changes(confirmed: Browser, office: PostOffic
 async def test_a_person_is_told_of_a_browser_that_is_new(
     server: Server, confirmed: Browser, office: PostOffice
 ) -> None:
-    page = await confirmed.get("/idp/account?view=all")
-    page = await confirmed.send(page, "/idp/logout")
+    page = await whole_account(confirmed)
+    page = await confirmed.send(page, "/.pages/sign-out")
     page = await confirmed.get("/idp/login")
     await confirmed.send(page, "/idp/login", username="alice", password=password_of("alice"))
     assert await office.deliver() == [], "this one is known"
@@ -449,7 +448,7 @@ async def test_a_strange_address_gets_one_message_or_none(
     server: Server, office: PostOffice, address: str
 ) -> None:
     browser = await sign_in(server)
-    page = await browser.get("/idp/account?view=all")
+    page = await whole_account(browser)
     typed = {"email": address, "current": password_of("alice")}
     await browser.send(page, "/idp/account/email", **typed)
     messages = await office.deliver()

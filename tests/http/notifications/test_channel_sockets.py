@@ -12,7 +12,7 @@ import pytest
 
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
-from podstead.notifications.times import write_time
+from podstead.notifications.channel_types import write_time
 from podstead.web import socket_sender
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi_sockets import Closed, Refused, Socket, connected

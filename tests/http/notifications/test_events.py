@@ -14,9 +14,9 @@ from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.administration import open_root
 from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
-from podstead.notifications.notification import Notification
+from podstead.notifications.channel_types import write_time
+from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Readers, View
-from podstead.notifications.times import write_time
 from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE, Server, Start, acl_turtle, running
 from tests.support.asgi import Client

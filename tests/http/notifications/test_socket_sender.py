@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podstead.notifications.subscriber_queue import (
+from podstead.notifications.deliveries import (
     EndReason,
     QueueClosed,
     QueueItem,

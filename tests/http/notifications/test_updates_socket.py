@@ -11,9 +11,9 @@ import pytest
 
 from podstead.app.adapters.system import SystemClock
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications.deliveries import CAPACITY
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.notifications.solid_0_1 import MAX_URLS
-from podstead.notifications.subscriber_queue import CAPACITY
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import socket_sender

@@ -12,7 +12,7 @@ from podstead.config import Settings
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import register, reply_of
+from tests.support.idp_pages import register, reply_of, whole_account
 from tests.support.pod_pages import sign_in_by_token, sign_in_to_account
 
 APPS = "/.pages/apps"
@@ -124,7 +124,7 @@ async def test_the_address_of_the_account_at_the_provider_leads_here(account: Br
         assert (answer.status, answer.header("location")) == (303, SECURITY + part)
     answer = await account.ask("GET", "/idp/account", headers={"Accept": "application/json"})
     assert answer.json()["email"] == "alice@example.org"
-    assert (await account.get("/idp/account?view=all")).path == "/idp/account"
+    assert (await whole_account(account)).path == SECURITY
 
 
 async def test_an_action_leads_back_to_pages_of_this_server_only(account: Browser) -> None:
@@ -135,7 +135,7 @@ async def test_an_action_leads_back_to_pages_of_this_server_only(account: Browse
     action = page.form("/idp/account/client-credentials/").action.partition("?")[0]
     for elsewhere in ("https://evil.example/", "//evil.example/", "/alice/", "/idp/logout"):
         page = await account.post(f"{action}?next={elsewhere}", {"csrf_token": token})
-        assert page.path in {"/idp/account", action}
+        assert page.path in {SECURITY, action}
 
 
 async def test_applications_are_listed_with_what_they_may_do_and_disconnected(

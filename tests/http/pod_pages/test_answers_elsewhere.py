@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from podstead.resources.sharing.stored_answers import TASK
+from podstead.resources.sharing.offers import TASK
 from tests.http.pod_pages.test_elsewhere import Elsewhere
 from tests.http.pod_pages.test_sharing import words
 from tests.support.application import BASE, Server

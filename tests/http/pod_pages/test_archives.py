@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.resources.archive_names import ArchiveFolder, archive_name
-from podstead.resources.archives import MAX_OF_REQUESTER, Archives
+from podstead.resources.archives import MAX_OF_REQUESTER, ArchiveFolder, Archives, archive_name
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.open_body import OpenBody
 from podstead.storage.records import Metadata

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from podstead.web.pod_pages.assets import load_assets
-from podstead.web.pod_pages.texts import LANGUAGES, preferred_language, texts_in
+from podstead.web.pages.templates import load_assets
+from podstead.web.pages.texts import LANGUAGES, preferred_language, texts_in
 from tests.support.application import Server, Start
 from tests.support.browser import Browser
 

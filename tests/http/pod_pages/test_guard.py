@@ -6,15 +6,19 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from podstead.app.adapters.system import SystemRandomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.operation import InMemoryBody
-from podstead.web.cookies import CookieJar
 from podstead.web.fields import HeaderFields
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.page_request import PageRequest, UncheckedRequest
-from podstead.web.pod_pages.people import PeopleByAnySession, Person, SignedInBy
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages.request import (
+    PageRequest,
+    PeopleByAnySession,
+    Person,
+    SignedInBy,
+    UncheckedRequest,
+)
+from podstead.web.pages.site import Site
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response, empty_response
 
@@ -40,13 +44,7 @@ async def _ask(
     body: bytes = b"",
     **fields: str,
 ) -> Response:
-    renderer = PageRenderer(server_name="pods.example", base_url="https://pods.example")
-    guard = PageGuard(
-        origin="https://pods.example",
-        people=PeopleByAnySession([_Alice()]),
-        cookies=CookieJar(secure=True, path="/.pages"),
-        renderer=renderer,
-    )
+    site = Site("https://pods.example", PeopleByAnySession([_Alice()]), SystemRandomness())
     sent = {"cookie": "a=b", "sec-fetch-site": "same-origin", "accept": "text/html", **fields}
     request = Request(
         method=method,
@@ -58,7 +56,7 @@ async def _ask(
         raw_path=b"/.pages/test",
         query=b"",
     )
-    return await guard.endpoint(handler)(request, None)
+    return await site.guard.endpoint(handler)(request, None)
 
 
 async def _identity(page: PageRequest) -> Response:

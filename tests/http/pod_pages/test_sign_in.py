@@ -8,11 +8,12 @@ import pytest
 
 from podstead.storage.records import PodRemoval, TokenRevocation, Version, Write
 from podstead.storage.sqlite import SqliteStore
+from podstead.web.pages.addresses import local_address
 from podstead.web.pod_pages import page_sessions
-from podstead.web.pod_pages.addresses import local_address
 from tests.support.application import Server, Start
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import whole_account
 from tests.support.pod_pages import csrf_token_of, sign_in_by_token, sign_in_to_account, token_of
 
 PRIVATE = "/alice/private/"
@@ -156,7 +157,7 @@ async def test_a_session_of_the_provider_is_valid_for_the_pages(start: Start) ->
     assert (page.status, page.path) == (200, PAGE)
     page = await browser.send(page, "/.pages/sign-out")
     assert "You are signed out" in page.text
-    assert (await browser.get("/idp/account?view=all")).path == "/idp/login"
+    assert (await whole_account(browser)).path == "/idp/login"
 
 
 async def test_the_provider_at_another_origin_has_other_sessions(start: Start) -> None:

@@ -17,7 +17,7 @@ from podstead.resources.sharing.access_requests import (
     HasAccess,
     NoInbox,
 )
-from podstead.wac.sharing.roles import ROLE_MODES, Role
+from podstead.wac.sharing.rules import ROLE_MODES, Role
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.rdf import JSON_LD, TURTLE
 

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.app.services import Services
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.resources.sharing.contacts import Contact, Contacts
+from podstead.resources.sharing.people import Contact, Contacts
 from tests.support.application import BASE, Server
 from tests.support.rdf import TURTLE
 

@@ -10,10 +10,8 @@ from podstead.app.services import Services
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ResourcePath, acl_of
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.resources.sharing.edits import Edit, Inheritance
-from podstead.resources.sharing.hypothetical import OneMoment
-from podstead.resources.sharing.preview import Difference
-from podstead.resources.sharing.rules_document import RulesChanged, RulesOutOfReach
+from podstead.resources.sharing.documents import Edit, Inheritance, RulesChanged, RulesOutOfReach
+from podstead.resources.sharing.preview import Difference, OneMoment
 from podstead.resources.sharing.service import (
     Consequence,
     NeedsConfirmation,
@@ -24,11 +22,17 @@ from podstead.resources.sharing.service import (
 )
 from podstead.wac.effective import EffectiveAcls, paths_to_read
 from podstead.wac.modes import NO_MODES, Mode, Modes
-from podstead.wac.sharing.access import Scope
+from podstead.wac.sharing.access import Cause, Scope
 from podstead.wac.sharing.editing import AccessChange
-from podstead.wac.sharing.explaining import Cause
-from podstead.wac.sharing.roles import ROLE_MODES, Role
-from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, agent, group
+from podstead.wac.sharing.rules import (
+    AUTHENTICATED,
+    EVERYONE,
+    ROLE_MODES,
+    Grantee,
+    Role,
+    agent,
+    group,
+)
 from tests.support.application import BASE, Server, acl_turtle
 from tests.support.rdf import JSON_LD, TURTLE
 

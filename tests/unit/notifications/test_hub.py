@@ -16,18 +16,18 @@ import pytest
 from podstead.core.errors import AccessDenied, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.notifications import deliveries, feed
-from podstead.notifications.deliveries import Delivering
-from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.notification import Activity, Notification
-from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
-from podstead.notifications.subscriber_queue import (
+from podstead.notifications import deliveries, history
+from podstead.notifications.deliveries import (
+    Delivering,
     EndReason,
     QueueClosed,
     QueueItem,
     SubscriberQueue,
     WatchEnded,
 )
+from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.messages import Activity, Notification
+from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Metadata, ResourceKind, Version
 from tests.support.clock import FakeClock
@@ -202,9 +202,9 @@ async def test_every_change_since_the_watch_began_is_heard_once_in_order(world: 
     """N-19."""
     world.log.add(X)
     _, queue = await world.watch(X)
-    sequences = [world.log.add(X) for _ in range(3 * feed.PAGE)]
+    sequences = [world.log.add(X) for _ in range(3 * history.PAGE)]
     assert [await sequence_of(queue) for _ in sequences] == sequences
-    assert world.log.most_read == feed.PAGE
+    assert world.log.most_read == history.PAGE
 
 
 async def test_a_watch_begins_with_the_change_after_its_boundary(world: World) -> None:

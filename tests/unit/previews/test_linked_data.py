@@ -25,8 +25,7 @@ from podstead.previews.drawing import MAX_NODES, draw
 from podstead.previews.labels import name_in, vocabulary_label
 from podstead.previews.links import Address, Links
 from podstead.rdf.codecs import parse
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri, Object, Subject
+from podstead.rdf.graph import Dataset, Graph, Iri, Object, Subject
 
 BASE = "https://pod.example"
 LINKS = Links(BASE, ResourcePath("/alice/card"))

@@ -33,8 +33,7 @@ from podstead.rdf.codecs import (
     repair_missing_final_dot,
     serialize,
 )
-from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal
+from podstead.rdf.graph import EMPTY_GRAPH, BlankNode, Dataset, Graph, Iri, Literal
 from tests.support.rdf_oracle import BASE, assert_same, assert_same_dataset, read, read_dataset
 
 TURTLE_EXAMPLES = sorted((Path(__file__).parents[2] / "vectors/rdf/turtle").glob("*.ttl"))

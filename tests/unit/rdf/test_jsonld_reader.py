@@ -17,11 +17,10 @@ from podstead.rdf.codecs import (
     UnknownContext,
     parse,
 )
-from podstead.rdf.graph import Graph
+from podstead.rdf.graph import Graph, Iri, Literal
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.jsonld_reader import prepare_json_ld
 from podstead.rdf.limits import DEFAULT_LIMITS
-from podstead.rdf.terms import Iri, Literal
 from tests.support.rdf_oracle import BASE, assert_same_dataset
 
 URL = "https://contexts.example/one"

@@ -8,11 +8,11 @@ from podstead.core.errors import BadRequest, Unprocessable
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
+from podstead.rdf.graph import BlankNode, Iri, Literal
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
-from podstead.rdf.terms import BlankNode, Iri, Literal
 from tests.support.rdf_oracle import BASE, assert_same, read
 
 PREFIX = "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n"

@@ -10,13 +10,11 @@ from podstead.core import vocab
 from podstead.core.errors import Conflict, Unprocessable
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse
-from podstead.rdf.container import ListedMember, container_statements, member_statements
 from podstead.rdf.errors import PatchInapplicable, PatchRefused, PatchTooCostly
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.matching import IndexedTriples, StepBudget, solutions
+from podstead.rdf.graph import EMPTY_GRAPH, BlankNode, Graph, Iri, Literal, Triple
+from podstead.rdf.listing import ListedMember, container_statements, member_statements
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply, apply_to_container
-from podstead.rdf.patterns import Pattern, Patterns, Variable
-from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
+from podstead.rdf.patterns import IndexedTriples, Pattern, Patterns, StepBudget, Variable, solutions
 from tests.support.rdf_oracle import BASE, assert_same
 
 A, B, C = Iri("urn:a"), Iri("urn:b"), Iri("urn:c")

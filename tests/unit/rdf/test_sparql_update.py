@@ -10,12 +10,11 @@ from podstead.core.errors import BadRequest, Unprocessable
 from podstead.core.media_types import N_TRIPLES, SPARQL_UPDATE, TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
-from podstead.rdf.graph import EMPTY_GRAPH
+from podstead.rdf.graph import EMPTY_GRAPH, Iri, Literal
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
 from podstead.rdf.sparql_update import parse_sparql_update
-from podstead.rdf.terms import Iri, Literal
 from tests.support.rdf_oracle import BASE, assert_same, read
 
 S, P, Q = Iri(f"{BASE}#s"), Iri(f"{BASE}#p"), Iri(f"{BASE}#q")

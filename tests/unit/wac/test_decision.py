@@ -10,7 +10,7 @@ import pytest
 
 from podstead.wac.acl import read_acl
 from podstead.wac.decision import NO_RULES, Requester, Rules, agent_modes
-from podstead.wac.wac_allow import wac_allow
+from podstead.wac.modes import wac_allow
 from tests.support.wac_world import ALICE, BASE, BOB, CAROL, graph_of, rule
 
 SUBJECT = f"{BASE}/pod/c/"

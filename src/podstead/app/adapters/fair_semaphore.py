@@ -1,4 +1,4 @@
-"""Who may use a scarce resource next? A bounded number at once, half of them for one requester.
+"""Shares a scarce resource fairly: a bounded number use it at once, half of them for one requester.
 
 Git processes and threads that hash passwords are such resources. A requester that holds its slots
 as long as it can, or requests more at once, leaves the other half to everybody else.

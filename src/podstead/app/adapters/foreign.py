@@ -1,21 +1,29 @@
-"""How does this deployment send requests to other servers? Through the guard, set up on first use.
+"""Sends requests to other servers, through a guard that is set up on first use.
 
 Commands that build parts of a server send no requests, and importing the HTTP client takes long, so
 this module does not import it. A server imports it before it starts (``preload``).
+
+A stranger can name any URL in a token, an access rule or a document. The guard refuses those of
+this network, and each host that it refused is logged once an hour, because every request may name
+it again (A-184).
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from podstead.app.adapters.audit import LogAudit
-from podstead.app.adapters.blocked_fetches import BlockedFetches
 from podstead.config import Settings
+from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.outbound.errors import Refusal, Refused
 
 if TYPE_CHECKING:
     from podstead.outbound.documents import RemoteDocuments
@@ -25,6 +33,49 @@ if TYPE_CHECKING:
     from podstead.outbound.posting import Poster, PostReply
     from podstead.outbound.resolver import SystemResolver
     from podstead.outbound.urls import Origin
+
+
+NOTED_AGAIN_AFTER_MS: Final = 3_600_000
+_MAX_PLACES: Final = 1024
+_MAX_HOST_CHARACTERS: Final = 253
+
+_BLOCKS: Final = frozenset({Refusal.HOST, Refusal.PORT, Refusal.ADDRESS})
+"""The refusals because of where a URL leads; the others are about its form."""
+
+
+class BlockedFetches:
+    """Logs blocked requests."""
+
+    def __init__(self, audit: Audit, clock: Clock) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._noted: ExpiringCache[tuple[str, Refusal], int] = ExpiringCache(max_weight=_MAX_PLACES)
+
+    @contextmanager
+    def noting(self, url: str) -> Iterator[None]:
+        """Log the request made within the context if it is refused because of where the URL, or a
+        redirect from it, leads."""
+        try:
+            yield
+        except Refused as refused:
+            if refused.refusal in _BLOCKS:
+                self._note(_host_of(url), refused.refusal)
+            raise
+
+    def _note(self, host: str, refusal: Refusal) -> None:
+        now_ms = self._clock.now_ms()
+        place = (host, refusal)
+        if self._noted.get(place, now_ms) is not None:
+            return
+        self._noted.put(place, now_ms, expires_at_ms=now_ms + NOTED_AGAIN_AFTER_MS)
+        self._audit.note(AuditEvent.FETCH_BLOCKED, host=host, rule=refusal.value)
+
+
+def _host_of(url: str) -> str:
+    """The host in the URL; empty if the URL has none."""
+    with suppress(ValueError):
+        return (urlsplit(url).hostname or "")[:_MAX_HOST_CHARACTERS]
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

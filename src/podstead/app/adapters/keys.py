@@ -1,18 +1,27 @@
-"""The keys that sign pod tokens: ``token.key``, and ``token.previous.key`` after a rotation (A-32,
-A-43).
+"""The keys that sign pod tokens and notifications (A-32, A-43).
 
-The first start creates the key, and later starts use it. In a data root, a rotation renames the
-file; tokens signed with the previous key remain valid until they expire.
+The first start creates ``token.key``, and later starts use it. In a data root, a rotation renames
+the file to ``token.previous.key``; tokens signed with the previous key remain valid until they
+expire. Notifications are signed with the keys of the provider; a server without one creates such
+keys when it sends the first message.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
+from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
+from podstead.jose.tokens import Json, SigningKeyPair
 from podstead.storage.keys import DamagedKey, KeyStorage
+
+if TYPE_CHECKING:
+    from podstead.app.adapters.provider_keys import KeyFolder
+
 
 PROVIDER = "provider"
 """The folder of the provider's keys."""
@@ -67,3 +76,44 @@ def read_all_keys(keys: KeyStorage) -> Mapping[str, bytes]:
     if keys.has_folder(PROVIDER):
         found.update(keys.read_folder(PROVIDER))
     return found
+
+
+_ALGORITHM: Final = "ES256"
+
+
+class SenderKeyFolder:
+    """Implements SenderKeys on the folder of the provider's keys."""
+
+    def __init__(self, keys: KeyStorage, clock: Clock) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._folder: KeyFolder | None = None
+        self._has_keys = False
+
+    async def signer(self) -> SigningKeyPair:
+        """The current signing pair, created if necessary. Raises StorageError."""
+        folder = self._load()
+        if not await self._exists(folder) or (await folder.current()).wants_new(_ALGORITHM):
+            await asyncio.to_thread(folder.maintain)
+        return (await folder.current()).signer(_ALGORITHM)
+
+    async def published(self) -> Sequence[Json]:
+        """The public keys, if there are any. Raises StorageError."""
+        folder = self._load()
+        return (await folder.current()).published() if await self._exists(folder) else ()
+
+    async def _exists(self, folder: KeyFolder) -> bool:
+        """Whether there are keys; once there are, they stay."""
+        if not self._has_keys:
+            if self._keys.is_remote:
+                self._has_keys = await asyncio.to_thread(folder.exists)
+            else:
+                self._has_keys = folder.exists()
+        return self._has_keys
+
+    def _load(self) -> KeyFolder:
+        if self._folder is None:
+            from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
+
+            self._folder = KeyFolder(self._keys, self._clock)
+        return self._folder

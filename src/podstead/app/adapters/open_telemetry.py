@@ -1,8 +1,4 @@
-"""How are traces made and sent? Only this module knows the library of OpenTelemetry.
-
-Spans go to the collector that the variables of OpenTelemetry name, in batches and from a thread of
-their own. They contain no queries, and of paths what the access log shows.
-"""
+"""Makes and sends traces; the only module that knows the library of OpenTelemetry."""
 
 from __future__ import annotations
 

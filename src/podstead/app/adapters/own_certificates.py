@@ -1,9 +1,4 @@
-"""How is a client certificate created? On the command line, or on the account page.
-
-On the command line, the key is created on the machine that will use it and never leaves it. The
-WebID's document, on any Solid server, must state the key: the owner adds the statement by hand, or
-the command does so with a token.
-"""
+"""Creates client certificates, for the command line and the account page."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from pathlib import Path
 
 from podstead.authn.addresses import is_usable_address
 from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
-from podstead.rdf.rsa_key_text import NewKey
+from podstead.rdf.rsa_keys import NewKey
 from podstead.storage.files import write_private
 from podstead.x509.issuing import IssuedCertificate, issue_certificate
 

@@ -1,4 +1,4 @@
-"""How are passwords hashed? With argon2id, in two threads, with a bounded queue (A-93).
+"""Hashes passwords with argon2id, in two threads, with a bounded queue (A-93).
 
 A hash takes a tenth of a second and 46 MiB on purpose. It is computed outside the event loop, never
 more than two at a time. Requests from one customer's network use at most one of the two threads and
@@ -20,15 +20,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+import bcrypt
 from argon2 import PasswordHasher as Argon2
 from argon2.exceptions import HashingError, InvalidHashError, VerificationError, VerifyMismatchError
 from argon2.low_level import ARGON2_VERSION, Type
 
-from podstead.app.adapters.bcrypt_hashes import matches_bcrypt
 from podstead.app.adapters.fair_semaphore import FairSemaphore
 from podstead.core.errors import Overloaded, StorageError
 from podstead.idp.codes import IdpCodes
 from podstead.idp.passwords import PasswordCheck, is_bcrypt
+
+_MAX_BYTES: Final = 72
+"""bcrypt uses no more of a password, and those who made the hashes ignored the rest."""
+
+
+def matches_bcrypt(password_hash: str, password: str) -> bool:
+    """Whether the hash is that of the password. Raises StorageError for a damaged hash."""
+    try:
+        return bcrypt.checkpw(password.encode()[:_MAX_BYTES], password_hash.encode())
+    except ValueError as error:
+        raise StorageError("The hash of a password cannot be read") from error
+
 
 T = TypeVar("T")
 

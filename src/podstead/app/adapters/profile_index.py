@@ -1,4 +1,4 @@
-"""Do the records of Nostr keys cover all profiles? (A-127)
+"""Completes the records of Nostr keys in profiles that an earlier version has written (A-127).
 
 Every write of a profile updates them, but earlier versions of Podstead did not. Before a data root
 of such a version is served, its profiles are read once (:mod:`podstead.app.adapters.root`).
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 
+from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.engine import new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.documents import build_documents
 from podstead.config import Settings
 from podstead.core.errors import BadRequest
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords

@@ -16,19 +16,50 @@ import pickle
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Final, TypeVar
 
 import msgspec
 
 from podstead.app.adapters.child_processes import ChildProcess
 from podstead.app.adapters.fair_semaphore import FairSemaphore
-from podstead.app.adapters.processor_budgets import ProcessorBudgets
 from podstead.app.adapters.rdf_child import LENGTH, READY, Reply
 from podstead.core.errors import RateLimited
 from podstead.core.request_context import requester, requester_agent
 from podstead.rdf.jsonld_contexts import Context
 from podstead.rdf.tasks import Task
 from podstead.resources.costly_work import WAIT_S, WorkTooCostly
+
+BUDGET_S: Final = 20.0
+"""How much processor time one requester may use in a worker without a pause."""
+WINDOW_S: Final = 60.0
+"""How long it takes until an empty budget is full again."""
+
+_RATE: Final = BUDGET_S / WINDOW_S
+_MAX_REQUESTERS: Final = 10_000
+
+
+class ProcessorBudgets:
+    """The budgets of one worker. Whoever has used nothing for a while takes no memory."""
+
+    def __init__(self, *, now_s: Callable[[], float] = monotonic) -> None:
+        self._now_s = now_s
+        self._used: dict[str, tuple[float, float]] = {}  # seconds used, and when that was so
+
+    def wait_s(self, requester: str) -> float:
+        """How long the requester has to wait until there is something left for it."""
+        return max(0.0, self._level(requester) - BUDGET_S) / _RATE
+
+    def spend(self, requester: str, processor_s: float) -> None:
+        """Note that the requester has used so much, even if that was more than it had left."""
+        if len(self._used) >= _MAX_REQUESTERS:
+            self._used = {key: used for key, used in self._used.items() if self._level(key) > 0}
+        self._used[requester] = self._level(requester) + processor_s, self._now_s()
+
+    def _level(self, requester: str) -> float:
+        used_s, then_s = self._used.get(requester, (0.0, 0.0))
+        return max(0.0, used_s - (self._now_s() - then_s) * _RATE)
+
 
 logger = logging.getLogger("podstead.resources")
 
@@ -42,6 +73,7 @@ TIME_LIMIT_S: Final = 60.0
 """On a loaded machine, a process gets less of a processor than it may use."""
 IDLE_S: Final = 10.0
 """How long a process is kept for the next task."""
+_GIVE_BACK_AFTER_S: Final = 2.0
 _KEPT_UP_TO_BYTES: Final = 192 * 1024 * 1024
 """The memory of a process that is used again."""
 _PATIENCE_S: Final = 5.0
@@ -81,6 +113,7 @@ class RdfProcesses:
         )
         self._idle: dict[ChildProcess, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._giving_back: asyncio.TimerHandle | None = None
 
     async def in_process(self, task: Task, *, pod: str, wait_s: float = WAIT_S) -> bytes:
         """As :class:`podstead.resources.costly_work.CostlyWork` does. Where no process can be
@@ -103,6 +136,8 @@ class RdfProcesses:
 
     async def close(self) -> None:
         """End all processes that are idle."""
+        if self._giving_back is not None:
+            self._giving_back.cancel()
         for process in list(self._idle):
             self._end_idle(process)
         await asyncio.gather(*self._ending)
@@ -149,11 +184,21 @@ class RdfProcesses:
                 return work()
             finally:
                 self._budgets.spend(key, time.thread_time() - began_s)
+                _give_memory_back()
 
         try:
             return await asyncio.to_thread(measured)
         finally:
-            _give_memory_back()
+            self._give_memory_back_later()
+
+    def _give_memory_back_later(self) -> None:
+        """Once more, when requests no longer hold what the threads have returned to them."""
+        if self._giving_back is not None:
+            self._giving_back.cancel()
+        loop = asyncio.get_running_loop()
+        self._giving_back = loop.call_later(
+            _GIVE_BACK_AFTER_S, loop.run_in_executor, None, _give_memory_back
+        )
 
     async def _started(self) -> ChildProcess | None:
         while self._idle:

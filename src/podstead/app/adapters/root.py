@@ -1,37 +1,185 @@
-"""How is the data root prepared for workers? It is locked, migrated, and given a key."""
+"""Prepares the data root for workers: locks it, migrates it, and creates its keys.
+
+A root of which a part is missing is refused. Without their records, its bodies, keys and
+repositories belong to nobody, and those who came first could take the names and WebIDs of others.
+Nodes that share a database share folders, too: the first one writes a random mark into each and
+records it in the database, and a node that finds another folder there does not start.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+import os
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final, TypeVar
 
-from podstead.app.adapters.body_stores import claim_bodies, layout_of
+from podstead.app.adapters.body_stores import BodyFacts, claim_bodies, layout_of
 from podstead.app.adapters.engine import (
     key_storage,
+    new_store,
     prepared_engine,
     stored_facts,
 )
-from podstead.app.adapters.keys import adopt_keys, ensure_token_key, load_token_keys
-from podstead.app.adapters.lost_data import (
-    refuse_data_without_records,
-    refuse_lost_database,
-    refuse_lost_keys,
+from podstead.app.adapters.keys import (
+    PREVIOUS_TOKEN_KEY,
+    PROVIDER,
+    TOKEN_KEY,
+    adopt_keys,
+    ensure_token_key,
+    load_token_keys,
 )
-from podstead.app.adapters.retrying import retry_while_busy
-from podstead.app.adapters.shared_folders import claim_shared_folder
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
-from podstead.core.errors import RootInUse, RootUnusable
+from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.files import why_not_usable
+from podstead.storage.files import sync_directory, why_not_usable, write_private
 from podstead.storage.keys import DamagedKey, KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
+from podstead.storage.pods import each_pod
 from podstead.storage.root import lock_root
 from podstead.storage.sqlite import faults_at_a_glance
 from podstead.storage.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
+
+T = TypeVar("T")
+
+RETRY_TIMEOUT_S = 1.0
+_RETRY_S = 0.02
+
+
+def retry_while_busy(attempt: Callable[[], T], *, is_busy: Callable[[Exception], bool]) -> T:
+    """The result of ``attempt``. While it raises an exception that ``is_busy``, it is tried again
+    for :data:`RETRY_TIMEOUT_S` seconds; then that exception is raised, and any other
+    immediately."""
+    give_up_s = time.monotonic() + RETRY_TIMEOUT_S
+    while True:
+        try:
+            return attempt()
+        except Exception as error:
+            if not is_busy(error) or time.monotonic() > give_up_s:
+                raise
+        time.sleep(_RETRY_S)
+
+
+_SHARED_FOLDER_FILE: Final = "shared-folder"
+_MARK_BYTES: Final = 16
+_PRIVATE: Final = 0o700
+
+
+def claim_shared_folder(folder: Path, fact: str, facts: BodyFacts, *, advice: str) -> None:
+    """Mark a folder at the first start, and refuse any other one later. Called by one node at a
+    time. Raises RootUnusable with the advice, StorageError."""
+    file, noted = folder / _SHARED_FOLDER_FILE, facts.read_fact(fact)
+    try:
+        found = file.read_text("ascii") if file.exists() else None
+        if noted is None:
+            if found is None:
+                found = secrets.token_hex(_MARK_BYTES)
+                folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+                write_private(file, found.encode("ascii"))
+                sync_directory(folder)
+            facts.write_fact(fact, found)
+            return
+    except OSError as error:
+        raise StorageError(f"The folder {folder} cannot be used: {error.strerror}") from error
+    if found != noted:
+        raise RootUnusable(
+            f"The servers with this database share another folder than {folder}. {advice}"
+        )
+
+
+_NO_DATA = frozenset({BODIES_MARK, GIT_MARK})
+
+
+def refuse_lost_database(settings: Settings) -> None:
+    """Refuse data whose SQLite database is missing or empty, before there is another one. Raises
+    RootUnusable, StorageError."""
+    database = RootLayout(settings.root).database
+    if settings.database is None and not (database.exists() and database.stat().st_size):
+        refuse_data_without_records(settings)
+
+
+def refuse_data_without_records(settings: Settings) -> None:
+    """Refuse bodies, keys and git repositories that no records are about. Raises RootUnusable,
+    StorageError."""
+    layout = layout_of(settings)
+    left = []
+    if isinstance(settings.bodies, S3Location):
+        if _run_in_child(_has_objects, settings.bodies):
+            left.append(f"large bodies at {settings.bodies.url}")
+    elif _has_files(layout.blobs):
+        left.append(f"large bodies in {layout.blobs}")
+    if _has_files(layout.keys):
+        left.append(f"keys in {layout.keys}")
+    if _has_files(layout.git):
+        left.append(f"git repositories in {layout.git}")
+    if not left:
+        return
+    place = layout.database if settings.database is None else "the PostgreSQL database"
+    raise RootUnusable(
+        f"There are {' and '.join(left)}, but {place} has no records of them. Restore a backup, or "
+        "correct --root, --database and --bodies. With --accept-loss, the server starts empty."
+    )
+
+
+def refuse_lost_keys(settings: Settings, keys: KeyStorage, *, was_provider: bool) -> None:
+    """Refuse to go on without the keys that have signed tokens. Raises RootUnusable,
+    StorageError."""
+    missing = []
+    # One that was renamed for a rotation is not lost.
+    if not settings.token_keys and not any(map(keys.read, (TOKEN_KEY, PREVIOUS_TOKEN_KEY))):
+        missing.append(keys.where(TOKEN_KEY))
+    if was_provider and not keys.read_folder(PROVIDER):
+        missing.append(keys.where(PROVIDER))
+    if missing and _run_in_child(_has_pods, settings):
+        raise RootUnusable(
+            f"Keys are missing: {' and '.join(missing)}. Restore them from a backup. With "
+            "--accept-loss, the server creates new keys, and all tokens that the lost ones signed "
+            "end."
+        )
+
+
+def _run_in_child(look: Callable[[T], Coroutine[None, None, bool]], at: T) -> bool:
+    """Run it in a process of its own: the S3 client has threads, which workers that this process
+    forks later would miss."""
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as children:
+        return children.submit(_run, look, at).result()
+
+
+def _run(look: Callable[[T], Coroutine[None, None, bool]], at: T) -> bool:
+    return asyncio.run(look(at))
+
+
+def _has_files(folder: Path) -> bool:
+    return any(set(names) - _NO_DATA for _, _, names in os.walk(folder))
+
+
+async def _has_objects(location: S3Location) -> bool:
+    from podstead.storage.blobs.s3 import Objects
+
+    async for page in Objects(location).pages(""):
+        if page:
+            return True
+    return False
+
+
+async def _has_pods(settings: Settings) -> bool:
+    store = new_store(settings)
+    await store.open()
+    try:
+        async for _ in each_pod(store):
+            return True
+        return False
+    finally:
+        await store.close()
+
 
 logger = logging.getLogger("podstead.app")
 
@@ -49,7 +197,7 @@ changes, all profiles are read again."""
 def prepared_root(settings: Settings, *, accept_loss: bool = False) -> Iterator[None]:
     """Hold the data root while the server runs. Raises RootUnusable, StorageError.
 
-    With ``accept_loss``, it may lack what it had once (:mod:`podstead.app.adapters.lost_data`).
+    With ``accept_loss``, it may lack what it had once (:mod:`podstead.app.adapters.root`).
 
     The root is locked before it is migrated: a newer server must not change the schema under a
     running one.

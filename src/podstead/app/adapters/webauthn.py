@@ -1,9 +1,4 @@
-"""How is the response of a passkey verified? By the WebAuthn library, in a thread.
-
-Only this module knows the library. Importing it takes half a second, which also happens in the
-thread, at the first passkey. The server requests no attestation from authenticators, and ignores
-one that it receives (A-121).
-"""
+"""Verifies the responses of passkeys with the WebAuthn library, in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the server ready? The checks of a worker: its store, the disk and the clock."""
+"""The checks of a worker, which say whether it is ready: its store, the disk and the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are metrics written for Prometheus? Only this module knows its library."""
+"""Writes metrics for Prometheus; the only module that knows its library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a worker measure? It reads the counters of its parts when it is asked, not before.
+"""Reads what the parts of a worker have counted, when it is asked for metrics and not before.
 
 Parts count in plain attributes, so a request costs no more for being measured by this module.
 """
@@ -17,8 +17,7 @@ from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring import families
-from podstead.app.monitoring.families import MetricFamily
-from podstead.app.monitoring.mail_counts import MailCounts, MailOutcome
+from podstead.app.monitoring.families import MailCounts, MailOutcome, MetricFamily
 from podstead.core.histogram import Histogram
 from podstead.idp.audit import AuditEvent
 from podstead.storage.protocol import Store

@@ -1,13 +1,18 @@
-"""How much is stored? Read from the data root, for metrics and for the console."""
+"""What the data root contains, and what a worker answers when the main process asks it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
+import msgspec
+
 from podstead.app.monitoring import families
-from podstead.app.monitoring.readings import Readings, single
+from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.readings import Readings, WorkerReadings, single
 from podstead.config import Settings
 from podstead.idp.mail_queue import waiting_messages
 from podstead.idp.records import ACCOUNTS
@@ -82,3 +87,31 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
         last_backup=await asyncio.to_thread(read_last_backup, layout.last_backup),
         failed_backup=await asyncio.to_thread(read_failed_backup, layout.failed_backup),
     )
+
+
+class WorkerQuery(Enum):
+    """What the main process may ask."""
+
+    COUNTERS = "counters"
+    """What this worker has counted."""
+    STORED = "stored"
+    """What the data root contains; asked of one worker."""
+    CHECKS = "checks"
+    """Whether this worker is ready."""
+
+
+def worker_answers(
+    settings: Settings, *, readings: WorkerReadings, checks: WorkerChecks, store: Store
+) -> Callable[[str], Awaitable[bytes]]:
+    """The function that answers with JSON. It raises ValueError for an unknown query,
+    StorageError and OSError."""
+
+    async def answer(query: str) -> bytes:
+        asked = WorkerQuery(query)
+        if asked is WorkerQuery.COUNTERS:
+            return msgspec.json.encode(readings.read())
+        if asked is WorkerQuery.STORED:
+            return msgspec.json.encode((await read_stored_facts(settings, store)).readings())
+        return msgspec.json.encode(await checks.run())
+
+    return answer

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
-from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, store_issuer
 from podstead.app.operator.data_root import opened_records, served_settings
@@ -31,7 +31,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     TokenRecord,
 )
-from podstead.web.pod_pages.addresses import link_url
+from podstead.web.pages.addresses import link_url
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.accounts import AccountServices

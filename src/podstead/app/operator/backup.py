@@ -26,7 +26,7 @@ from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import inspect_copy, unopened_store
 from podstead.config import Settings
-from podstead.core.errors import Overloaded, PodsteadError
+from podstead.core.errors import Overloaded, PodsteadError, RootUnusable
 from podstead.core.identifiers import ResourcePath
 from podstead.git.copying import RepositoryFile, repository_files
 from podstead.git.directories import Directories, DirectoryClaim
@@ -38,13 +38,16 @@ from podstead.storage.backup.reading import (
     FORMAT,
     BackupCounts,
     BackupDamaged,
+    BackupReader,
     BackupUnusable,
+    FileRecord,
     FolderBackup,
     Manifest,
     checked_pieces,
     take_all,
     time_as_text,
 )
+from podstead.storage.backup.restoring import restore_into
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.bodies import StoredBlobs
@@ -52,6 +55,9 @@ from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.repositories import KIND, RepositoryName, container_of, repository_name_in
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteFacts
+from podstead.storage.tables import BODIES_FACT
 
 OnStep = Callable[[str, int, int], None]
 """Called with the name of a step, and how much of it is done and to do."""
@@ -316,3 +322,60 @@ def _verify_folder(folder: Path, manifest: Manifest, on_step: OnStep) -> None:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def open_backup(backup: Path) -> BackupReader:
+    """Raises BackupUnusable."""
+    if backup.is_dir():
+        return FolderBackup(backup)
+    if backup.is_file():
+        return ArchiveBackup(backup)
+    raise BackupUnusable(f"There is no backup at {backup}.")
+
+
+def verify_backup(backup: Path, *, on_step: OnStep) -> Manifest:
+    """Read all of a backup, and check it. Raises BackupUnusable, BackupDamaged, OSError."""
+    done = 0
+
+    def take(_: FileRecord, pieces: Iterator[bytes]) -> None:
+        nonlocal done
+        for _piece in pieces:
+            pass
+        done += 1
+        on_step("Verifying", done, 0)
+
+    return open_backup(backup).read_all(take)
+
+
+def restore_backup(settings: Settings, backup: Path, *, on_step: OnStep) -> Manifest:
+    """Restore a backup into the data root, which must be empty or missing.
+
+    Raises Conflict, BackupUnusable, BackupDamaged, RootUnusable (including SchemaTooNew), OSError.
+    """
+    if settings.database is not None:
+        raise RootUnusable(
+            "A backup is restored into a data root with its records. Restore without --database."
+        )
+    done_bytes = 0
+
+    def on_restored(record: FileRecord) -> None:
+        nonlocal done_bytes
+        done_bytes += record.size
+        on_step("Restoring", done_bytes, 0)
+
+    manifest = restore_into(
+        settings.root, open_backup(backup), on_database=_check_records, on_restored=on_restored
+    )
+    layout = prepare_root(settings.root)
+    # The backup has all bodies, wherever they were, and they are in the data root now.
+    SqliteFacts(layout.database).write_fact(BODIES_FACT, "")
+    return manifest
+
+
+def _check_records(copy: Path) -> None:
+    """Raises SchemaTooNew, BackupDamaged, StorageError."""
+    with closing(inspect_copy(copy)) as records:
+        records.check_not_newer()
+        faults = records.integrity_faults()
+    if faults:
+        raise BackupDamaged(f"The records in the backup are damaged: {faults[0]}")

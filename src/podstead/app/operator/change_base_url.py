@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.root import (
     begin_move,
     finish_move,

@@ -6,13 +6,27 @@ server does meanwhile is no finding. What is new since is looked up again, or ha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from podstead.app.adapters.body_stores import layout_of
+from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.adapters.engine import key_storage
+from podstead.app.adapters.keys import (
+    PROVIDER,
+    check_token_key,
+    load_token_keys,
+    read_all_keys,
+)
+from podstead.app.adapters.provider_keys import decode_key
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.backup import OnStep
@@ -20,26 +34,165 @@ from podstead.app.operator.checking.bodies import (
     check_containers,
     check_files,
     check_large_bodies,
+    check_objects,
     check_small_bodies,
     check_uploads,
 )
-from podstead.app.operator.checking.context import CheckContext
-from podstead.app.operator.checking.findings import Code, Finding
-from podstead.app.operator.checking.objects import check_objects
-from podstead.app.operator.checking.private import (
-    check_free_space,
-    check_private_files,
-    check_stored_keys,
-)
+from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.app.operator.checking.repairs import Repairs, SetAside
 from podstead.app.operator.checking.repositories import check_repositories
-from podstead.app.operator.checking.rules import check_rules
 from podstead.app.operator.data_root import opened_store, unopened_store
 from podstead.config import Settings
+from podstead.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    DiskFull,
+    StorageError,
+    UnsupportedMediaType,
+)
+from podstead.core.identifiers import ResourcePath, storage_root, subject_of
+from podstead.idp.keys import ProviderKey
+from podstead.rdf.codecs import parse
+from podstead.rdf.errors import RdfTooComplex, UnknownContext
+from podstead.rdf.graph import EMPTY_GRAPH, Dataset
+from podstead.resources.sharing.rules_index import BUILDING, BuildingProgress
+from podstead.storage.blobs.body_store import blob_path
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
+from podstead.storage.inspection import StoredAcl
+from podstead.storage.keys import KeyFiles
 from podstead.storage.record_store import RecordStore
-from podstead.storage.records import PodTotals
+from podstead.storage.records import PodTotals, Version
+from podstead.wac.sharing.index import ACLS, IndexedAcl, indexed_acl
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def check_private_files(check: CheckContext) -> Iterator[Finding]:
+    """Are keys whole, and is everything for this account only?"""
+    check.on_step("Checking keys", 0, 0)
+    layout = check.layout
+    provider = layout.keys / "provider"
+    for path in sorted(provider.glob("*.json")) if provider.is_dir() else ():
+        yield from _check_key(check, path, partial(_read_key, path))
+    token_key = layout.keys / "token.key"
+    if token_key.exists():
+        yield from _check_key(check, token_key, lambda: load_token_keys(KeyFiles(layout.keys)))
+    paths = [layout.root, layout.database, layout.blobs, layout.keys, *layout.keys.rglob("*")]
+    for path in paths:
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & _OTHERS:
+            repair = partial(check.repairs.make_private, path)
+            yield Finding(
+                Code.MODE_OPEN, str(path), "Other accounts on this machine have access", repair
+            )
+
+
+def check_stored_keys(check: CheckContext) -> Iterator[Finding]:
+    """Are the keys whole that are stored with the records?"""
+    keys = key_storage(check.settings)
+    if not keys.is_remote:
+        return
+    for name, content in read_all_keys(keys).items():
+        is_of_provider = name.startswith(f"{PROVIDER}/")
+        try:
+            if is_of_provider:
+                decode_key(content, keys.where(name))
+            else:
+                check_token_key(content, keys.where(name))
+        except StorageError as error:
+            repair = partial(check.repairs.set_key_aside, keys, name, content)
+            yield Finding(Code.KEY_DAMAGED, name, str(error), repair)
+
+
+def _read_key(path: Path) -> ProviderKey:
+    return decode_key(path.read_bytes(), str(path))
+
+
+def _check_key(check: CheckContext, path: Path, read: Callable[[], object]) -> Iterator[Finding]:
+    try:
+        read()
+    except (StorageError, OSError) as error:
+        repair = partial(check.repairs.set_file_aside, path, Code.KEY_DAMAGED)
+        yield Finding(Code.KEY_DAMAGED, str(path), str(error), repair)
+
+
+def check_free_space(check: CheckContext) -> Iterator[Finding]:
+    """Is there space for new content?"""
+    space = DiskSpace(check.layout.root, min_free_bytes=check.settings.min_free_bytes)
+    try:
+        space.check()
+    except DiskFull:
+        what = f"Only {space.free_bytes()} bytes are free"
+        yield Finding(Code.DISK_LOW, str(check.layout.root), what)
+
+
+_building = msgspec.json.Decoder(BuildingProgress)
+_indexed = msgspec.json.Decoder(IndexedAcl)
+
+
+def check_rules(check: CheckContext) -> Iterator[Finding]:
+    """ACLs that nobody can read grant nothing. An index that is still being built is no finding."""
+    check.on_step("Checking access rules", 0, 0)
+    index = _index_of(check)
+    seen = set()
+    for acl in check.records.acls():
+        seen.add(acl.path)
+        content = _content_of(check, acl)
+        if content is None or acl.path in check.damaged:
+            continue  # another finding
+        url = check.base_url + acl.path
+        try:
+            rules = parse(
+                content, acl.content_type, base_iri=url, contexts=bundled_contexts()
+            ).dataset
+        except (UnknownContext, RdfTooComplex, BodyTooLarge):
+            continue  # a running server may be able to read it
+        except (BadRequest, UnsupportedMediaType) as error:
+            repair = partial(check.repairs.close_acl, acl.path, acl.version, content)
+            yield Finding(Code.ACL_UNREADABLE, acl.path, f"The ACL cannot be read: {error}", repair)
+            continue
+        if index is not None and storage_root(acl.path) is not None:
+            yield from _check_index(check, acl, rules, index)
+    for path in sorted(set(index or ()) - seen):
+        empty = partial(
+            check.repairs.index_acl, ResourcePath(path), Version(""), Dataset(EMPTY_GRAPH)
+        )
+        what = "The index over access rules has an ACL that does not exist"
+        yield Finding(Code.RULES_INDEX_WRONG, path, what, empty)
+
+
+def _content_of(check: CheckContext, acl: StoredAcl) -> bytes | None:
+    if acl.blob is None:
+        return acl.content
+    try:
+        return blob_path(check.layout.blobs, acl.blob).read_bytes()
+    except OSError:
+        return None
+
+
+def _index_of(check: CheckContext) -> Mapping[str, IndexedAcl] | None:
+    """What the index says about each ACL; ``None`` while it is being built."""
+    progress = [_building.decode(entry.value) for entry in check.records.entries(BUILDING.kind)]
+    if not any(each.is_complete for each in progress):
+        return None
+    return {
+        entry.entry.removeprefix(f"{ACLS.kind}/"): _indexed.decode(entry.value)
+        for entry in check.records.entries(ACLS.kind)
+    }
+
+
+def _check_index(
+    check: CheckContext, acl: StoredAcl, rules: Dataset, index: Mapping[str, IndexedAcl]
+) -> Iterator[Finding]:
+    expected = indexed_acl(rules.default, subject_url=check.base_url + subject_of(acl.path))
+    if index.get(acl.path) != expected:
+        yield Finding(
+            Code.RULES_INDEX_WRONG,
+            acl.path,
+            "The index over access rules does not agree with the ACL",
+            partial(check.repairs.index_acl, acl.path, acl.version, rules),
+        )
+
 
 _CHECKS_OF_FILES: Final = (check_large_bodies, check_uploads, check_files)
 _CHECKS: Final = (

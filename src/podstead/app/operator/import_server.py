@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict
@@ -38,8 +38,7 @@ from podstead.importers.values import (
 )
 from podstead.pods.names import UnusablePodName
 from podstead.pods.provision import web_id_of
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Dataset, Graph, Iri
 from podstead.resources.importing.values import (
     UNFINISHED_IMPORTS,
     ImportedResource,

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from podstead.app.adapters.bundled_contexts import build_documents
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.root import (
     former_base_urls,
 )
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.documents import build_documents
 from podstead.app.operator.data_root import opened_store, served_settings
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath, canonical_url
@@ -30,9 +30,9 @@ from podstead.pods.template import root_acl
 from podstead.resources.documents import Documents
 from podstead.resources.importing.importer import TreeImporter
 from podstead.resources.importing.values import ImportTarget
+from podstead.resources.planning import WriteHook
 from podstead.resources.pod_renaming import PodRenamer
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.resources.write_hooks import WriteHook
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import PodRecord
 from podstead.web.authority import hosts_of, served_hosts

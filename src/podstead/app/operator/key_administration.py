@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.engine import has_records, key_storage
-from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
 from podstead.app.operator.data_root import opened_records

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import load_token_keys
-from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.app.operator.pod_repositories import opened_bundles, taken_repositories
@@ -21,8 +21,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.idp.administration.pods import existing_pod
 from podstead.idp.audit import AuditEvent
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Dataset, Graph, Iri
 from podstead.resources.exporting.archive import PodArchive
 from podstead.resources.exporting.contents import read_contents
 from podstead.resources.importing.pod_archive import ArchivedPod, PodArchiveFile

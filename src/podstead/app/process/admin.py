@@ -1,4 +1,4 @@
-"""What answers on the private address? Health checks and metrics, from the main process.
+"""Answers health checks and metrics on the private address, from the main process.
 
 The main process asks its workers and adds up what they say, so an answer is about all of them. Each
 request gets a thread; there are few. Nothing here is authenticated: the address must be reachable
@@ -7,14 +7,17 @@ for nobody but the operator and their monitor.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
 import logging
+import os
 import platform
 import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,15 +31,72 @@ from podstead.app.monitoring import families
 from podstead.app.monitoring.checks import Check, Checks
 from podstead.app.monitoring.exposition import CONTENT_TYPE, exposition
 from podstead.app.monitoring.readings import Reading, Readings, Total, single
-from podstead.app.monitoring.worker_answers import Question
+from podstead.app.monitoring.stored_facts import WorkerQuery
 from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 from podstead.app.process.tls.front import private_folder
-from podstead.app.process.worker_control import ask, forget
 from podstead.config import Settings, StartRefused
 from podstead.config.value_types import ListenAddress
 from podstead.core.messages import counted
 from podstead.storage.root import root_mark
 from podstead.web.authority import read_address
+
+ANSWER_WITHIN_S: Final = 2.0
+"""A worker that takes longer is silent."""
+_MAX_QUESTION_BYTES: Final = 64
+_PIECE_BYTES: Final = 1 << 16
+
+
+Answer = Callable[[str], Awaitable[bytes]]
+"""Answers a query of the main process."""
+
+
+async def open_control_socket(folder: Path, answer: Answer) -> asyncio.AbstractServer | None:
+    """Begin to answer the queries of the main process, in this worker. Without a socket the
+    worker runs on, and is silent."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            query = await reader.readline()
+            writer.write(await answer(query.decode("ascii", "replace").strip()))
+            await writer.drain()
+        except Exception:
+            logger.exception("A query of the main process could not be answered")
+        finally:
+            writer.close()
+
+    try:
+        return await asyncio.start_unix_server(
+            serve, _path(folder, os.getpid()), limit=_MAX_QUESTION_BYTES
+        )
+    except OSError:
+        logger.exception("Health checks and metrics leave this worker out")
+        return None
+
+
+def ask(folder: Path, worker: int, query: str) -> bytes | None:
+    """The answer of the worker with that process id; ``None`` if there is none in time."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(ANSWER_WITHIN_S)
+        try:
+            connection.connect(str(_path(folder, worker)))
+            connection.sendall(f"{query}\n".encode("ascii"))
+            pieces = []
+            while piece := connection.recv(_PIECE_BYTES):
+                pieces.append(piece)
+        except OSError:
+            return None
+    return b"".join(pieces) or None
+
+
+def forget(folder: Path, worker: int) -> None:
+    """Remove what is left of a worker that has ended."""
+    with contextlib.suppress(OSError):
+        _path(folder, worker).unlink()
+
+
+def _path(folder: Path, worker: int) -> Path:
+    return folder / str(worker)
+
 
 logger = logging.getLogger("podstead.app")
 
@@ -171,7 +231,7 @@ class Monitor:
         found: Checks = {}
         answered = 0
         for pid in self._workers.worker_pids():
-            answer = ask(self._folder, pid, Question.CHECKS.value)
+            answer = ask(self._folder, pid, WorkerQuery.CHECKS.value)
             if answer is None:
                 continue
             answered += 1
@@ -187,13 +247,13 @@ class Monitor:
             answering = 0
             stored: Readings = {}
             for pid in pids:
-                answer = ask(self._folder, pid, Question.COUNTERS.value)
+                answer = ask(self._folder, pid, WorkerQuery.COUNTERS.value)
                 if answer is None:
                     continue
                 answering += 1
                 self._total.note(pid, msgspec.json.decode(answer, type=Readings))
                 if not stored:
-                    about_all = ask(self._folder, pid, Question.STORED.value)
+                    about_all = ask(self._folder, pid, WorkerQuery.STORED.value)
                     stored = msgspec.json.decode(about_all, type=Readings) if about_all else {}
             for ended in self._seen - pids:
                 forget(self._folder, ended)

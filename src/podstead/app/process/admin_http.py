@@ -1,4 +1,4 @@
-"""How does the main process answer a few requests itself? In threads, of which there are few.
+"""An HTTP server for the few requests that the main process answers itself, in threads.
 
 For the private address and for the challenges of a certificate authority; everything else is
 answered by workers.

@@ -1,4 +1,4 @@
-"""How are modules loaded that stay for the life of the process? Without garbage collection."""
+"""Loads modules that stay for the life of the process, without garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are log messages written? One line each on standard error, as text or JSON.
+"""Writes log messages: one line each on standard error, as text or JSON.
 
 Callers pass further facts in ``extra``, and both formats include them. Credentials, cookies and
 query strings of sign-ins never belong there (A-183).

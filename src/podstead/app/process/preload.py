@@ -1,4 +1,4 @@
-"""What must be loaded before the first request? Everything that a worker may use.
+"""Loads everything that a worker may use, before the first request.
 
 An upgrade replaces the installed package under a running server. A module or template that was
 loaded only then would be of the new version, or missing, while the rest is of the old one. So the
@@ -14,17 +14,16 @@ import gc
 from collections.abc import Iterator
 from importlib import import_module
 
-from podstead.app import tracing
 from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
 from podstead.web.favicon_endpoint import favicon
-from podstead.web.pages import load_templates
-from podstead.web.pod_pages.assets import load_assets
-from podstead.web.pod_pages.texts import load_texts
+from podstead.web.pages.templates import load_assets, load_templates
+from podstead.web.pages.texts import load_texts
 
 _ALWAYS = (
     "podstead.app.adapters.provider_keys",
@@ -51,14 +50,14 @@ _FOR_ACME = ("podstead.app.process.acme.certificates",)
 _FOR_SOCKETS = ("podstead.app.process.sockets.listener",)
 _FOR_CLIENT_CERTIFICATES = (
     "podstead.app.process.tls.engine",
-    "podstead.app.process.tls.extension",
+    "podstead.app.process.tls.terminator",
     "podstead.app.process.tls.terminator",
     "podstead.authn.certificates",
     "podstead.authn.web_id_tls",
 )
 
 
-_FOR_MAIL = ("podstead.app.mailing",)
+_FOR_MAIL = ("podstead.app.adapters.mail",)
 _FOR_SMTP = ("podstead.outbound.smtp",)
 
 
@@ -100,5 +99,5 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
-    if tracing.tracing_is_wanted():
-        yield tracing.MODULE
+    if observability.tracing_is_wanted():
+        yield observability.MODULE

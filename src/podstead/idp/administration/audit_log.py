@@ -2,7 +2,7 @@
 
 It is bounded in age, and in number for each of three kinds of events, so that what strangers cause
 does not displace what operators did. What is done in the console is logged in the write that does
-it. Everything else is logged within seconds (``app/adapters/stored_audit.py``).
+it. Everything else is logged within seconds (``app/adapters/audit.py``).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class AuditLog:
         self, event: AuditEvent, by: Operator | None, *, account: str = "", **facts: str
     ) -> Sequence[Record]:
         """The records that log an action of an operator in the console. A command logs its actions
-        itself (``app/adapters/operator_audit.py``): without an operator there are none."""
+        itself (``app/adapters/audit.py``): without an operator there are none."""
         if by is None:
             return ()
         logged = LoggedEvent(

@@ -2,7 +2,7 @@
 
 ``by`` is the operator who acts in the console; the action is logged in the write that carries it
 out. A command passes ``None``, and its events reach the log in another way
-(``app/adapters/operator_audit.py``).
+(``app/adapters/audit.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the profiles of this server that currently state a Nostr key (A-127).
 
 To find them, the store has records of which profile states which key. They change in the write that
-changes the profile (:mod:`podstead.resources.write_hooks`) and are deleted with the pod. They only
+changes the profile (:mod:`podstead.resources.planning`) and are deleted with the pod. They only
 say which profiles to read: the current content of the profile decides, so a wrong record gives
 nobody access.
 """
@@ -18,8 +18,8 @@ from podstead.idp.records import (
     PROFILE_KEYS,
     Account,
 )
+from podstead.rdf.graph import RdfParser
 from podstead.rdf.nostr_keys import stated_keys
-from podstead.rdf.parser import RdfParser
 from podstead.storage.document_reader import DocumentReader
 from podstead.storage.record_store import RecordStore, Versioned
 from podstead.storage.records import Metadata

@@ -18,15 +18,19 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, I
 from contextlib import aclosing
 from typing import Final
 
-from podstead.core.errors import StorageError
+from podstead.core.clock import Clock
+from podstead.core.errors import NotFound, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.exporting import crate
 from podstead.resources.exporting.contents import (
     ArchivedResource,
     PodContents,
+    RepositoryBundler,
     changed_since,
     named,
+    read_contents,
 )
 from podstead.resources.exporting.zip_records import (
     ZipEntry,
@@ -35,7 +39,7 @@ from podstead.resources.exporting.zip_records import (
     local_header,
 )
 from podstead.storage.open_body import OpenBody, StreamedBody
-from podstead.storage.protocol import ResourceStore
+from podstead.storage.protocol import ResourceStore, Store
 
 _IN_THREAD_FROM_BYTES: Final = 256 * 1024
 _PIECE_BYTES: Final = 64 * 1024
@@ -332,3 +336,70 @@ def _update(piece: bytes, crc: int, digest: hashlib._Hash) -> int:
 
 def _length(pieces: Iterable[bytes]) -> int:
     return sum(map(len, pieces))
+
+
+MAX_RESOURCES: Final = 100_000
+"""How many resources the archive of a download may have; the command has no limit."""
+MAX_OF_PERSON: Final = 2
+
+
+class PodDownload(StreamedBody):
+    """An archive that waits for the person's other downloads (:class:`OpenBody` of the storage)."""
+
+    def __init__(self, archive: PodArchive, semaphores: AgentSemaphores, requester: str) -> None:
+        self._archive = archive
+        self._semaphores = semaphores
+        self._requester = requester
+        self.size_bytes = archive.size_bytes
+        self.tag = archive.tag
+
+    async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """Raises RateLimited and ContentsChanged."""
+        async with (
+            self._semaphores.by(self._requester),
+            aclosing(self._archive.chunks(start, end)) as chunks,
+        ):
+            async for chunk in chunks:
+                yield chunk
+
+
+class PodDownloads:
+    """Serves pods to their owners as archives of their state at the request, a few at a time for
+    each person."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        base_url: str,
+        issuer: str,
+        clock: Clock,
+        bundles: RepositoryBundler | None = None,
+    ) -> None:
+        """Without ``bundles``, git repositories are left out."""
+        self._store = store
+        self._bundles = bundles
+        self._base_url = base_url
+        self._issuer = issuer
+        self._clock = clock
+        self._semaphores = AgentSemaphores(at_once=MAX_OF_PERSON)
+
+    async def open(self, name: str) -> PodDownload:
+        """The archive of a pod as it is now. The caller has authorized the request. Raises NotFound
+        and RateLimited."""
+        pod = await self._store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'")
+        async with self._semaphores.by(pod.name):
+            contents = await read_contents(
+                self._store,
+                pod,
+                base_url=self._base_url,
+                issuer=self._issuer,
+                now_ms=self._clock.now_ms(),
+                bundles=self._bundles,
+                max_resources=MAX_RESOURCES,
+            )
+            # Determining the size takes a second for a hundred thousand resources.
+            archive = await asyncio.to_thread(PodArchive, self._store, contents)
+        return PodDownload(archive, self._semaphores, pod.name)

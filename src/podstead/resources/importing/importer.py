@@ -39,7 +39,7 @@ from podstead.resources.importing.values import (
     Progress,
 )
 from podstead.resources.importing.writer import ImportWriter
-from podstead.resources.write_hooks import WriteHook
+from podstead.resources.planning import WriteHook
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import InlineBody, ResourceKind
 

@@ -18,8 +18,7 @@ from podstead.resources.importing.values import (
     Progress,
     UnfinishedImport,
 )
-from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
-from podstead.resources.write_hooks import WriteHook
+from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE, WriteHook
 from podstead.storage.pods import pod_tombstone
 from podstead.storage.quota import fixed_charge
 from podstead.storage.record_store import RecordStore

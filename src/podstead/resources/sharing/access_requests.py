@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.core import vocab
+from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     Conflict,
@@ -25,26 +26,26 @@ from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.request_context import limit_key
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.entity_tags import state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
+from podstead.resources.sharing.documents import read_rdf
 from podstead.resources.sharing.offers import (
     Offer,
     OfferAnswer,
+    StoredAnswers,
     read_answer,
     read_offer,
     write_answer,
     write_offer,
 )
-from podstead.resources.sharing.reading import read_rdf
-from podstead.resources.sharing.stored_answers import StoredAnswers
 from podstead.storage.protocol import RateCounters, ResourceStore
 from podstead.storage.records import Metadata
+from podstead.wac.acl import agent_name, local_path
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
-from podstead.wac.iris import agent_name, local_path
 from podstead.wac.modes import Mode, Modes
 
 REQUESTS_PER_HOUR: Final = 20
@@ -364,4 +365,50 @@ class AccessRequests:
             return None
         return AccessRequest(
             path, offer.actor, resource, offer.modes, offer.message, offer.published
+        )
+
+
+_KEPT_REQUESTS: Final = 10_000
+
+_State = tuple[str | None, ...]
+
+
+class WaitingRequests:
+    """Reads the requests in the inboxes of owners, once for each state of the inbox.
+
+    Every page tells owners how many there are, so they are cached until the inbox or the profile
+    that names it changes.
+    """
+
+    def __init__(self, requests: AccessRequests, store: ResourceStore) -> None:
+        self._requests = requests
+        self._store = store
+        self._cached: BoundedCache[
+            tuple[str, ResourcePath], tuple[ResourcePath, _State, tuple[AccessRequest, ...]]
+        ] = BoundedCache(_KEPT_REQUESTS)
+
+    async def of(self, owner: Identity, pod: ResourcePath) -> tuple[AccessRequest, ...]:
+        """The requests for access to a pod of this owner; none without a readable inbox. Raises
+        ServerTrouble."""
+        cached = self._cached.get((owner.iri, pod))
+        if cached is not None and cached[1] == await self._state(pod, cached[0]):
+            return cached[2]
+        try:
+            inbox = await self._requests.inbox_of(owner, pod)
+            state = await self._state(pod, inbox)
+            found = await self._requests.pending(owner, pod)
+        except RequestRefused:
+            return ()
+        self._cached.put((owner.iri, pod), (inbox, state, found), weight=len(found) + 1)
+        return found
+
+    async def _state(self, pod: ResourcePath, inbox: ResourcePath) -> _State:
+        """A state that changes with the requests. The profile that names the inbox may be anywhere
+        in the pod; mostly it is the root."""
+        snapshot = await self._store.read_metadata((pod, inbox))
+        root = snapshot[pod]
+        listing = snapshot[inbox]
+        return (
+            None if root is None else root.version,
+            None if listing is None else state_version(listing),
         )

@@ -1,8 +1,7 @@
 """Previews what an edit of the rules changes, and for whom, by asking the gate under both rule
 sets.
 
-This module does not decide: the same gate is asked about the store as it is and as it would be
-(:mod:`podstead.resources.sharing.hypothetical`).
+This module does not decide: the same gate is asked about the store as it is and as it would be.
 """
 
 from __future__ import annotations
@@ -14,15 +13,63 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.clock import Randomness
+from podstead.core.errors import TargetTooLong
 from podstead.core.identifiers import ResourcePath, acl_of, is_container
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.resources.sharing.visible_groups import VisibleGroups
-from podstead.storage.protocol import DocumentSource, ResourceStore
+from podstead.storage.blobs.body_store import ContentBody
+from podstead.storage.open_body import OpenBody
+from podstead.storage.protocol import DocumentSource, ResourceStore, Snapshot
+from podstead.storage.records import Metadata, ResourceKind, Version
+from podstead.wac.acl import local_path
 from podstead.wac.decision import Requester, agent_modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
-from podstead.wac.modes import Modes, any_member
+from podstead.wac.modes import Mode, Modes, any_member
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind
+
+_REVEALING = frozenset({Mode.READ, Mode.CONTROL})
+
+
+class VisibleGroups:
+    """The groups whose members one agent may learn, each looked up once.
+
+    Explaining or previewing what somebody can do reveals which groups have that person as a member.
+    Anyone who manages a resource can name any group in its rules, including groups of the storage's
+    owner, and must not learn from the answers who is in a group whose document they may not read.
+    """
+
+    def __init__(
+        self, gate: Gate, source: DocumentSource, agent: Identity | None, *, base_url: str
+    ) -> None:
+        self._gate = gate
+        self._source = source
+        self._agent = agent
+        self._base_url = base_url
+        self._known: dict[str, bool] = {}
+
+    async def hidden(self, groups: Iterable[str]) -> frozenset[str]:
+        """The groups of this server whose documents the agent may not read. Documents of other
+        servers are fetched without credentials, so they are public."""
+        return frozenset([group for group in groups if not await self._may_see(group)])
+
+    async def _may_see(self, group: str) -> bool:
+        document = group.partition("#")[0]
+        if document not in self._known:
+            self._known[document] = await self._may_read(document)
+        return self._known[document]
+
+    async def _may_read(self, document: str) -> bool:
+        path = local_path(document, self._base_url)
+        if path is None:
+            return True
+        try:
+            snapshot = await self._source.read_metadata(paths_to_read(path))
+        except TargetTooLong:
+            return False
+        granted = await self._gate.grant(self._agent, None, path, snapshot)
+        # With Control, the agent can grant itself Read.
+        return bool(_REVEALING & granted.user)
+
 
 MAX_GRANTEES: Final = 200
 """The number of agents and groups for which a preview is computed."""
@@ -118,11 +165,11 @@ class Comparison:
             return await _granted(decider, None, resource)
         snapshot = await decider.source.read_metadata(paths_to_read(resource))
         if grantee.kind is GranteeKind.GROUP:
-            basis = await decider.gate.basis(None, None, resource, snapshot)
+            basis = await decider.gate.decision_inputs(None, None, resource, snapshot)
             return agent_modes(basis.rules, Requester(frozenset(), frozenset({grantee.iri})))
         iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
         agent = Identity(iri, AuthenticationMethod.SESSION)
-        basis = await decider.gate.basis(agent, None, resource, snapshot)
+        basis = await decider.gate.decision_inputs(agent, None, resource, snapshot)
         hidden = await self._visible.hidden(basis.rules.groups)
         if not hidden or basis.requester is None:
             return (await decider.gate.grant(agent, None, resource, snapshot)).user
@@ -162,3 +209,67 @@ async def look_inside(store: ResourceStore, container: ResourcePath) -> Inside:
             if looked_at >= _MAX_LOOKED_AT:
                 return Inside(tuple(inheriting[:_SAMPLE]), with_own, is_complete=False)
     return Inside(tuple(inheriting[:_SAMPLE]), with_own)
+
+
+class OneMoment:
+    """The store as it is when it is first read, as far as that is enough.
+
+    If a requested body has been replaced since, everything is read again.
+    """
+
+    def __init__(self, store: DocumentSource, paths: Iterable[ResourcePath]) -> None:
+        """``paths`` are read together when one of them is wanted."""
+        self._store = store
+        self._paths = tuple(paths)
+        self._snapshot: Snapshot | None = None
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        wanted = tuple(paths)
+        if not set(wanted).issubset(self._paths):
+            return await self._store.read_metadata(wanted)
+        if self._snapshot is None:
+            self._snapshot = await self._store.read_metadata(self._paths)
+        return self._snapshot
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        body = await self._store.open_body(metadata)
+        if body is None:
+            self._snapshot = None
+        return body
+
+
+class HypotheticalRules:
+    """A store in which one ACL has other content, or does not exist.
+
+    ``version`` must be new, because parsed ACLs are cached by version.
+    """
+
+    def __init__(
+        self,
+        store: DocumentSource,
+        acl: ResourcePath,
+        *,
+        content: bytes | None,
+        content_type: str,
+        version: Version,
+    ) -> None:
+        self._store = store
+        self._acl = acl
+        self._content = b"" if content is None else content
+        self._metadata: Metadata | None = None
+        if content is not None:
+            self._metadata = Metadata(
+                acl, ResourceKind.ACL, version, content_type, len(content), 0, 0
+            )
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        """The metadata of what is stored, and of the ACL as it would be."""
+        wanted = tuple(paths)
+        snapshot = await self._store.read_metadata(wanted)
+        return {**snapshot, self._acl: self._metadata} if self._acl in wanted else snapshot
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        """The body of a version, that of the ACL as it would be included."""
+        if self._metadata is not None and metadata.version == self._metadata.version:
+            return ContentBody(self._content)
+        return await self._store.open_body(metadata)

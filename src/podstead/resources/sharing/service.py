@@ -22,30 +22,32 @@ from podstead.rdf.codecs import Document
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.documents import Documents
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.edits import Edit, Inheritance, RulesDocument, edited
-from podstead.resources.sharing.hypothetical import HypotheticalRules, OneMoment
+from podstead.resources.sharing.documents import (
+    Edit,
+    Inheritance,
+    RulesChanged,
+    RulesDocument,
+    RulesDocuments,
+    edited,
+)
 from podstead.resources.sharing.preview import (
     MAX_GRANTEES,
     Comparison,
     Decider,
     Difference,
+    HypotheticalRules,
     Inside,
+    OneMoment,
+    VisibleGroups,
     look_inside,
 )
-from podstead.resources.sharing.rules_document import (
-    RulesChanged,
-    RulesDocuments,
-)
-from podstead.resources.sharing.visible_groups import VisibleGroups
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import random_version
-from podstead.wac.acl import opens_description
+from podstead.wac.acl import agent_name, local_path, opens_description
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
-from podstead.wac.iris import agent_name, local_path
 from podstead.wac.modes import Mode, any_member
-from podstead.wac.sharing.access import AccessList, access_list
-from podstead.wac.sharing.explaining import Explanation, explain
+from podstead.wac.sharing.access import AccessList, Explanation, access_list, explain
 from podstead.wac.sharing.rules import (
     AUTHENTICATED,
     EVERYONE,
@@ -226,7 +228,7 @@ class SharingService:
         identity = None if person is None else Identity(person, AuthenticationMethod.SESSION)
         target = any_member(resource) if inside else resource
         snapshot = await self._store.read_metadata(paths_to_read(target))
-        basis = await self._gate.basis(identity, origin, target, snapshot)
+        basis = await self._gate.decision_inputs(identity, origin, target, snapshot)
         requester = basis.requester
         hidden = frozenset[str]()
         if requester is not None and (agent_ is None or person != agent_.iri):

@@ -20,9 +20,9 @@ from podstead.core.identity import Identity
 from podstead.resources.sharing.rules_index import is_index_complete
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.record_store import RecordStore, Versioned
+from podstead.wac.acl import agent_name, local_path
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
 from podstead.wac.gate import Gate, StorageOwners
-from podstead.wac.iris import agent_name, local_path
 from podstead.wac.modes import NO_MODES, Mode, Modes, any_member
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.index import (

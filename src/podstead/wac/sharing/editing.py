@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core import vocab
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import BlankNode, Iri, Object, Subject, Triple
-from podstead.wac.acl import Authorization
-from podstead.wac.iris import agent_name
+from podstead.rdf.graph import BlankNode, Graph, Iri, Object, Subject, Triple
+from podstead.wac.acl import Authorization, agent_name
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 from podstead.wac.sharing.rules import (
     ACCESS_TO,

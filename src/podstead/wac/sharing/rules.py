@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 from podstead.core import vocab
 from podstead.core.identifiers import canonical_url
-from podstead.rdf.graph import Description, Graph
-from podstead.rdf.terms import Iri, Object, Subject
+from podstead.rdf.graph import Description, Graph, Iri, Object, Subject
 from podstead.wac.acl import (
     MAX_GROUPS,
     Authorization,
+    agent_name,
     applies,
     authorizations_by_node,
     opens_description,
 )
-from podstead.wac.iris import agent_name
-from podstead.wac.modes import NO_MODES, Modes
+from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
 TYPE: Final = Iri(vocab.RDF_TYPE)
 AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
@@ -56,7 +56,7 @@ class GranteeKind(Enum):
 class Grantee:
     """A holder of access under rules: an agent or a group by its IRI, or a class of agents.
 
-    The IRI of an agent is canonical (:func:`podstead.wac.iris.agent_name`).
+    The IRI of an agent is canonical (:func:`podstead.wac.acl.agent_name`).
     """
 
     kind: GranteeKind
@@ -220,3 +220,33 @@ def _peculiarity(predicate: Iri, object_: Object, subject: str | None) -> Peculi
         else:
             known = predicate in (AGENT, AGENT_GROUP) or (predicate, object_) == _IS_AUTHORIZATION
     return None if known else otherwise
+
+
+class Role(Enum):
+    """What somebody can do with a resource, from little to much."""
+
+    VIEW = "view"
+    ADD = "add"
+    EDIT = "edit"
+    MANAGE = "manage"
+    OTHER = "other"
+    """Any other combination of modes, such as Append alone."""
+
+
+ROLE_MODES: Final[Mapping[Role, Modes]] = MappingProxyType(
+    {
+        Role.VIEW: frozenset({Mode.READ}),
+        Role.ADD: frozenset({Mode.READ, Mode.APPEND}),
+        Role.EDIT: frozenset({Mode.READ, Mode.APPEND, Mode.WRITE}),
+        Role.MANAGE: ALL_MODES,
+    }
+)
+"""The modes of each role, with the entailed ones."""
+
+_BY_MODES: Final = {modes: role for role, modes in ROLE_MODES.items()}
+
+
+def role_of(modes: Modes) -> Role | None:
+    """The role that amounts to exactly these modes; ``None`` if there are none."""
+    held = with_entailed(modes)
+    return _BY_MODES.get(held, Role.OTHER) if held else None

@@ -42,29 +42,24 @@ from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.browsers import browser_name
 from podstead.web.codes import WebCodes
-from podstead.web.errors import status_of
-from podstead.web.forms import only, read_query
+from podstead.web.forms import only
 from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.display import format_day, machine_time, shown_time
-from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_credentials import RemainingCredentials
-from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.self_service import SESSIONS_PATH, EventsOf
-from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
+from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
+from podstead.web.pages.cookies import SESSION, Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.account.security_views import view_of
-from podstead.web.pod_pages.addresses import SECURITY
 from podstead.web.pod_pages.pod_sessions import PodSessions
-from podstead.web.pod_pages.refusals import refusal_text
-from podstead.web.response import Response
+from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 LOGOUT_PATH: Final = "/idp/logout"
-
-_WHOLE: Final = "all"
 
 
 class WrongCurrentPassword(SignInFailed):
@@ -74,18 +69,7 @@ class WrongCurrentPassword(SignInFailed):
         super().__init__("The current password is wrong, so nothing was changed")
 
 
-_FIELDS: Final[Mapping[tuple[str, type[PodsteadError]], str]] = {
-    ("email", UnusableEmail): "email",
-    ("email", EmailTaken): "email",
-    ("email", WrongCurrentPassword): "email-current",
-    ("password", UnusablePassword): "new",
-    ("password", PasswordsDiffer): "confirm",
-    ("password", WrongCurrentPassword): "password-current",
-}
-"""The field of a form at which an error is shown."""
-
-
-_FLASH_MESSAGES: Final[Mapping[type[PodsteadError], str]] = {
+_NOTICES: Final[Mapping[type[PodsteadError], str]] = {
     UnusableEmail: "email-unusable",
     EmailTaken: "email-taken",
     UnusablePassword: "password-unusable",
@@ -117,7 +101,7 @@ class AccountPages:
         two_factors: TwoFactors,
         sign_in: BrowserSignIn,
         cookies: Cookies,
-        renderer: Renderer,
+        renderer: PageRenderer,
         audit: Audit,
         verification: EmailVerification | None,
         base_url: str,
@@ -144,15 +128,12 @@ class AccountPages:
         self._audit = audit
         self._base_url = base_url
 
-    @route(ACCOUNT_PATH, "GET")
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT, "GET")
+    async def get(self, page: PageRequest) -> Response:
         """The page, or the one that takes its place; JSON for programs. Raises NotAuthenticated."""
-        owner = browser_request.owner()
-        if browser_request.wants_page:
-            view = only(read_query(browser_request.request), "view")
-            if view != _WHOLE:
-                return see_other(_page_of_pods(view))
-            return await self._page(browser_request)
+        owner = page.owner()
+        if page.wants_page:
+            return see_other(_page_of_pods(only(page.query, "view")))
         account = owner.account
         body = {
             "webId": account.web_id,
@@ -162,199 +143,168 @@ class AccountPages:
         }
         return json_response(200, body)
 
-    @route(ACCOUNT_PATH + "/email/confirm", "POST")
-    async def confirm_email(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT + "/email/confirm", "POST")
+    async def confirm_email(self, page: PageRequest) -> Response:
         """Send another message with which the person confirms the e-mail address. Raises NotFound
         where no mail is sent, NotAuthenticated, WrongFormToken."""
-        await browser_request.submission()
+        await page.submission()
         if self._verification is None:
             raise NotFound(WebCodes.NO_MAIL)
-        account = browser_request.owner().account
-        await self._verification.ask(account, browser_request.source.language)
-        return self._changed(browser_request, "email-asked")
+        account = page.owner().account
+        await self._verification.ask(account, page.source.language)
+        return self._changed(page, "email-asked")
 
-    @route(ACCOUNT_PATH + "/mail", "POST")
-    async def change_mail(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT + "/mail", "POST")
+    async def change_mail(self, page: PageRequest) -> Response:
         """Change which messages the person wants. Raises NotAuthenticated, WrongFormToken."""
-        sent = await browser_request.submission()
-        account_id = browser_request.owner().account.account_id
+        sent = await page.submission()
+        account_id = page.owner().account.account_id
         wanted = sent.text("requests") == "yes"
         await self._accounts.set_mails_requests(account_id, wanted=wanted)
-        return self._changed(browser_request, "mail-changed")
+        return self._changed(page, "mail-changed")
 
-    @route(ACCOUNT_PATH + "/email", "POST")
-    async def change_email(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT + "/email", "POST")
+    async def change_email(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
-        sent = await browser_request.submission()
-        owner = browser_request.owner()
+        sent = await page.submission()
+        owner = page.owner()
         try:
-            await self._check_current(browser_request, owner, sent)
+            await self._check_current(page, owner, sent)
             await self._accounts.set_email(
-                owner.account.account_id, sent.text("email"), source=browser_request.source
+                owner.account.account_id, sent.text("email"), source=page.source
             )
         except (UnusableEmail, EmailTaken, WrongCurrentPassword) as error:
-            return await self._form_error(
-                browser_request, "email", error, typed_email=sent.text("email")
-            )
-        return self._changed(browser_request, "email-changed")
+            return self._form_error(page, error, typed_email=sent.text("email"))
+        return self._changed(page, "email-changed")
 
-    @route(ACCOUNT_PATH + "/password", "POST")
-    async def change_password(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT + "/password", "POST")
+    async def change_password(self, page: PageRequest) -> Response:
         """Change the password, which ends all other sessions and all grants.
 
         Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form.
         """
-        sent = await browser_request.submission()
-        owner = browser_request.owner()
+        sent = await page.submission()
+        owner = page.owner()
         try:
-            await self._check_current(browser_request, owner, sent)
+            await self._check_current(page, owner, sent)
             if sent.fields.get("confirm", sent.text("new")) != sent.text("new"):
                 raise PasswordsDiffer
             await self._accounts.set_password(
-                owner.account.account_id, sent.text("new"), source=browser_request.source
+                owner.account.account_id, sent.text("new"), source=page.source
             )
         except (UnusablePassword, PasswordsDiffer, WrongCurrentPassword) as error:
-            return await self._form_error(browser_request, "password", error)
+            return self._form_error(page, error)
         await self._pod_sessions.end_all(owner.account.web_id, _root_of(owner.account))
         stored = await self._accounts.read(owner.account.account_id)
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED)
         signed_in = await self._sign_in.begin(
-            browser_request, stored, lasting=owner.session.lasting, password=sent.text("new")
+            page, stored, lasting=owner.session.lasting, password=sent.text("new")
         )
-        return self._changed(browser_request, "password-changed", *signed_in.cookies)
+        return self._changed(page, "password-changed", *signed_in.cookies)
 
     @route(LOGOUT_PATH, "POST")
-    async def sign_out(self, browser_request: BrowserRequest) -> Response:
+    async def sign_out(self, page: PageRequest) -> Response:
         """``/idp/logout``. Raises WrongFormToken."""
-        if browser_request.open_session is None:
-            return self._signed_out(browser_request)
-        await browser_request.submission()
-        await self._sessions.end(browser_request.open_session.stored)
-        account_id = browser_request.open_session.account.account_id
+        if page.open_session is None:
+            return self._signed_out(page)
+        await page.submission()
+        await self._sessions.end(page.open_session.stored)
+        account_id = page.open_session.account.account_id
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
-        return self._signed_out(browser_request)
+        return self._signed_out(page)
 
     @route(SESSIONS_PATH, "POST", "DELETE", is_page=False)
-    async def sign_out_everywhere(self, browser_request: BrowserRequest) -> Response:
+    async def sign_out_everywhere(self, page: PageRequest) -> Response:
         """End every session, including this one. Raises NotAuthenticated, WrongFormToken."""
-        await browser_request.submission()
-        owner = browser_request.owner()
+        await page.submission()
+        owner = page.owner()
         account = owner.account
         endings = await self._pod_sessions.endings(account.web_id, _root_of(account))
         await self._sessions.end_all(account, endings)
         self._audit.note(AuditEvent.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
-        return self._signed_out(browser_request)
+        return self._signed_out(page)
 
-    @route(ACCOUNT_PATH + "/delete", "GET")
-    async def confirm_deletion(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT + "/delete", "GET", needs_terms=False)
+    async def confirm_deletion(self, page: PageRequest) -> Response:
         """The page that says what will be deleted; requires a recent sign-in. Raises
         NotAuthenticated."""
-        owner = browser_request.owner()
+        owner = page.owner()
         if not self._sessions.is_recent(owner):
-            return see_other(again_path("delete"))
-        return self._deletion_page(owner)
+            return see_other(again_url("delete"))
+        return self._deletion_page(page, owner)
 
-    @route(ACCOUNT_PATH + "/delete", "POST")
-    async def delete(self, browser_request: BrowserRequest) -> Response:
+    @route(ACCOUNT + "/delete", "POST", needs_terms=False)
+    async def delete(self, page: PageRequest) -> Response:
         """Delete the account and its pod.
 
         Raises NotAuthenticated, WrongFormToken, and AccessDenied without a recent sign-in.
         """
-        sent = await browser_request.submission()
-        owner = browser_request.owner()
+        sent = await page.submission()
+        owner = page.owner()
         if not self._sessions.is_recent(owner):
-            if browser_request.wants_page:
-                return see_other(again_path("delete"))
+            if page.wants_page:
+                return see_other(again_url("delete"))
             raise AccessDenied(WebCodes.SIGN_IN_AGAIN_TO_DELETE)
         if sent.text("pod") != owner.account.pod:
-            if browser_request.wants_page:
-                return self._deletion_page(owner, status=400)
+            if page.wants_page:
+                return self._deletion_page(page, owner, status=400)
             raise BadRequest(WebCodes.POD_NAME_MISSING)
         account = owner.account
         await self._accounts.delete(account.account_id, agent=account.web_id)
-        if not browser_request.wants_page:
-            return json_response(204, None, self._cookies.clear_session())
-        return self._renderer.page(
-            "signed_out.html", headers=[self._cookies.clear_session()], deleted=True
+        if not page.wants_page:
+            return json_response(204, None, self._cookies.clear(SESSION))
+        return self._renderer.sign_in_page(
+            page, "signed_out.html", headers=[self._cookies.clear(SESSION)], deleted=True
         )
 
     # --- parts --------------------------------------------------------------------------------
 
     async def _check_current(
-        self, browser_request: BrowserRequest, owner: OpenSession, sent: FormSubmission
+        self, page: PageRequest, owner: OpenSession, sent: FormSubmission
     ) -> None:
         """Raises WrongCurrentPassword unless the form has the current password; RateLimited."""
         try:
-            await self._sign_in.confirm(browser_request, owner, sent.text("current"))
+            await self._sign_in.confirm(page, owner, sent.text("current"))
         except SignInFailed as error:
             raise WrongCurrentPassword from error
 
-    async def _form_error(
+    def _form_error(
         self,
-        browser_request: BrowserRequest,
-        form: str,
+        page: PageRequest,
         error: PodsteadError,
         *,
         typed_email: str = "",
     ) -> Response:
-        if not browser_request.wants_page:
+        if not page.wants_page:
             raise error
-        if browser_request.back is not None:
-            name = _FLASH_MESSAGES[type(error)]
-            flash = self._cookies.set_flash_message(FlashMessage(name, typed_email))
-            return see_other(browser_request.back, flash)
-        status = 400 if isinstance(error, WrongCurrentPassword) else status_of(error)[0]
-        field = _FIELDS[form, type(error)]
-        return await self._page(
-            browser_request,
-            status=status,
-            errors={field: refusal_text(error)},
-            typed_email=typed_email,
-        )
+        notice = Notice(_NOTICES[type(error)], typed_email)
+        return see_other(page.back or SECURITY, self._cookies.set_notice(notice))
 
-    def _changed(
-        self, browser_request: BrowserRequest, flash_message: str, *headers: Header
-    ) -> Response:
-        if not browser_request.wants_page:
+    def _changed(self, page: PageRequest, flash_message: str, *headers: HeaderField) -> Response:
+        if not page.wants_page:
             return json_response(204, None, *headers)
         return see_other(
-            browser_request.account_address,
-            self._cookies.set_flash_message(FlashMessage(flash_message)),
+            page.back or SECURITY,
+            self._cookies.set_notice(Notice(flash_message)),
             *headers,
         )
 
-    def _signed_out(self, browser_request: BrowserRequest) -> Response:
-        forget = self._cookies.clear_session()
-        if not browser_request.wants_page:
+    def _signed_out(self, page: PageRequest) -> Response:
+        forget = self._cookies.clear(SESSION)
+        if not page.wants_page:
             return json_response(204, None, forget)
-        return see_other(
-            LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
-        )
+        return see_other(LOGIN, self._cookies.set_notice(Notice("signed-out")), forget)
 
-    def _deletion_page(self, owner: OpenSession, *, status: int = 200) -> Response:
-        return self._renderer.page_of_person(
+    def _deletion_page(
+        self, page: PageRequest, owner: OpenSession, *, status: int = 200
+    ) -> Response:
+        return self._renderer.account_page(
+            page,
             "delete.html",
-            owner,
             status=status,
             pod_uri=self._pod_uri(owner),
             mistyped=status != 200,
-        )
-
-    async def _page(
-        self,
-        browser_request: BrowserRequest,
-        *,
-        status: int = 200,
-        errors: Mapping[str, str] | None = None,
-        typed_email: str = "",
-    ) -> Response:
-        flash = browser_request.flash_message
-        facts = await self.facts(
-            browser_request.owner(), changed=None if flash is None else flash.name
-        )
-        return self._renderer.page(
-            "account.html", status=status, errors=errors or {}, typed_email=typed_email, **facts
         )
 
     async def facts(self, owner: OpenSession, *, changed: str | None) -> dict[str, Any]:
@@ -365,14 +315,12 @@ class AccountPages:
         return {
             "account": account,
             "pod_uri": self._pod_uri(owner),
-            "csrf_token": owner.session.csrf_token,
             "asks_for_confirmation": (
                 self._verification is not None
                 and account.email is not None
                 and not account.email_verified_s
             ),
             "sends_mail": self._verification is not None,
-            "flash_message": changed,
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
             "applications": shown_applications(

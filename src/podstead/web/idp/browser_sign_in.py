@@ -9,22 +9,38 @@ from podstead.core.errors import NotAuthenticated
 from podstead.idp import authentication_methods
 from podstead.idp.audit import AuditEvent
 from podstead.idp.common_passwords import is_common
-from podstead.idp.known_browsers import KnownBrowsers
+from podstead.idp.known_browsers import MARK_S, KnownBrowsers
 from podstead.idp.mail_queue import MailQueue
 from podstead.idp.records import Account, BrowserSession
-from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.sessions import LASTING_S, OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.record_store import Versioned
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.idp.cookies import Cookies, FlashMessage, Header
-from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.response import Response
+from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
+from podstead.web.response import HeaderField, Response
 from podstead.web.submissions import FormSubmission
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 
+
+add_notices(
+    Tone.DONE,
+    sign_in_method_removed=N_(
+        "The key or passkey that you signed in with has been removed, so this browser is signed "
+        "out as well."
+    ),
+)
+add_notices(
+    Tone.PROBLEM,
+    too_many_codes=N_("Too many wrong codes. Type your password again."),
+    wrong=N_("The name or the password is wrong. Check both and try again."),
+    disabled=N_("This account is disabled. Ask the operator of this server."),
+    wrong_code=N_("The code is wrong or was used already. Wait for the next one."),
+)
 
 SECOND_FACTOR_PATH: Final = "/idp/second-factor"
 SET_UP_PATH: Final = "/idp/second-factor/set-up"
@@ -44,7 +60,7 @@ class SignedInHere:
     """A session that began with this request, and the headers that store it in the browser."""
 
     session: BrowserSession
-    cookies: tuple[Header, ...]
+    cookies: tuple[HeaderField, ...]
 
 
 class BrowserSignIn:
@@ -72,23 +88,23 @@ class BrowserSignIn:
         self._base_url = base_url
 
     async def by_password(
-        self, browser_request: BrowserRequest, sent: FormSubmission, *, path: str, uid: str = ""
+        self, page: PageRequest, sent: FormSubmission, *, path: str, uid: str = ""
     ) -> SignedInHere:
         """Sign in with the name and password in a form, to continue at ``path``, or in the
         interaction ``uid``. Raises SignInFailed, SecondFactorNeeded, RateLimited, BadRequest."""
         account = await self._verified(
-            browser_request, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
+            page, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
         )
         password, lasting = sent.text("password"), sent.ticked("remember")
         await self.check_second_factor(
             account,
-            browser=browser_request.browser,
+            browser=page.browser,
             lasting=lasting,
             path=path,
             uid=uid,
             password=password,
         )
-        return await self.begin(browser_request, account, lasting=lasting, password=password)
+        return await self.begin(page, account, lasting=lasting, password=password)
 
     async def check_second_factor(
         self,
@@ -117,9 +133,9 @@ class BrowserSignIn:
         )
         raise SecondFactorNeeded(SET_UP_PATH if found.missing else SECOND_FACTOR_PATH)
 
-    def second_step(self, browser_request: BrowserRequest, needed: SecondFactorNeeded) -> Response:
+    def second_step(self, page: PageRequest, needed: SecondFactorNeeded) -> Response:
         """For browsers, a redirect to the page of the second step; for programs, its URL."""
-        if browser_request.wants_page:
+        if page.wants_page:
             return see_other(needed.path)
         body = {
             "error": "second_factor_required",
@@ -128,13 +144,11 @@ class BrowserSignIn:
         }
         return json_response(401, body)
 
-    async def confirm(
-        self, browser_request: BrowserRequest, owner: OpenSession, password: str
-    ) -> None:
+    async def confirm(self, page: PageRequest, owner: OpenSession, password: str) -> None:
         """Verify that the person who is signed in knows the password. Raises SignInFailed,
         RateLimited."""
         await self._verified(
-            browser_request,
+            page,
             owner.account.pod,
             password,
             AuditEvent.PASSWORD_CONFIRMED,
@@ -143,7 +157,7 @@ class BrowserSignIn:
 
     async def begin(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         account: Versioned[Account],
         *,
         lasting: bool,
@@ -160,7 +174,7 @@ class BrowserSignIn:
         ``sign_in_method`` its entry (:mod:`podstead.idp.sign_in_methods`); it is ``restricted`` if
         it is a weaker one (A-130). ``password`` is the password as typed. A person who has asked to
         stay signed in stays so when they sign in again."""
-        before = browser_request.open_session
+        before = page.open_session
         goes_on = before is not None and before.session.account_id == account.value.account_id
         lasting = lasting or (goes_on and before is not None and before.session.lasting)
         begun = await self._sessions.begin(
@@ -168,26 +182,24 @@ class BrowserSignIn:
             factor=factor,
             amr=amr or (authentication_methods.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
-            user_agent=browser_request.user_agent,
-            instead_of=browser_request.open_session,
+            user_agent=page.user_agent,
+            instead_of=page.open_session,
             restricted=restricted,
             sign_in_method=sign_in_method,
             common_password=common_password or is_common(password),
         )
-        cookies = [self._cookies.set_session(begun.secret, lasting=lasting)]
-        marked = self._cookies.marks(browser_request.request)
+        cookies = [self._cookies.set(SESSION, begun.secret, LASTING_S if lasting else None)]
+        marked = self._cookies.marks(page.request)
         if not goes_on and self._known_browsers.device(marked, account.value) is None:
-            await self._queue.new_browser(account.value, browser_request.source)
+            await self._queue.new_browser(account.value, page.source)
         marks = self._known_browsers.signed_in(marked, account.value)
         if marks is not None and not restricted:
-            cookies.append(self._cookies.keep_marks(marks))
+            cookies.append(self._cookies.set(KNOWN, marks, MARK_S))
         return SignedInHere(begun.session, tuple(cookies))
 
-    def succeeded(
-        self, browser_request: BrowserRequest, signed_in: SignedInHere, *, path: str
-    ) -> Response:
+    def succeeded(self, page: PageRequest, signed_in: SignedInHere, *, path: str) -> Response:
         """For browsers, a redirect to a page; for programs, its URL (A-58)."""
-        if browser_request.wants_page:
+        if page.wants_page:
             return see_other(path, *signed_in.cookies)
         location = self._base_url + path
         header = (b"location", location.encode("ascii"))
@@ -195,18 +207,16 @@ class BrowserSignIn:
 
     def failed(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         sent: FormSubmission,
         error: SignInFailed,
         *,
         path: str,
     ) -> Response:
         """The form that was sent, again; the name that was typed is still there."""
-        if browser_request.wants_page:
+        if page.wants_page:
             name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
-            return see_other(
-                path, self._cookies.set_flash_message(FlashMessage(name, typed_login(sent)))
-            )
+            return see_other(path, self._cookies.set_notice(Notice(name, typed_login(sent))))
         description = (
             str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
         )
@@ -214,7 +224,7 @@ class BrowserSignIn:
 
     async def _verified(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         login: str,
         password: str,
         noted_as: AuditEvent,
@@ -223,8 +233,8 @@ class BrowserSignIn:
         signed_in = await self._passwords.verify(
             login,
             password,
-            address=browser_request.source.network,
-            marks=self._cookies.marks(browser_request.request),
+            address=page.source.network,
+            marks=self._cookies.marks(page.request),
             session=session,
             noted_as=noted_as,
         )

@@ -15,16 +15,15 @@ from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import format_day, machine_time
-from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.step_up import check_recent
+from podstead.web.pages.addresses import ACCOUNT, SECURITY
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-CERTIFICATES_PATH: Final = f"{ACCOUNT_PATH}/certificates"
+CERTIFICATES_PATH: Final = f"{ACCOUNT}/certificates"
 _PASSWORD_BYTES: Final = 8
 
 
@@ -37,7 +36,7 @@ class CertificatePages:
         certificates: CertificateKeys,
         sessions: Sessions,
         cookies: Cookies,
-        renderer: Renderer,
+        renderer: PageRenderer,
         randomness: Randomness,
         base_url: str,
         pods_url: str,
@@ -51,70 +50,62 @@ class CertificatePages:
         self._pods_url = pods_url
 
     @route(CERTIFICATES_PATH, "GET", is_page=False)
-    async def list(self, browser_request: BrowserRequest) -> Response:
+    async def list(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, Conflict if the profile cannot be read."""
-        return json_response(
-            200, {"keys": [_as_json(each) for each in await self._keys(browser_request)]}
-        )
+        return json_response(200, {"keys": [_as_json(each) for each in await self._keys(page)]})
 
     @route(CERTIFICATES_PATH + "/{id}", "GET", is_page=False)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound, Conflict."""
-        for each in await self._keys(browser_request):
-            if each.mark == browser_request.segment:
+        for each in await self._keys(page):
+            if each.mark == page.segment:
                 return json_response(200, _as_json(each))
         raise NotFound(IdpCodes.KEY_NOT_IN_PROFILE)
 
     @route(CERTIFICATES_PATH, "POST", is_page=False)
-    async def create(self, browser_request: BrowserRequest) -> Response:
+    async def create(self, page: PageRequest) -> Response:
         """Requires a recent sign-in, because a certificate outlasts the session and the password.
 
         Raises NotAuthenticated, WrongFormToken, SignInAgain, Conflict, and what changing the
         profile raises.
         """
-        owner = await self._recent_owner(browser_request)
+        owner = await self._recent_owner(page)
         try:
-            new = await self._certificates.create(owner.account, browser_request.source)
+            new = await self._certificates.create(owner.account, page.source)
         except UnusableDocument as error:
             raise _unreadable() from error
-        if not browser_request.wants_page:
+        if not page.wants_page:
             return self._given(new)
-        return self._page(browser_request, new)
+        return self._page(page, new)
 
     @route(CERTIFICATES_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def remove(self, browser_request: BrowserRequest) -> Response:
+    async def remove(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict, and what
         changing the profile raises."""
-        owner = await self._recent_owner(browser_request)
+        owner = await self._recent_owner(page)
         try:
-            await self._certificates.remove(
-                owner.account, browser_request.segment, browser_request.source
-            )
+            await self._certificates.remove(owner.account, page.segment, page.source)
         except UnusableDocument as error:
             raise _unreadable() from error
-        if browser_request.wants_page:
+        if page.wants_page:
             return see_other(
-                browser_request.account_address,
-                self._cookies.set_flash_message(FlashMessage("certificate-removed")),
+                page.back or SECURITY,
+                self._cookies.set_notice(Notice("certificate-removed")),
             )
         return json_response(204, None)
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _keys(self, browser_request: BrowserRequest) -> Sequence[OwnKey]:
+    async def _keys(self, page: PageRequest) -> Sequence[OwnKey]:
         try:
-            return await self._certificates.of(browser_request.owner().account)
+            return await self._certificates.of(page.owner().account)
         except UnusableDocument as error:
             raise _unreadable() from error
 
-    async def _recent_owner(self, browser_request: BrowserRequest) -> OpenSession:
+    async def _recent_owner(self, page: PageRequest) -> OpenSession:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
-        await browser_request.submission()
-        owner = browser_request.owner()
-        check_recent(
-            self._sessions, owner, again_at=again_path("certificates", browser_request.back)
-        )
-        return owner
+        await page.submission()
+        return page.recent_owner("certificates")
 
     def _given(self, new: NewCertificate) -> Response:
         resource = f"{self._base_url}{CERTIFICATES_PATH}/{new.mark}"
@@ -127,14 +118,14 @@ class CertificatePages:
         }
         return json_response(201, body, (b"location", resource.encode("ascii")))
 
-    def _page(self, browser_request: BrowserRequest, new: NewCertificate) -> Response:
-        owner = browser_request.owner()
+    def _page(self, page: PageRequest, new: NewCertificate) -> Response:
+        owner = page.owner()
         name = f"{owner.account.pod}-{new.mark}"
         password = self._randomness.token_hex(_PASSWORD_BYTES)
         issued = new.issued
-        return self._renderer.page_of_person(
+        return self._renderer.account_page(
+            page,
             "new_certificate.html",
-            owner,
             name=name,
             mark=new.mark,
             expires_s=new.expires_s,
@@ -144,7 +135,7 @@ class CertificatePages:
             ),
             password=password,
             base_url=self._pods_url,
-            back=browser_request.back or f"{ACCOUNT_PATH}?view=programs#certificates",
+            back=page.back or f"{ACCOUNT}?view=programs#certificates",
             machine_time=machine_time,
             format_day=format_day,
         )

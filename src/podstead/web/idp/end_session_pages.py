@@ -22,9 +22,10 @@ from podstead.idp.signing_out import may_return_to, read_hint
 from podstead.web.browser_responses import see_other
 from podstead.web.forms import Fields, only, read_form, read_query
 from podstead.web.idp.client_display import ClientDisplay, client_display
-from podstead.web.idp.cookies import Cookies
-from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import BrowserRequest, Rule
+from podstead.web.pages.cookies import SESSION, Cookies
+from podstead.web.pages.guard import Rule
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission
@@ -69,7 +70,7 @@ class EndSessionPages:
         sessions: Sessions,
         connected_clients: ConnectedClients,
         cookies: Cookies,
-        renderer: Renderer,
+        renderer: PageRenderer,
         audit: Audit,
     ) -> None:
         self._issuer = issuer
@@ -82,10 +83,10 @@ class EndSessionPages:
         self._renderer = renderer
         self._audit = audit
 
-    @route(END_SESSION_PATH, "GET", rule=Rule.ANYWHERE)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    @route(END_SESSION_PATH, "GET", rule=Rule.ANYWHERE, needs_terms=False)
+    async def get(self, page: PageRequest) -> Response:
         """Sign out if the ID token is from this session, otherwise ask. Raises BadRequest."""
-        query = read_query(browser_request.request)
+        query = read_query(page.request)
         hint_text = only(query, "id_token_hint")
         hint = None
         if hint_text is not None:
@@ -94,12 +95,13 @@ class EndSessionPages:
         if hint is not None and client_id not in (None, hint.client_id):
             hint = None
         onward = await self._onward(query, hint.client_id if hint else client_id)
-        session = browser_request.open_session
+        session = page.open_session
         if session is None:
-            return self._signed_out_before(onward)
+            return self._signed_out_before(page, onward)
         if hint is not None and hint.means(session):
-            return await self._end(session, onward)
-        return self._renderer.page(
+            return await self._end(page, session, onward)
+        return self._renderer.sign_in_page(
+            page,
             "sign_out.html",
             form_targets=[onward.uri] if onward.uri else [],
             action=CONFIRMATION_PATH,
@@ -111,19 +113,19 @@ class EndSessionPages:
             state=onward.state,
         )
 
-    @route(END_SESSION_PATH, "POST", rule=Rule.ANYWHERE)
-    async def post(self, browser_request: BrowserRequest) -> Response:
+    @route(END_SESSION_PATH, "POST", rule=Rule.ANYWHERE, needs_terms=False)
+    async def post(self, page: PageRequest) -> Response:
         """The same with a form, which redirects to the request above (see ``/idp/auth``)."""
-        form = await read_form(browser_request.request)
+        form = await read_form(page.request)
         return see_other(f"{END_SESSION_PATH}?{urlencode(form, doseq=True)}")
 
     @route(CONFIRMATION_PATH, "POST")
-    async def confirm(self, browser_request: BrowserRequest) -> Response:
+    async def confirm(self, page: PageRequest) -> Response:
         """The person agrees. Raises WrongFormToken, BadRequest."""
-        session = browser_request.open_session
+        session = page.open_session
         if session is None:
-            return self._signed_out_before(_Return(None, None, None))
-        sent = await browser_request.submission()
+            return self._signed_out_before(page, _Return(None, None, None))
+        sent = await page.submission()
         if sent.ticked("applications"):
             await self._connected_clients.end_of_session(
                 session.account.account_id, session.session.public_id
@@ -133,7 +135,7 @@ class EndSessionPages:
             for name in ("post_logout_redirect_uri", "state")
             if sent.text(name)
         }
-        return await self._end(session, await self._onward(fields, _client_id(sent)))
+        return await self._end(page, session, await self._onward(fields, _client_id(sent)))
 
     async def _onward(self, fields: Fields, client_id: str | None) -> _Return:
         client = None if client_id is None else await self._clients.find(client_id)
@@ -142,25 +144,26 @@ class EndSessionPages:
             uri = None
         return _Return(client, uri, only(fields, "state"))
 
-    async def _end(self, session: OpenSession, onward: _Return) -> Response:
+    async def _end(self, page: PageRequest, session: OpenSession, onward: _Return) -> Response:
         await self._sessions.end(session.stored)
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
-        response = self._signed_out(onward)
-        response.headers.append(self._cookies.clear_session())
+        response = self._signed_out(page, onward)
+        response.headers.append(self._cookies.clear(SESSION))
         return response
 
-    def _signed_out(self, onward: _Return) -> Response:
+    def _signed_out(self, page: PageRequest, onward: _Return) -> Response:
         """After signing out: allowed by an ID token of the session, or by a page that named the
         URL."""
         if onward.url is not None:
             return see_other(onward.url)
-        return self._signed_out_before(onward)
+        return self._signed_out_before(page, onward)
 
-    def _signed_out_before(self, onward: _Return) -> Response:
+    def _signed_out_before(self, page: PageRequest, onward: _Return) -> Response:
         """For a browser that is not signed in. Any site can send a browser here, and anybody can
         register an application, so the page names the URL and does not redirect by itself (RFC 9700
         section 4.11.2)."""
-        return self._renderer.page(
+        return self._renderer.sign_in_page(
+            page,
             "signed_out.html",
             deleted=False,
             onward=onward.display(self._pods_url),

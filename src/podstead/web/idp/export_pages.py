@@ -12,16 +12,15 @@ from podstead.core.errors import NotFound
 from podstead.core.header_fields import if_range_holds, select_range
 from podstead.idp.pod_exports import PodExports
 from podstead.idp.sessions import Sessions
-from podstead.resources.exporting.downloads import PodDownloads
+from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.idp.login_page import again_path
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.pages.addresses import ACCOUNT, again_url
+from podstead.web.pages.request import PageRequest, SignInAgain
 from podstead.web.response import Response, content_response
 from podstead.web.routes import route
 
-EXPORT_PATH: Final = f"{ACCOUNT_PATH}/export"
+EXPORT_PATH: Final = f"{ACCOUNT}/export"
 _SUFFIX: Final = ".zip"
 
 
@@ -33,28 +32,27 @@ class ExportPages:
         self._downloads = downloads
         self._sessions = sessions
 
-    @route(EXPORT_PATH, "POST")
-    async def allow(self, browser_request: BrowserRequest) -> Response:
+    @route(EXPORT_PATH, "POST", needs_terms=False)
+    async def allow(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
-        await browser_request.submission()
-        owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("export", browser_request.back))
-        await self._exports.allow(owner, browser_request.source)
+        await page.submission()
+        owner = page.recent_owner("export")
+        await self._exports.allow(owner, page.source)
         address = f"{EXPORT_PATH}/{owner.account.pod}{_SUFFIX}"
-        if browser_request.wants_page:
+        if page.wants_page:
             return see_other(address)
         return json_response(200, {"archive": address})
 
-    @route(EXPORT_PATH + "/{file}", "GET")
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    @route(EXPORT_PATH + "/{file}", "GET", needs_terms=False)
+    async def get(self, page: PageRequest) -> Response:
         """The archive, or a part of it. Raises NotAuthenticated, SignInAgain, NotFound,
         RangeNotSatisfiable, Overloaded, StorageError."""
-        owner, request = browser_request.owner(), browser_request.request
+        owner, request = page.owner(), page.request
         name = owner.account.pod + _SUFFIX
-        if browser_request.segment != name:
+        if page.segment != name:
             raise NotFound(WebCodes.OTHER_POD_NAME)
         if not await self._exports.is_allowed(owner):
-            raise SignInAgain(again_path("export"))
+            raise SignInAgain(again_url("export"))
         archive = await self._downloads.open(owner.account.pod)
         etag = f'"{archive.tag}"'
         fields = request.fields

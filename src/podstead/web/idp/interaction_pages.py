@@ -23,9 +23,9 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
-from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
-from podstead.web.idp.session_guard import BrowserRequest, path_segment
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import read_submission
@@ -41,7 +41,7 @@ class InteractionPages:
         *,
         authorizations: Authorizations,
         sign_in: BrowserSignIn,
-        renderer: Renderer,
+        renderer: PageRenderer,
         audit: Audit,
         base_url: str,
         pods_url: str,
@@ -60,41 +60,41 @@ class InteractionPages:
         self._nostr = nostr
 
     @route(INTERACTION_PATH + "/{uid}", "GET")
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """The page of the next step. Raises NotFound, AccessDenied, BadRequest."""
-        pending = await self._pending(browser_request)
-        if pending.stage is Stage.SIGN_IN or not _is_theirs(pending, browser_request):
-            return self._sign_in_page(browser_request, pending)
-        if "switch" in read_query(browser_request.request):
-            return self._sign_in_page(browser_request, pending)
+        pending = await self._pending(page)
+        if pending.stage is Stage.SIGN_IN or not _is_theirs(pending, page):
+            return self._sign_in_page(page, pending)
+        if "switch" in read_query(page.request):
+            return self._sign_in_page(page, pending)
         if pending.stage is Stage.CONSENT:
-            return await self._consent_page(browser_request, pending)
+            return await self._consent_page(page, pending)
         return see_other(resumption(pending))
 
     @route(INTERACTION_PATH + "/{uid}", "POST")
     @route(INTERACTION_PATH + "/{uid}/login", "POST")
-    async def login(self, browser_request: BrowserRequest) -> Response:
+    async def login(self, page: PageRequest) -> Response:
         """Sign in, in this interaction. Raises RateLimited, BadRequest, NotFound, AccessDenied."""
-        pending = await self._pending(browser_request)
-        sent = await read_submission(browser_request.request)
+        pending = await self._pending(page)
+        sent = await read_submission(page.request)
         try:
             signed_in = await self._sign_in.by_password(
-                browser_request, sent, path=resumption(pending), uid=pending.uid
+                page, sent, path=resumption(pending), uid=pending.uid
             )
         except SecondFactorNeeded as needed:
-            return self._sign_in.second_step(browser_request, needed)
+            return self._sign_in.second_step(page, needed)
         except SignInFailed as error:
             back = f"{INTERACTION_PATH}/{pending.uid}"
-            return self._sign_in.failed(browser_request, sent, error, path=back)
+            return self._sign_in.failed(page, sent, error, path=back)
         await self._authorizations.signed_in(pending, signed_in.session)
-        return self._sign_in.succeeded(browser_request, signed_in, path=resumption(pending))
+        return self._sign_in.succeeded(page, signed_in, path=resumption(pending))
 
     @route(INTERACTION_PATH + "/{uid}/confirm", "POST")
-    async def confirm(self, browser_request: BrowserRequest) -> Response:
+    async def confirm(self, page: PageRequest) -> Response:
         """The person consents. Raises AccessDenied, BadRequest, NotFound."""
-        pending = await self._pending(browser_request)
-        sent = await read_submission(browser_request.request)
-        if not _is_theirs(pending, browser_request):
+        pending = await self._pending(page)
+        sent = await read_submission(page.request)
+        if not _is_theirs(pending, page):
             raise AccessDenied(WebCodes.OTHER_ACCOUNT_SIGNED_IN)
         interaction = pending.interaction
         may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
@@ -108,30 +108,28 @@ class InteractionPages:
             **({"also": IDENTITY_SCOPE} if may_state_identity else {}),
         )
         path = resumption(pending)
-        if browser_request.wants_page:
+        if page.wants_page:
             return see_other(path)
         return json_response(200, {"location": self._base_url + path})
 
     @route(INTERACTION_PATH + "/{uid}/abort", "POST")
-    async def abort(self, browser_request: BrowserRequest) -> Response:
+    async def abort(self, page: PageRequest) -> Response:
         """The person declines (A-59). Raises AccessDenied, BadRequest, NotFound."""
-        pending = await self._pending(browser_request)
-        return next_response(await self._authorizations.aborted(pending), self._renderer)
+        pending = await self._pending(page)
+        return next_response(page, await self._authorizations.aborted(pending), self._renderer)
 
-    async def _pending(self, browser_request: BrowserRequest) -> Pending:
-        uid = path_segment(browser_request, UID_SEGMENT)
-        return await self._authorizations.pending(uid, browser=browser_request.browser)
+    async def _pending(self, page: PageRequest) -> Pending:
+        uid = page.path_segment(UID_SEGMENT)
+        return await self._authorizations.pending(uid, browser=page.browser)
 
-    def _sign_in_page(self, browser_request: BrowserRequest, pending: Pending) -> Response:
-        session = browser_request.open_session
-        typed = browser_request.flash_message.typed if browser_request.flash_message else ""
+    def _sign_in_page(self, page: PageRequest, pending: Pending) -> Response:
+        session = page.open_session
+        typed = page.notice.subject if page.notice else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
-        return self._renderer.page(
+        return self._renderer.sign_in_page(
+            page,
             "sign_in.html",
             form_targets=[pending.interaction.request.redirect_uri],
-            flash_message=browser_request.flash_message.name
-            if browser_request.flash_message
-            else None,
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,
@@ -146,9 +144,10 @@ class InteractionPages:
             afterwards=None,
         )
 
-    async def _consent_page(self, browser_request: BrowserRequest, pending: Pending) -> Response:
-        account = browser_request.owner().account
-        return self._renderer.page(
+    async def _consent_page(self, page: PageRequest, pending: Pending) -> Response:
+        account = page.owner().account
+        return self._renderer.sign_in_page(
+            page,
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
             client=self._client_display(pending),
@@ -171,9 +170,9 @@ class InteractionPages:
         return not await self._passkeys.of_account(account.account_id)
 
 
-def _is_theirs(pending: Pending, browser_request: BrowserRequest) -> bool:
+def _is_theirs(pending: Pending, page: PageRequest) -> bool:
     """Whether the account of the interaction is signed in to in this browser."""
-    session = browser_request.open_session
+    session = page.open_session
     return session is not None and session.account.account_id == pending.interaction.account_id
 
 

@@ -14,12 +14,11 @@ from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
 from podstead.storage.record_store import RecordStore, secret_key
 from podstead.web.about_operator import AboutOperator
 from podstead.web.codes import WebCodes
-from podstead.web.idp.console.access import segment
 from podstead.web.limits import address_key, take
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import FORGOT, verify_url
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import FORGOT, verify_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -49,12 +48,12 @@ class ForgotPage:
         self._about = about
         self._renderer = renderer
 
-    @route(addresses.FORGOT, "GET")
+    @route(addresses.FORGOT, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The form; without mail, whom to ask."""
         return self._page(page)
 
-    @route(addresses.FORGOT, "POST")
+    @route(addresses.FORGOT, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Queue a message. Raises NotFound without mail, RateLimited, WrongFormToken."""
         if not self._sends_mail:
@@ -103,10 +102,10 @@ class VerifyPage:
         self._verification = verification
         self._renderer = renderer
 
-    @route(addresses.VERIFY + "/{secret}", "GET")
+    @route(addresses.VERIFY + "/{secret}", "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The question. Raises ProofUsed."""
-        secret = segment(page, 3)
+        secret = page.path_segment(3)
         account = await self._verification.find(secret)
         return self._renderer.page(
             page,
@@ -117,11 +116,11 @@ class VerifyPage:
             confirmed=False,
         )
 
-    @route(addresses.VERIFY + "/{secret}", "POST")
+    @route(addresses.VERIFY + "/{secret}", "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Confirm the address. Raises ProofUsed, WrongFormToken."""
         await page.form()
-        secret = segment(page, 3)
+        secret = page.path_segment(3)
         account = await self._verification.confirm(secret, page.texts.language)
         return self._renderer.page(
             page,

@@ -1,6 +1,6 @@
 """``/idp/terms``: a person who is signed in accepts the terms, which have changed or are new.
 
-Until then every page leads here (:mod:`podstead.web.idp.session_guard`). Whoever declines signs
+Until then every page leads here (:mod:`podstead.web.pages.guard`). Whoever declines signs
 out.
 """
 
@@ -18,10 +18,10 @@ from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.web.about_operator import AboutOperator
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.forms import only, read_query
-from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.pod_pages.addresses import NEW_TERMS, local_address, new_terms_url
+from podstead.web.pages.addresses import ACCOUNT, NEW_TERMS, local_address, new_terms_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -39,7 +39,7 @@ class NewTermsPage:
         *,
         accounts: Accounts,
         authorizations: Authorizations,
-        renderer: Renderer,
+        renderer: PageRenderer,
         terms_hash: str,
         terms_text: str,
         about: AboutOperator,
@@ -51,15 +51,16 @@ class NewTermsPage:
         self._terms_text = terms_text
         self._about = about
 
-    @route(NEW_TERMS, "GET")
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    @route(NEW_TERMS, "GET", needs_terms=False)
+    async def get(self, page: PageRequest) -> Response:
         """The page. Raises NotAuthenticated."""
-        owner, afterwards = browser_request.owner(), _afterwards(browser_request)
+        owner, afterwards = page.owner(), _afterwards(page)
         if self._terms_hash in ("", owner.account.terms_hash):
             return see_other(afterwards)
-        return self._renderer.page(
+        return self._renderer.sign_in_page(
+            page,
             "new_terms.html",
-            form_targets=await self._form_targets(browser_request, afterwards),
+            form_targets=await self._form_targets(page, afterwards),
             account=owner.account,
             csrf_token=owner.session.csrf_token,
             text=self._terms_text,
@@ -69,48 +70,44 @@ class NewTermsPage:
             operator=self._about,
         )
 
-    @route(NEW_TERMS, "POST")
-    async def post(self, browser_request: BrowserRequest) -> Response:
+    @route(NEW_TERMS, "POST", needs_terms=False)
+    async def post(self, page: PageRequest) -> Response:
         """Record that the person accepts the terms that the page showed. If they have changed
         since, the page is shown again. Raises NotAuthenticated, WrongFormToken."""
-        sent = await browser_request.submission()
-        owner, afterwards = browser_request.owner(), _afterwards(browser_request)
+        sent = await page.submission()
+        owner, afterwards = page.owner(), _afterwards(page)
         if sent.text("terms") != self._terms_hash:
             return see_other(new_terms_url(afterwards))
         await self._accounts.accept_terms(owner.account.account_id, self._terms_hash)
-        if not browser_request.wants_page:
+        if not page.wants_page:
             return json_response(200, {})
         return see_other(afterwards)
 
-    async def _form_targets(
-        self, browser_request: BrowserRequest, afterwards: str
-    ) -> Sequence[str]:
+    async def _form_targets(self, page: PageRequest, afterwards: str) -> Sequence[str]:
         """Where the form may lead besides this server: to the application that the person signs in
         to."""
         found = _INTERACTION.match(afterwards)
         if found is None:
             return ()
         try:
-            pending = await self._authorizations.pending(
-                found["uid"], browser=browser_request.browser
-            )
+            pending = await self._authorizations.pending(found["uid"], browser=page.browser)
         except RequestRefused:
             return ()  # it has expired, which the next page explains
         return (pending.interaction.request.redirect_uri,)
 
 
-def _afterwards(browser_request: BrowserRequest) -> str:
+def _afterwards(page: PageRequest) -> str:
     """The page of this server that the person wanted to see. Raises BadRequest."""
-    text = only(read_query(browser_request.request), "next") or ""
+    text = only(read_query(page.request), "next") or ""
     local = local_address(text)
     if local is not None:
         return local
     path, question_mark, query = text.partition("?")
     if not text.isascii() or not path.startswith(_PROVIDER) or not query.isprintable():
-        return ACCOUNT_PATH
+        return ACCOUNT
     try:
         canonical = parse_path(path.encode("ascii"))
     except BadRequest:
-        return ACCOUNT_PATH
+        return ACCOUNT
     is_ours = canonical.startswith(_PROVIDER) and canonical != NEW_TERMS
-    return canonical + question_mark + query if is_ours else ACCOUNT_PATH
+    return canonical + question_mark + query if is_ours else ACCOUNT

@@ -19,13 +19,12 @@ from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.nostr.npub import npub
 from podstead.web.browser_responses import json_response
-from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
-from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.request_limit import RequestLimit
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.step_up import check_recent
+from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.cookies import BROWSER, Cookies, Notice
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.signed_content import with_checked_content
@@ -33,7 +32,7 @@ from podstead.web.submissions import FormSubmission, read_submission
 
 CHALLENGE_PATH: Final = "/idp/nostr/challenge"
 SIGN_IN_PATH: Final = "/idp/nostr/login"
-KEYS_PATH: Final = f"{ACCOUNT_PATH}/nostr"
+KEYS_PATH: Final = f"{ACCOUNT}/nostr"
 _PATHS: Final = {LINKING: KEYS_PATH, SIGNING_IN: SIGN_IN_PATH}
 """The URL of the events that answer a challenge, by its purpose."""
 
@@ -63,35 +62,35 @@ class NostrKeyEndpoints:
         self._base_url = base_url
 
     @route(CHALLENGE_PATH, "POST")
-    async def challenge(self, browser_request: BrowserRequest) -> Response:
+    async def challenge(self, page: PageRequest) -> Response:
         """What the event must contain; a browser that has no cookie gets one. Raises BadRequest for
         an unknown purpose, RateLimited, Overloaded; for linking also NotAuthenticated and
         SignInAgain."""
-        await self._limit.count(browser_request)
-        purpose = (await read_submission(browser_request.request)).text("purpose") or SIGNING_IN
+        await self._limit.count(page)
+        purpose = (await read_submission(page.request)).text("purpose") or SIGNING_IN
         if purpose not in _PATHS:
             raise BadRequest(f"The purpose of a challenge must be one of {', '.join(_PATHS)}")
         if purpose == LINKING:
-            owner = self._recent_owner(browser_request)
+            owner = self._recent_owner(page)
             issued = await self._challenges.issue(
                 purpose, holder=owner.stored.key, account_id=owner.account.account_id
             )
         else:
-            issued = await self._challenges.issue(purpose, holder=browser_request.browser)
-        has_cookie = self._cookies.browser(browser_request.request) is not None
-        cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
+            issued = await self._challenges.issue(purpose, holder=page.browser)
+        has_cookie = self._cookies.secret(page.request, BROWSER) is not None
+        cookies = [] if has_cookie else [self._cookies.set(BROWSER, page.browser)]
         return json_response(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
 
     @route(KEYS_PATH, "POST", is_page=False)
-    async def link(self, browser_request: BrowserRequest) -> Response:
+    async def link(self, page: PageRequest) -> Response:
         """Link the key that signed the request, and publish it unless the request says not to.
 
         Raises NotAuthenticated, SignInAgain, EventInvalid, ChallengeInvalid, BadRequest,
         RateLimited, and what :meth:`NostrLinks.link` raises.
         """
-        await self._limit.count(browser_request)
-        owner = self._recent_owner(browser_request)
-        request = browser_request.request
+        await self._limit.count(page)
+        owner = self._recent_owner(page)
+        request = page.request
         proof = await self._events.verify_answer(
             request.fields.authorization,
             url=self._base_url + KEYS_PATH,
@@ -104,49 +103,40 @@ class NostrKeyEndpoints:
             request = await with_checked_content(request, proof.content_digest)
         publish = _choice(await read_submission(request), "publish")
         link = await self._links.link(
-            owner.owner, proof.public_key, source=browser_request.source, publish=publish
+            owner.owner, proof.public_key, source=page.source, publish=publish
         )
         body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
-        return json_response(
-            201, body, self._cookies.set_flash_message(FlashMessage("nostr-key-linked"))
-        )
+        return json_response(201, body, self._cookies.set_notice(Notice("nostr-key-linked")))
 
     @route(KEYS_PATH, "GET", is_page=False)
-    async def list(self, browser_request: BrowserRequest) -> Response:
+    async def list(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        stored = await self._links.of_account(browser_request.owner().account.account_id)
+        stored = await self._links.of_account(page.owner().account.account_id)
         return json_response(200, {"keys": [_as_json(each.value) for each in stored]})
 
     @route(KEYS_PATH + "/{key}", "GET", is_page=False)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        stored = await self._links.find(browser_request.segment)
-        if stored is None or stored.value.account_id != browser_request.owner().account.account_id:
+        stored = await self._links.find(page.segment)
+        if stored is None or stored.value.account_id != page.owner().account.account_id:
             raise NotFound(IdpCodes.NO_SUCH_KEY)
         return json_response(200, _as_json(stored.value))
 
     @route(KEYS_PATH + "/{key}", "POST", "DELETE", is_page=False)
-    async def unlink(self, browser_request: BrowserRequest) -> Response:
+    async def unlink(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
-        await browser_request.submission()
-        owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("nostr", browser_request.back))
-        method = await self._links.unlink(
-            owner.owner, browser_request.segment, source=browser_request.source
-        )
-        is_stated = await self._is_stated(owner.account, browser_request.segment)
+        await page.submission()
+        owner = page.recent_owner("nostr")
+        method = await self._links.unlink(owner.owner, page.segment, source=page.source)
+        is_stated = await self._is_stated(owner.account, page.segment)
         flash_message = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
-        response = sign_in_method_removed(
-            browser_request, self._cookies, method, flash_message=flash_message
-        )
-        if is_stated and not browser_request.wants_page:
+        response = sign_in_method_removed(page, self._cookies, method, flash_message=flash_message)
+        if is_stated and not page.wants_page:
             return json_response(200, {"inProfile": True}, *response.headers)
         return response
 
-    def _recent_owner(self, browser_request: BrowserRequest) -> OpenSession:
-        owner = browser_request.owner()
-        check_recent(self._sessions, owner)
-        return owner
+    def _recent_owner(self, page: PageRequest) -> OpenSession:
+        return page.recent_owner()
 
     async def _is_stated(self, account: Account, public_key: str) -> bool:
         """Whether the profile may still name a key that was unlinked."""

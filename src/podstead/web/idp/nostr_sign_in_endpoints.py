@@ -22,31 +22,31 @@ from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedIn
 from podstead.web.browser_responses import json_response
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn, typed_login
-from podstead.web.idp.cookies import Header
 from podstead.web.idp.interaction_pages import UID_SEGMENT
 from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
 from podstead.web.idp.registration_pages import registration_path
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
-from podstead.web.response import Response
+from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.request import PageRequest
+from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.signed_content import with_checked_content
 from podstead.web.submissions import FormSubmission, read_submission
 
-_Handler = Callable[["NostrSignInEndpoints", BrowserRequest], Awaitable[Response]]
+_Handler = Callable[["NostrSignInEndpoints", PageRequest], Awaitable[Response]]
 
 
 def _answering(handler: _Handler) -> _Handler:
     """Errors in the format of A-125."""
 
     @wraps(handler)
-    async def answer(self: NostrSignInEndpoints, browser_request: BrowserRequest) -> Response:
+    async def answer(self: NostrSignInEndpoints, page: PageRequest) -> Response:
         try:
-            return await handler(self, browser_request)
+            return await handler(self, page)
         except RequestRefused as refusal:
-            return self.refused(browser_request, refusal)
+            return self.refused(page, refusal)
 
     return answer
 
@@ -79,16 +79,16 @@ class NostrSignInEndpoints:
 
     @_answering
     @route(INTERACTION_PATH + "/{uid}/schnorr-login", "POST")
-    async def sign_in_to_interaction(self, browser_request: BrowserRequest) -> Response:
+    async def sign_in_to_interaction(self, page: PageRequest) -> Response:
         """``schnorr-login``: record the key's account in the interaction, and return where to
         continue."""
-        await self._limit.count(browser_request)
-        uid = path_segment(browser_request, UID_SEGMENT)
-        pending = await self._authorizations.pending(uid, browser=browser_request.browser)
+        await self._limit.count(page)
+        uid = page.path_segment(UID_SEGMENT)
+        pending = await self._authorizations.pending(uid, browser=page.browser)
         path = f"{INTERACTION_PATH}/{pending.uid}"
-        proof = await self._proof(browser_request, f"{path}/schnorr-login", answers_challenge=False)
-        sent = await _content(browser_request, proof)
-        signed_in = await self._account(browser_request, proof, sent)
+        proof = await self._proof(page, f"{path}/schnorr-login", answers_challenge=False)
+        sent = await _content(page, proof)
+        signed_in = await self._account(page, proof, sent)
         await self._verified.note(
             pending,
             signed_in.account,
@@ -101,23 +101,21 @@ class NostrSignInEndpoints:
         return _succeeded(f"{path}/schnorr-complete")
 
     @route(INTERACTION_PATH + "/{uid}/schnorr-complete", "GET")
-    async def complete(self, browser_request: BrowserRequest) -> Response:
+    async def complete(self, page: PageRequest) -> Response:
         """``schnorr-complete``: continue an interaction in which this browser's key was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self._verified.complete(browser_request, factor=FACTOR)
+        return await self._verified.complete(page, factor=FACTOR)
 
     @_answering
     @route(SIGN_IN_PATH, "POST")
-    async def sign_in(self, browser_request: BrowserRequest) -> Response:
+    async def sign_in(self, page: PageRequest) -> Response:
         """Sign in without an application, or sign in again."""
-        await self._limit.count(browser_request)
-        proof = await self._proof(browser_request, SIGN_IN_PATH, answers_challenge=True)
-        sent = await _content(browser_request, proof)
-        signed_in = await self._account(
-            browser_request, proof, sent, only_linked=sent.ticked("again")
-        )
+        await self._limit.count(page)
+        proof = await self._proof(page, SIGN_IN_PATH, answers_challenge=True)
+        sent = await _content(page, proof)
+        signed_in = await self._account(page, proof, sent, only_linked=sent.ticked("again"))
         begun = await self._sign_in.begin(
-            browser_request,
+            page,
             signed_in.account,
             lasting=sent.ticked("remember"),
             factor=FACTOR,
@@ -125,13 +123,13 @@ class NostrSignInEndpoints:
             restricted=signed_in.restricted,
             sign_in_method=signed_in.sign_in_method,
         )
-        return _succeeded(ACCOUNT_PATH, *begun.cookies)
+        return _succeeded(ACCOUNT, *begun.cookies)
 
-    def refused(self, browser_request: BrowserRequest, refusal: RequestRefused) -> Response:
+    def refused(self, page: PageRequest, refusal: RequestRefused) -> Response:
         """What the script shows, and where an account can be created with a key that has none."""
         status, _ = status_of(refusal)
         body: dict[str, object] = {"success": False, "error": str(refusal)}
-        headers: list[Header] = []
+        headers: list[HeaderField] = []
         if isinstance(refusal, RateLimited):
             body["retryAfter"] = refusal.retry_after_s
             headers.append((b"retry-after", str(refusal.retry_after_s).encode("ascii")))
@@ -139,15 +137,13 @@ class NostrSignInEndpoints:
             realm = f'Nostr realm="{self._base_url}"'
             headers.append((b"www-authenticate", realm.encode("ascii")))
         if isinstance(refusal, KeyUnknown) and self._registration_open:
-            body["registerUrl"] = registration_path(_interaction(browser_request))
+            body["registerUrl"] = registration_path(_interaction(page))
         return json_response(status, body, *headers)
 
-    async def _proof(
-        self, browser_request: BrowserRequest, path: str, *, answers_challenge: bool
-    ) -> KeyProof:
+    async def _proof(self, page: PageRequest, path: str, *, answers_challenge: bool) -> KeyProof:
         """Raises EventInvalid, ChallengeInvalid, BadRequest, HeadersTooLarge, Overloaded,
         StorageError."""
-        request, url = browser_request.request, self._base_url + path
+        request, url = page.request, self._base_url + path
         fields, has_content = request.fields.authorization, request.body.announced
         try:
             if not answers_challenge:
@@ -156,7 +152,7 @@ class NostrSignInEndpoints:
                 fields,
                 url=url,
                 purpose=SIGNING_IN,
-                holder=browser_request.browser,
+                holder=page.browser,
                 has_content=has_content,
             )
         except EventInvalid:
@@ -165,7 +161,7 @@ class NostrSignInEndpoints:
 
     async def _account(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         proof: KeyProof,
         sent: FormSubmission,
         *,
@@ -179,23 +175,23 @@ class NostrSignInEndpoints:
             )
         except KeyUnknown:
             if self._registration_open:
-                await self._proven.keep(proof, browser=browser_request.browser)
+                await self._proven.keep(proof, browser=page.browser)
             raise
 
 
-async def _content(browser_request: BrowserRequest, proof: KeyProof) -> FormSubmission:
+async def _content(page: PageRequest, proof: KeyProof) -> FormSubmission:
     """What was sent with the event, mostly nothing. Raises what is wrong with it."""
-    request = browser_request.request
+    request = page.request
     if proof.content_digest is not None:
         request = await with_checked_content(request, proof.content_digest)
     return await read_submission(request)
 
 
-def _interaction(browser_request: BrowserRequest) -> str | None:
+def _interaction(page: PageRequest) -> str | None:
     """The uid of the interaction that the request is about, if it is about one."""
-    is_in_one = browser_request.request.path.startswith(f"{INTERACTION_PATH}/")
-    return path_segment(browser_request, UID_SEGMENT) if is_in_one else None
+    is_in_one = page.request.path.startswith(f"{INTERACTION_PATH}/")
+    return page.path_segment(UID_SEGMENT) if is_in_one else None
 
 
-def _succeeded(path: str, *headers: Header) -> Response:
+def _succeeded(path: str, *headers: HeaderField) -> Response:
     return json_response(200, {"success": True, "redirectUrl": path}, *headers)

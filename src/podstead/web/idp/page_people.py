@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.sessions import Sessions
-from podstead.web.idp.cookies import Cookies
-from podstead.web.pod_pages.people import Person, SignedInBy
+from podstead.web.pages.cookies import SESSION, Cookies
+from podstead.web.pages.request import Person, SignedInBy
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
@@ -16,10 +17,13 @@ from podstead.web.response import HeaderField
 class PeopleByAccount:
     """Finds the owners of accounts by their sessions."""
 
-    def __init__(self, *, sessions: Sessions, cookies: Cookies, terms_hash: str = "") -> None:
+    def __init__(
+        self, *, sessions: Sessions, cookies: Cookies, audit: Audit, terms_hash: str = ""
+    ) -> None:
         """``terms_hash`` is that of the present terms, if there are any."""
         self._terms_hash = terms_hash
         self._sessions = sessions
+        self._audit = audit
         self._cookies = cookies
 
     async def person(self, request: Request) -> Person | None:
@@ -29,7 +33,7 @@ class PeopleByAccount:
         The session is a credential of one's own, unless it began with a factor that anyone who can
         write the profile can give themselves: that one must not decide who can act as the WebID.
         """
-        found = await self._sessions.read(self._cookies.session(request))
+        found = await self._sessions.read(self._cookies.secret(request, SESSION))
         if found is None:
             return None
         return Person(
@@ -42,7 +46,7 @@ class PeopleByAccount:
             csrf_token=found.session.csrf_token,
             signed_in_by=SignedInBy.ACCOUNT,
             pods=(ResourcePath(f"/{found.account.pod}/"),),
-            account_id=found.account.account_id,
+            session=found,
             is_operator=found.account.operator and not found.session.restricted,
             has_new_terms=self._terms_hash not in ("", found.account.terms_hash),
             signed_in_recently=self._sessions.is_recent(found),
@@ -50,10 +54,11 @@ class PeopleByAccount:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.session(request)
+        secret = self._cookies.secret(request, SESSION)
         if secret is None:
             return []
         found = await self._sessions.read(secret)
         if found is not None:
             await self._sessions.end(found.stored)
-        return [self._cookies.clear_session()]
+            self._audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
+        return [self._cookies.clear(SESSION)]

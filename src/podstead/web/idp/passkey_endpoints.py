@@ -19,12 +19,12 @@ from podstead.idp.sessions import OpenSession, Sessions
 from podstead.web.browser_responses import json_response
 from podstead.web.browsers import browser_name
 from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
+from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.cookies import BROWSER, Cookies
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, read_submission
@@ -83,86 +83,86 @@ class PasskeyEndpoints:
     # --- adding one ---------------------------------------------------------------------------
 
     @route(PASSKEY_PATH + "/register/options", "POST")
-    async def creation_options(self, browser_request: BrowserRequest) -> Response:
+    async def creation_options(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, SignInAgain, AccountMismatch, RateLimited, Conflict."""
-        await self._limit.count(browser_request)
-        owner = self._recent_owner(browser_request, await read_submission(browser_request.request))
+        await self._limit.count(page)
+        owner = self._recent_owner(page, await read_submission(page.request))
         offer = await self._passkeys.offer(owner)
         options = creation_options(offer, owner.account, self._party, server_name=self._server_name)
         return json_response(200, options)
 
     @route(PASSKEY_PATH + "/register/verify", "POST")
-    async def add(self, browser_request: BrowserRequest) -> Response:
+    async def add(self, page: PageRequest) -> Response:
         """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
-        await self._limit.count(browser_request)
-        sent = await read_submission(browser_request.request)
-        owner = self._recent_owner(browser_request, sent)
+        await self._limit.count(page)
+        sent = await read_submission(page.request)
+        owner = self._recent_owner(page, sent)
         challenge_key, credential = _answer(sent)
         await self._passkeys.add(
             owner,
             challenge_key=challenge_key,
             credential=credential,
-            name=sent.text("name") or browser_name(browser_request.user_agent),
-            source=browser_request.source,
+            name=sent.text("name") or browser_name(page.user_agent),
+            source=page.source,
         )
         return json_response(200, {"success": True})
 
-    def _recent_owner(self, browser_request: BrowserRequest, sent: FormSubmission) -> OpenSession:
-        owner = browser_request.owner()
+    def _recent_owner(self, page: PageRequest, sent: FormSubmission) -> OpenSession:
+        owner = page.owner()
         if sent.fields.get("accountId") not in (None, owner.account.account_id):
             raise AccountMismatch
-        check_recent(self._sessions, owner)
+        page.recent_owner()
         return owner
 
     # --- signing in ---------------------------------------------------------------------------
 
     @route(PASSKEY_PATH + "/login/options", "POST")
-    async def request_options(self, browser_request: BrowserRequest) -> Response:
+    async def request_options(self, page: PageRequest) -> Response:
         """The options for signing in, which are the same whatever name was typed (A-120). Raises
         RateLimited, and what is wrong with the interaction."""
-        await self._limit.count(browser_request)
-        sent = await read_submission(browser_request.request)
+        await self._limit.count(page)
+        sent = await read_submission(page.request)
         uid = sent.text("interaction")
         if uid:
-            await self._authorizations.pending(uid, browser=browser_request.browser)
-        issued = await self._passkey_sign_in.ask(browser=browser_request.browser, uid=uid)
-        has_cookie = self._cookies.browser(browser_request.request) is not None
-        cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
+            await self._authorizations.pending(uid, browser=page.browser)
+        issued = await self._passkey_sign_in.ask(browser=page.browser, uid=uid)
+        has_cookie = self._cookies.secret(page.request, BROWSER) is not None
+        cookies = [] if has_cookie else [self._cookies.set(BROWSER, page.browser)]
         return json_response(200, request_options(issued, self._party), *cookies)
 
     @route(PASSKEY_PATH + "/login/verify", "POST")
-    async def sign_in(self, browser_request: BrowserRequest) -> Response:
+    async def sign_in(self, page: PageRequest) -> Response:
         """Sign in, or return where the sign-in continues. Raises RateLimited, and what is wrong
         with the passkey or the interaction."""
-        await self._limit.count(browser_request)
-        sent = await read_submission(browser_request.request)
+        await self._limit.count(page)
+        sent = await read_submission(page.request)
         challenge_key, credential = _answer(sent)
         verified = await self._passkey_sign_in.verify(
-            challenge_key, credential, browser=browser_request.browser
+            challenge_key, credential, browser=page.browser
         )
         lasting = sent.ticked("remember")
         if verified.uid:
-            return await self._on_to_interaction(browser_request, verified, lasting=lasting)
+            return await self._on_to_interaction(page, verified, lasting=lasting)
         signed_in = await self._sign_in.begin(
-            browser_request,
+            page,
             verified.stored,
             lasting=lasting,
             factor=FACTOR,
             amr=verified.amr,
             sign_in_method=verified.sign_in_method,
         )
-        return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
+        return self._succeeded(verified, ACCOUNT, *signed_in.cookies)
 
     @route(INTERACTION_PATH + "/{uid}/passkey-complete", "GET")
-    async def complete(self, browser_request: BrowserRequest) -> Response:
+    async def complete(self, page: PageRequest) -> Response:
         """``passkey-complete``: continue an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self._verified.complete(browser_request, factor=FACTOR)
+        return await self._verified.complete(page, factor=FACTOR)
 
     async def _on_to_interaction(
-        self, browser_request: BrowserRequest, verified: SignedInByPasskey, *, lasting: bool
+        self, page: PageRequest, verified: SignedInByPasskey, *, lasting: bool
     ) -> Response:
-        pending = await self._authorizations.pending(verified.uid, browser=browser_request.browser)
+        pending = await self._authorizations.pending(verified.uid, browser=page.browser)
         await self._verified.note(
             pending,
             verified.stored,

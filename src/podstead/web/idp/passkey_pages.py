@@ -12,16 +12,15 @@ from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.record_store import Versioned
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
-from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
-from podstead.web.idp.step_up import check_recent
+from podstead.web.pages.addresses import ACCOUNT, SECURITY
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-PASSKEYS_PATH: Final = f"{ACCOUNT_PATH}/passkeys"
+PASSKEYS_PATH: Final = f"{ACCOUNT}/passkeys"
 _KEY_SEGMENT: Final = 4
 
 
@@ -42,49 +41,46 @@ class PasskeyPages:
         self._cookies = cookies
 
     @route(PASSKEYS_PATH, "GET", is_page=False)
-    async def list(self, browser_request: BrowserRequest) -> Response:
+    async def list(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        stored = await self._passkeys.of_account(browser_request.owner().account.account_id)
+        stored = await self._passkeys.of_account(page.owner().account.account_id)
         return json_response(200, {"passkeys": [_as_json(each) for each in stored]})
 
     @route(PASSKEYS_PATH + "/{id}", "GET", is_page=False)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self._passkeys.of_account(browser_request.owner().account.account_id):
-            if each.key == browser_request.segment:
+        for each in await self._passkeys.of_account(page.owner().account.account_id):
+            if each.key == page.segment:
                 return json_response(200, _as_json(each))
         raise NotFound(IdpCodes.NO_SUCH_PASSKEY)
 
     @route(PASSKEYS_PATH + "/{id}", "PATCH", is_page=False)
     @route(PASSKEYS_PATH + "/{id}/name", "POST")
-    async def rename(self, browser_request: BrowserRequest) -> Response:
+    async def rename(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest."""
-        sent = await browser_request.submission()
-        account_id = browser_request.owner().account.account_id
-        key = path_segment(browser_request, _KEY_SEGMENT)
+        sent = await page.submission()
+        account_id = page.owner().account.account_id
+        key = page.path_segment(_KEY_SEGMENT)
         await self._passkeys.rename(account_id, key, sent.text("name"))
-        return self._done(browser_request, "passkey-renamed")
+        return self._done(page, "passkey-renamed")
 
     @route(PASSKEYS_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def remove(self, browser_request: BrowserRequest) -> Response:
+    async def remove(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict."""
-        await browser_request.submission()
-        owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("passkeys", browser_request.back))
-        key = path_segment(browser_request, _KEY_SEGMENT)
+        await page.submission()
+        owner = page.recent_owner("passkeys")
+        key = page.path_segment(_KEY_SEGMENT)
         preconditions = await self._two_factors.passkey_removal(owner.account, key)
         method = await self._passkeys.remove(
-            owner.owner, key, browser_request.source, preconditions=preconditions
+            owner.owner, key, page.source, preconditions=preconditions
         )
-        return sign_in_method_removed(
-            browser_request, self._cookies, method, flash_message="passkey-removed"
-        )
+        return sign_in_method_removed(page, self._cookies, method, flash_message="passkey-removed")
 
-    def _done(self, browser_request: BrowserRequest, flash_message: str) -> Response:
-        if browser_request.wants_page:
+    def _done(self, page: PageRequest, flash_message: str) -> Response:
+        if page.wants_page:
             return see_other(
-                browser_request.account_address,
-                self._cookies.set_flash_message(FlashMessage(flash_message)),
+                page.back or SECURITY,
+                self._cookies.set_notice(Notice(flash_message)),
             )
         return json_response(204, None)
 

@@ -14,12 +14,12 @@ from podstead.idp.sessions import Sessions
 from podstead.web.browsers import browser_name
 from podstead.web.codes import WebCodes
 from podstead.web.idp.account_pages import AccountPages
-from podstead.web.idp.cookies import Cookies
+from podstead.web.pages.cookies import SESSION, Cookies
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.account.security_views import SecurityView
-from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.pod_pages.pod_sessions import PodBrowser
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.response import HeaderField, Response
+from podstead.web.response import Response
 
 
 class OwnAccountPages:
@@ -40,23 +40,22 @@ class OwnAccountPages:
 
     async def apps(self, page: PageRequest) -> Response:
         """``/.pages/apps``. Raises NotAuthenticated, StorageError."""
-        facts, headers = await self._facts(page)
-        return self._renderer.page(page, "account/apps.html", headers=headers, **facts)
+        facts = await self._facts(page)
+        return self._renderer.page(page, "account/apps.html", **facts)
 
     async def welcome(self, page: PageRequest) -> Response:
         """``/.pages/welcome``. Raises NotAuthenticated, StorageError."""
-        facts, headers = await self._facts(page)
-        return self._renderer.page(page, "account/welcome.html", headers=headers, **facts)
+        facts = await self._facts(page)
+        return self._renderer.page(page, "account/welcome.html", **facts)
 
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
     ) -> Response:
         """``/.pages/security``. Raises NotAuthenticated, StorageError."""
-        facts, headers = await self._facts(page)
+        facts = await self._facts(page)
         return self._renderer.page(
             page,
             "account/security.html",
-            headers=headers,
             view=view.value,
             pod_browsers=browsers,
             current_browsers=(),
@@ -64,12 +63,10 @@ class OwnAccountPages:
             **facts,
         )
 
-    async def _facts(self, page: PageRequest) -> tuple[dict[str, Any], list[HeaderField]]:
-        owner = await self._sessions.read(self._cookies.session(page.request))
+    async def _facts(self, page: PageRequest) -> dict[str, Any]:
+        owner = await self._sessions.read(self._cookies.secret(page.request, SESSION))
         if owner is None:
             raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
-        flash = self._cookies.flash_message(page.request)
-        facts = await self._account.facts(owner, changed=None if flash is None else flash.name)
-        del facts["csrf_token"]  # every page has it
-        facts["typed"] = "" if flash is None else flash.typed
-        return facts, [] if flash is None else [self._cookies.clear_flash_message()]
+        notice = page.notice
+        facts = await self._account.facts(owner, changed=None if notice is None else notice.name)
+        return {**facts, "typed": "" if notice is None else notice.subject}

@@ -10,13 +10,14 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.pod_tokens import PodTokens
 from podstead.storage.records import TokenRecord
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.pages.addresses import ACCOUNT, SECURITY
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-POD_TOKENS_PATH: Final = f"{ACCOUNT_PATH}/tokens"
+POD_TOKENS_PATH: Final = f"{ACCOUNT}/tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +28,27 @@ class PodTokenPages:
     cookies: Cookies
 
     @route(POD_TOKENS_PATH, "GET", is_page=False)
-    async def list(self, browser_request: BrowserRequest) -> Response:
+    async def list(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        listed = await self.tokens.of(browser_request.owner().account)
+        listed = await self.tokens.of(page.owner().account)
         return json_response(200, {"tokens": [_as_json(each) for each in listed]})
 
     @route(POD_TOKENS_PATH + "/{id}", "GET", is_page=False)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self.tokens.of(browser_request.owner().account):
-            if each.token_id == browser_request.segment:
+        for each in await self.tokens.of(page.owner().account):
+            if each.token_id == page.segment:
                 return json_response(200, _as_json(each))
         raise NotFound(IdpCodes.NO_SUCH_TOKEN)
 
     @route(POD_TOKENS_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def revoke(self, browser_request: BrowserRequest) -> Response:
+    async def revoke(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await browser_request.submission()
-        await self.tokens.revoke(
-            browser_request.owner().account, browser_request.segment, browser_request.source
-        )
-        if browser_request.wants_page:
-            flash_message = self.cookies.set_flash_message(FlashMessage("token-revoked"))
-            return see_other(browser_request.account_address, flash_message)
+        await page.submission()
+        await self.tokens.revoke(page.owner().account, page.segment, page.source)
+        if page.wants_page:
+            flash_message = self.cookies.set_notice(Notice("token-revoked"))
+            return see_other(page.back or SECURITY, flash_message)
         return json_response(204, None)
 
 

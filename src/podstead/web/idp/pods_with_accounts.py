@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from podstead.idp import discovery
 from podstead.idp.accounts import Accounts
 from podstead.storage.invitations import Admission
-from podstead.web.idp.sources import request_source
+from podstead.web.pages.request import request_source
 from podstead.web.pods_endpoint import CreatedPod
 from podstead.web.request import Request
 

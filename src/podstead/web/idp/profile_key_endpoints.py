@@ -19,16 +19,15 @@ from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
-from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.step_up import check_recent
+from podstead.web.pages.addresses import ACCOUNT, SECURITY
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-PROFILE_KEYS_PATH: Final = f"{ACCOUNT_PATH}/profile-keys"
+PROFILE_KEYS_PATH: Final = f"{ACCOUNT}/profile-keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,49 +87,46 @@ class ProfileKeyEndpoints:
             return None
 
     @route(PROFILE_KEYS_PATH, "GET", is_page=False)
-    async def list(self, browser_request: BrowserRequest) -> Response:
+    async def list(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError, Overloaded."""
-        listed = await self.of(browser_request.owner().account)
+        listed = await self.of(page.owner().account)
         return json_response(200, {"keys": [_as_json(each) for each in listed]})
 
     @route(PROFILE_KEYS_PATH + "/{key}", "GET", is_page=False)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound, StorageError, Overloaded."""
-        return json_response(200, _as_json(await self._named(browser_request)))
+        return json_response(200, _as_json(await self._named(page)))
 
     @route(PROFILE_KEYS_PATH, "POST", is_page=False)
-    async def allow(self, browser_request: BrowserRequest) -> Response:
+    async def allow(self, page: PageRequest) -> Response:
         """Allow a key to sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
         Conflict, StorageError, Overloaded."""
-        sent = await browser_request.submission()
-        owner = browser_request.owner()
-        check_recent(self._sessions, owner, again_at=again_path("nostr", browser_request.back))
-        await self._allowed.allow(owner.owner, sent.text("key"), browser_request.source)
-        if browser_request.wants_page:
-            flash_message = FlashMessage("profile-key-allowed")
-            return see_other(
-                browser_request.account_address, self._cookies.set_flash_message(flash_message)
-            )
+        sent = await page.submission()
+        owner = page.recent_owner("nostr")
+        await self._allowed.allow(owner.owner, sent.text("key"), page.source)
+        if page.wants_page:
+            flash_message = Notice("profile-key-allowed")
+            return see_other(page.back or SECURITY, self._cookies.set_notice(flash_message))
         return json_response(204, None)
 
     @route(PROFILE_KEYS_PATH + "/{key}", "POST", "DELETE", is_page=False)
-    async def end(self, browser_request: BrowserRequest) -> Response:
+    async def end(self, page: PageRequest) -> Response:
         """Withdraw the permission of a key. Raises NotAuthenticated, WrongFormToken, NotFound,
         StorageError, Overloaded."""
-        await browser_request.submission()
-        account = browser_request.owner().account
-        key = await self._named(browser_request)
-        await self._allowed.end(account, key.public_key, browser_request.source)
+        await page.submission()
+        account = page.owner().account
+        key = await self._named(page)
+        await self._allowed.end(account, key.public_key, page.source)
         return sign_in_method_removed(
-            browser_request,
+            page,
             self._cookies,
             key.sign_in_method or "",
             flash_message="profile-key-ended",
         )
 
-    async def _named(self, browser_request: BrowserRequest) -> ListedProfileKey:
-        for each in await self.of(browser_request.owner().account):
-            if each.public_key == browser_request.segment:
+    async def _named(self, page: PageRequest) -> ListedProfileKey:
+        for each in await self.of(page.owner().account):
+            if each.public_key == page.segment:
                 return each
         raise NotFound(IdpCodes.NO_SUCH_KEY)
 

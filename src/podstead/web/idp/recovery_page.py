@@ -19,8 +19,9 @@ from podstead.idp.two_factor.service import TwoFactors, WrongCode
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
-from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
+from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
@@ -38,7 +39,7 @@ class RecoveryPage:
         two_factors: TwoFactors,
         attempts: Attempts,
         sign_in: BrowserSignIn,
-        renderer: Renderer,
+        renderer: PageRenderer,
     ) -> None:
         self._accounts = accounts
         self._two_factors = two_factors
@@ -47,28 +48,28 @@ class RecoveryPage:
         self._renderer = renderer
 
     @route(RECOVERY_PATH, "GET")
-    async def get(self, _browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """The form."""
-        return self._form(FormSubmission({}), None)
+        return self._form(page, FormSubmission({}), None)
 
     @route(RECOVERY_PATH, "POST")
-    async def post(self, browser_request: BrowserRequest) -> Response:
+    async def post(self, page: PageRequest) -> Response:
         """Use a code up, set the password, and sign in. Raises RateLimited, BadRequest."""
-        sent = await read_submission(browser_request.request)
+        sent = await read_submission(page.request)
         try:
-            return await self._recover(browser_request, sent)
+            return await self._recover(page, sent)
         except SecondFactorNeeded as needed:
-            return self._sign_in.second_step(browser_request, needed)
+            return self._sign_in.second_step(page, needed)
         except (UnusablePassword, PasswordsDiffer, WrongCode) as error:
-            if not browser_request.wants_page:
+            if not page.wants_page:
                 raise
-            return self._form(sent, error)
+            return self._form(page, sent, error)
 
-    async def _recover(self, browser_request: BrowserRequest, sent: FormSubmission) -> Response:
+    async def _recover(self, page: PageRequest, sent: FormSubmission) -> Response:
         password = check_password(sent.text("password"))
         if sent.text("confirm") != password:
             raise PasswordsDiffer
-        login, source = sent.text("username"), browser_request.source
+        login, source = sent.text("username"), page.source
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:
             found = await self._accounts.find(login)
@@ -92,20 +93,21 @@ class RecoveryPage:
         await self._two_factors.note_recovered(account)
         await self._sign_in.check_second_factor(
             account,
-            browser=browser_request.browser,
-            path=ACCOUNT_PATH,
+            browser=page.browser,
+            path=ACCOUNT,
             password=password,
             by_recovery=True,
         )
-        signed_in = await self._sign_in.begin(
-            browser_request, account, lasting=False, password=password
-        )
-        if browser_request.wants_page:
-            return see_other(ACCOUNT_PATH, *signed_in.cookies)
-        return json_response(200, {"location": ACCOUNT_PATH}, *signed_in.cookies)
+        signed_in = await self._sign_in.begin(page, account, lasting=False, password=password)
+        if page.wants_page:
+            return see_other(ACCOUNT, *signed_in.cookies)
+        return json_response(200, {"location": ACCOUNT}, *signed_in.cookies)
 
-    def _form(self, sent: FormSubmission, error: RequestRefused | None) -> Response:
-        return self._renderer.page(
+    def _form(
+        self, page: PageRequest, sent: FormSubmission, error: RequestRefused | None
+    ) -> Response:
+        return self._renderer.sign_in_page(
+            page,
             "recover.html",
             status=200 if error is None else status_of(error)[0],
             username=sent.text("username"),

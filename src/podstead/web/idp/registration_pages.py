@@ -32,14 +32,13 @@ from podstead.web.errors import status_of
 from podstead.web.forms import only, read_query
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
-from podstead.web.idp.cookies import Header
-from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.replies import INTERACTION_PATH
-from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, Rule
-from podstead.web.pod_pages.addresses import WELCOME
-from podstead.web.pod_pages.refusals import refusal_text
+from podstead.web.pages.addresses import ACCOUNT, WELCOME
+from podstead.web.pages.guard import Rule
+from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.request import PageRequest
 from podstead.web.registration import Registration, TermsNotAccepted
-from podstead.web.response import Response
+from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
@@ -77,7 +76,7 @@ class RegistrationPages:
         sign_in: BrowserSignIn,
         registration: Registration,
         proven_keys: ProvenKeys | None,
-        renderer: Renderer,
+        renderer: PageRenderer,
         base_url: str,
         pods_url: str,
     ) -> None:
@@ -92,20 +91,22 @@ class RegistrationPages:
         self._pods_url = pods_url
 
     @route(REGISTRATION_PATH, "GET", rule=Rule.OURS_OR_NO_COOKIE)
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """The form or, if only the operator creates accounts, a page that says so."""
         if self._registration.is_closed:
-            return self._renderer.page(
-                "registration_closed.html", status=403, operator=self._registration.about
+            return self._renderer.sign_in_page(
+                page, "registration_closed.html", status=403, operator=self._registration.about
             )
-        query = read_query(browser_request.request)
-        pending = await self._pending(browser_request, only(query, "uid"))
-        proven = await self._proven(browser_request)
+        query = read_query(page.request)
+        pending = await self._pending(page, only(query, "uid"))
+        proven = await self._proven(page)
         invitation = (only(query, "invitation") or "")[:MAX_CODE_CHARACTERS]
-        return self._form(pending, proven, FormSubmission({}), errors={}, invitation=invitation)
+        return self._form(
+            page, pending, proven, FormSubmission({}), errors={}, invitation=invitation
+        )
 
     @route(REGISTRATION_PATH, "POST", rule=Rule.OURS_OR_NO_COOKIE)
-    async def post(self, browser_request: BrowserRequest) -> Response:
+    async def post(self, page: PageRequest) -> Response:
         """Create the account and sign in to it, once the person has set up a second factor if the
         operator demands one.
 
@@ -113,33 +114,33 @@ class RegistrationPages:
         raises.
         """
         self._registration.check_open()
-        sent = await read_submission(browser_request.request)
-        pending = await self._pending(browser_request, sent.text("uid") or None)
-        proven = await self._proven(browser_request)
+        sent = await read_submission(page.request)
+        pending = await self._pending(page, sent.text("uid") or None)
+        proven = await self._proven(page)
         try:
-            created = await self._create(browser_request, sent, proven)
+            created = await self._create(page, sent, proven)
         except tuple(_FIELDS) as error:
-            if not browser_request.wants_page:
+            if not page.wants_page:
                 raise
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _ = status_of(error)
             if isinstance(error, ProofGone):
                 proven = None
             return self._form(
-                pending, proven, sent, errors={field: refusal_text(error)}, status=status
+                page, pending, proven, sent, errors={field: refusal_text(error)}, status=status
             )
         if self._proven_keys is not None and proven is not None and sent.text("nostrKey"):
             self._proven_keys.linked(proven, created.account)
-        return await self._created(browser_request, created, pending, sent.text("password"))
+        return await self._created(page, created, pending, sent.text("password"))
 
-    async def _proven(self, browser_request: BrowserRequest) -> Versioned[ProvenKey] | None:
+    async def _proven(self, page: PageRequest) -> Versioned[ProvenKey] | None:
         """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
         keys = self._proven_keys
-        return None if keys is None else await keys.of(browser_request.browser)
+        return None if keys is None else await keys.of(page.browser)
 
     async def _create(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         sent: FormSubmission,
         proven: Versioned[ProvenKey] | None,
     ) -> NewAccount:
@@ -147,9 +148,9 @@ class RegistrationPages:
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
-        registration, address = self._registration, browser_request.request.client_address
+        registration, address = self._registration, page.request.client_address
         registration.check_terms(accepted=sent.ticked("acceptTerms"))
-        joined = self._joined(browser_request, sent, proven)
+        joined = self._joined(page, sent, proven)
         admitted = await registration.admission(sent.text("invitation"), address)
         await registration.count(address)
         return await self._accounts.create(
@@ -157,7 +158,7 @@ class RegistrationPages:
             email=sent.text("email") or None,
             password=password,
             needs_email=False,
-            source=browser_request.source,
+            source=page.source,
             joined=joined,
             admitted=admitted,
             terms_hash=registration.terms_hash,
@@ -165,7 +166,7 @@ class RegistrationPages:
 
     def _joined(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         sent: FormSubmission,
         proven: Versioned[ProvenKey] | None,
     ) -> Callable[[Account], Joined] | None:
@@ -176,11 +177,11 @@ class RegistrationPages:
             return None
         if self._proven_keys is None or proven is None or proven.value.public_key != wanted:
             raise ProofGone
-        return partial(self._proven_keys.joined, proven, browser_request.source)
+        return partial(self._proven_keys.joined, proven, page.source)
 
     async def _created(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         created: NewAccount,
         pending: Pending | None,
         password: str,
@@ -189,24 +190,22 @@ class RegistrationPages:
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         uid = "" if pending is None else pending.uid
-        path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT_PATH
-        if not uid and browser_request.wants_page:
+        path = f"{INTERACTION_PATH}/{uid}" if uid else ACCOUNT
+        if not uid and page.wants_page:
             path = WELCOME
-        cookies: Sequence[Header] = ()
+        cookies: Sequence[HeaderField] = ()
         try:
             await self._sign_in.check_second_factor(
-                stored, browser=browser_request.browser, path=path, uid=uid, password=password
+                stored, browser=page.browser, path=path, uid=uid, password=password
             )
         except SecondFactorNeeded as needed:
             path = needed.path
         else:
-            signed_in = await self._sign_in.begin(
-                browser_request, stored, lasting=False, password=password
-            )
+            signed_in = await self._sign_in.begin(page, stored, lasting=False, password=password)
             cookies = signed_in.cookies
             if pending is not None:
                 await self._authorizations.signed_in(pending, signed_in.session)
-        if browser_request.wants_page:
+        if page.wants_page:
             return see_other(path, *cookies)
         body = {
             "webId": created.account.web_id,
@@ -216,11 +215,11 @@ class RegistrationPages:
         location = (b"location", created.pod_uri.encode("ascii"))
         return json_response(201, body, location, *cookies)
 
-    async def _pending(self, browser_request: BrowserRequest, uid: str | None) -> Pending | None:
+    async def _pending(self, page: PageRequest, uid: str | None) -> Pending | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
         if uid is None:
             return None
-        return await self._authorizations.pending(uid, browser=browser_request.browser)
+        return await self._authorizations.pending(uid, browser=page.browser)
 
     def _client_display(self, pending: Pending) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
@@ -228,6 +227,7 @@ class RegistrationPages:
 
     def _form(
         self,
+        page: PageRequest,
         pending: Pending | None,
         proven: Versioned[ProvenKey] | None,
         sent: FormSubmission,
@@ -237,7 +237,8 @@ class RegistrationPages:
         invitation: str = "",
     ) -> Response:
         targets = [] if pending is None else [pending.interaction.request.redirect_uri]
-        return self._renderer.page(
+        return self._renderer.sign_in_page(
+            page,
             "register.html",
             status=status,
             form_targets=targets,

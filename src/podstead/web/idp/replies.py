@@ -11,18 +11,20 @@ from urllib.parse import urlencode
 
 from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
 from podstead.web.browser_responses import see_other
-from podstead.web.idp.rendering import Renderer
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 
 INTERACTION_PATH = "/idp/interaction"
 
 
-def next_response(following: Next, renderer: Renderer) -> Response:
+def next_response(page: PageRequest, following: Next, renderer: PageRenderer) -> Response:
     """The response that continues an authorization: a page of the provider, or the application."""
     if isinstance(following, Interact):
         return see_other(f"{INTERACTION_PATH}/{following.uid}")
     if following.response_mode == "form_post":
-        return renderer.page(
+        return renderer.sign_in_page(
+            page,
             "form_post.html",
             form_targets=[following.redirect_uri],
             action=following.redirect_uri,

@@ -7,8 +7,8 @@ from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.storage.protocol import RateCounters
-from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.limits import address_key, take
+from podstead.web.pages.request import PageRequest
 
 NOSTR_REQUESTS_PER_MINUTE: Final = 30
 """The maximum number of requests to link a Nostr key or to sign in with one that an address may
@@ -24,11 +24,11 @@ class RequestLimit:
     clock: Clock
     per_minute: int
 
-    async def count(self, browser_request: BrowserRequest) -> None:
+    async def count(self, page: PageRequest) -> None:
         """Count one request. Raises RateLimited."""
         await take(
             self.counters,
-            f"{self.kind}:{address_key(browser_request.request.client_address)}",
+            f"{self.kind}:{address_key(page.request.client_address)}",
             capacity=self.per_minute,
             period_s=60,
             clock=self.clock,

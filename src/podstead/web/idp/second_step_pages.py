@@ -23,9 +23,10 @@ from podstead.web.idp.browser_sign_in import (
     BrowserSignIn,
     SignedInHere,
 )
-from podstead.web.idp.cookies import Cookies, FlashMessage
-from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import LOGIN_PATH, BrowserRequest
+from podstead.web.pages.addresses import LOGIN
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import read_submission
@@ -42,7 +43,7 @@ class SecondStepPages:
         authorizations: Authorizations,
         sign_in: BrowserSignIn,
         cookies: Cookies,
-        renderer: Renderer,
+        renderer: PageRenderer,
         passkeys: bool,
         base_url: str,
     ) -> None:
@@ -56,21 +57,22 @@ class SecondStepPages:
         self._base_url = base_url
 
     @route(SECOND_FACTOR_PATH, "GET")
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    async def get(self, page: PageRequest) -> Response:
         """The form for a code. Without the password before, the browser is led to the sign-in."""
         try:
-            half, account = await self._second_step.find(browser_request.browser)
+            half, account = await self._second_step.find(page.browser)
         except NoHalfSignIn:
-            return self._from_the_start(browser_request, "sign-in-first")
+            return self._from_the_start(page, "sign-in-first")
         found = await self._two_factors.of(account.value.account_id)
         if found.missing:
             return see_other(SET_UP_PATH)
         if not found.asked_for:  # an operator has reset it meanwhile
-            return self._from_the_start(browser_request, "sign-in-first")
-        flash = browser_request.flash_message
-        return self._renderer.page(
+            return self._from_the_start(page, "sign-in-first")
+        flash = page.notice
+        return self._renderer.sign_in_page(
+            page,
             "second_factor.html",
-            form_targets=await self._form_targets(browser_request, half.value),
+            form_targets=await self._form_targets(page, half.value),
             wrong=flash is not None and flash.name == "wrong-code",
             account=account.value,
             has_app=found.record.totp_secret is not None,
@@ -81,82 +83,82 @@ class SecondStepPages:
         )
 
     @route(SECOND_FACTOR_PATH, "POST")
-    async def post(self, browser_request: BrowserRequest) -> Response:
+    async def post(self, page: PageRequest) -> Response:
         """Accept a code. Raises RateLimited, WrongCode for programs, NoHalfSignIn."""
-        sent = await read_submission(browser_request.request)
+        sent = await read_submission(page.request)
         recovery = sent.text("recovery")
         try:
             half, account = await self._second_step.verify(
-                browser_request.browser,
+                page.browser,
                 recovery or sent.text("code"),
                 recovery=bool(recovery),
-                marks=self._cookies.marks(browser_request.request),
-                source=browser_request.source,
+                marks=self._cookies.marks(page.request),
+                source=page.source,
             )
         except WrongCode as error:
-            return await self._wrong(browser_request, error)
+            return await self._wrong(page, error)
         except NoHalfSignIn:
-            if not browser_request.wants_page:
+            if not page.wants_page:
                 raise
-            return self._from_the_start(browser_request, "sign-in-first")
-        signed_in = await self._begin(browser_request, half, account)
-        return self._sign_in.succeeded(browser_request, signed_in, path=half.path)
+            return self._from_the_start(page, "sign-in-first")
+        signed_in = await self._begin(page, half, account)
+        return self._sign_in.succeeded(page, signed_in, path=half.path)
 
     @route(SET_UP_PATH, "GET")
-    async def set_up(self, browser_request: BrowserRequest) -> Response:
+    async def set_up(self, page: PageRequest) -> Response:
         """The page on which a person adds an authenticator app during the sign-in."""
         try:
-            _half, account = await self._second_step.find(browser_request.browser)
+            _half, account = await self._second_step.find(page.browser)
         except NoHalfSignIn:
-            return self._from_the_start(browser_request, "sign-in-first")
+            return self._from_the_start(page, "sign-in-first")
         if not (await self._two_factors.of(account.value.account_id)).missing:
             return see_other(SECOND_FACTOR_PATH)
-        return self._set_up_page(account.value, self._two_factors.new_secret())
+        return self._set_up_page(page, account.value, self._two_factors.new_secret())
 
     @route(SET_UP_PATH, "POST")
-    async def finish_set_up(self, browser_request: BrowserRequest) -> Response:
+    async def finish_set_up(self, page: PageRequest) -> Response:
         """Store the app, and finish the sign-in. Raises NoHalfSignIn, NotAuthenticated."""
-        sent = await read_submission(browser_request.request)
-        half, account = await self._second_step.find(browser_request.browser)
+        sent = await read_submission(page.request)
+        half, account = await self._second_step.find(page.browser)
         if not (await self._two_factors.of(account.value.account_id)).missing:
             raise NotAuthenticated(IdpCodes.SECOND_FACTOR_EXISTS)
         secret = sent.text("secret")
         try:
             codes = await self._two_factors.add_app(
-                account, secret, sent.text("code"), browser_request.source, replacing=False
+                account, secret, sent.text("code"), page.source, replacing=False
             )
         except WrongCode:
-            return self._set_up_page(account.value, secret, wrong=True)
+            return self._set_up_page(page, account.value, secret, wrong=True)
         await self._second_step.end(half)
-        signed_in = await self._begin(browser_request, half.value, account)
-        return self._codes_page(codes, half.value.path, signed_in)
+        signed_in = await self._begin(page, half.value, account)
+        return self._codes_page(page, codes, half.value.path, signed_in)
 
     # --- parts --------------------------------------------------------------------------------
 
     async def _begin(
-        self, browser_request: BrowserRequest, half: HalfSignIn, account: Versioned[Account]
+        self, page: PageRequest, half: HalfSignIn, account: Versioned[Account]
     ) -> SignedInHere:
         signed_in = await self._sign_in.begin(
-            browser_request,
+            page,
             account,
             lasting=half.lasting,
             amr=authentication_methods.PASSWORD_AND_CODE,
             common_password=half.common_password,
         )
         if half.uid:
-            pending = await self._authorizations.pending(half.uid, browser=browser_request.browser)
+            pending = await self._authorizations.pending(half.uid, browser=page.browser)
             await self._authorizations.signed_in(pending, signed_in.session)
         return signed_in
 
-    async def _wrong(self, browser_request: BrowserRequest, error: WrongCode) -> Response:
+    async def _wrong(self, page: PageRequest, error: WrongCode) -> Response:
         try:
-            await self._second_step.find(browser_request.browser)
+            await self._second_step.find(page.browser)
         except NoHalfSignIn:
-            path, name = LOGIN_PATH, "too-many-codes"
+            path, name = LOGIN, "too-many-codes"
         else:
             path, name = SECOND_FACTOR_PATH, "wrong-code"
-        if browser_request.wants_page:
-            return see_other(path, self._cookies.set_flash_message(FlashMessage(name)))
+        if page.wants_page:
+            return see_other(path, self._cookies.set_notice(Notice(name)))
         body = {
             "error": "invalid_grant",
             "error_description": str(error),
@@ -164,22 +166,23 @@ class SecondStepPages:
         }
         return json_response(401, body)
 
-    async def _form_targets(
-        self, browser_request: BrowserRequest, half: HalfSignIn
-    ) -> Sequence[str]:
+    async def _form_targets(self, page: PageRequest, half: HalfSignIn) -> Sequence[str]:
         """Where the browser may be led after the form: to the application of the interaction."""
         if not half.uid:
             return ()
-        pending = await self._authorizations.pending(half.uid, browser=browser_request.browser)
+        pending = await self._authorizations.pending(half.uid, browser=page.browser)
         return (pending.interaction.request.redirect_uri,)
 
-    def _from_the_start(self, browser_request: BrowserRequest, name: str) -> Response:
-        if browser_request.open_session is not None:
-            return see_other(LOGIN_PATH)
-        return see_other(LOGIN_PATH, self._cookies.set_flash_message(FlashMessage(name)))
+    def _from_the_start(self, page: PageRequest, name: str) -> Response:
+        if page.open_session is not None:
+            return see_other(LOGIN)
+        return see_other(LOGIN, self._cookies.set_notice(Notice(name)))
 
-    def _set_up_page(self, account: Account, secret: str, *, wrong: bool = False) -> Response:
-        return self._renderer.page(
+    def _set_up_page(
+        self, page: PageRequest, account: Account, secret: str, *, wrong: bool = False
+    ) -> Response:
+        return self._renderer.sign_in_page(
+            page,
             "set_up_second_factor.html",
             status=400 if wrong else 200,
             account=account,
@@ -190,9 +193,11 @@ class SecondStepPages:
             wrong=wrong,
         )
 
-    def _codes_page(self, codes: Sequence[str], path: str, signed_in: SignedInHere) -> Response:
+    def _codes_page(
+        self, page: PageRequest, codes: Sequence[str], path: str, signed_in: SignedInHere
+    ) -> Response:
         if not codes:
             return see_other(path, *signed_in.cookies)
-        return self._renderer.page(
-            "recovery_codes.html", codes=codes, afterwards=path, headers=signed_in.cookies
+        return self._renderer.sign_in_page(
+            page, "recovery_codes.html", codes=codes, afterwards=path, headers=signed_in.cookies
         )

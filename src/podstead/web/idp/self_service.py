@@ -17,19 +17,19 @@ from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
-from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown_applications import shown_applications
+from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
+from podstead.web.pages.cookies import SESSION, Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-SESSIONS_PATH: Final = f"{ACCOUNT_PATH}/sessions"
-GRANTS_PATH: Final = f"{ACCOUNT_PATH}/grants"
-EVENTS_PATH: Final = f"{ACCOUNT_PATH}/events"
-CREDENTIALS_PATH: Final = f"{ACCOUNT_PATH}/client-credentials"
+SESSIONS_PATH: Final = f"{ACCOUNT}/sessions"
+GRANTS_PATH: Final = f"{ACCOUNT}/grants"
+EVENTS_PATH: Final = f"{ACCOUNT}/events"
+CREDENTIALS_PATH: Final = f"{ACCOUNT}/client-credentials"
 
 
 EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
@@ -46,7 +46,7 @@ class SelfService:
         connected_clients: ConnectedClients,
         credentials: ClientCredentials,
         cookies: Cookies,
-        renderer: Renderer,
+        renderer: PageRenderer,
         events: EventsOf,
         audit: Audit,
         base_url: str,
@@ -65,57 +65,49 @@ class SelfService:
     # --- sessions -----------------------------------------------------------------------------
 
     @route(SESSIONS_PATH, "GET", is_page=False)
-    async def list_sessions(self, browser_request: BrowserRequest) -> Response:
+    async def list_sessions(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_response(200, {"sessions": await self._sessions_json(browser_request)})
+        return json_response(200, {"sessions": await self._sessions_json(page)})
 
     @route(SESSIONS_PATH + "/{id}", "GET", is_page=False)
-    async def get_session(self, browser_request: BrowserRequest) -> Response:
+    async def get_session(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        return json_response(
-            200, _named(await self._sessions_json(browser_request), browser_request.segment)
-        )
+        return json_response(200, _named(await self._sessions_json(page), page.segment))
 
     @route(SESSIONS_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def end_session(self, browser_request: BrowserRequest) -> Response:
+    async def end_session(self, page: PageRequest) -> Response:
         """Sign one browser out. Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await browser_request.submission()
-        owner = browser_request.owner()
+        await page.submission()
+        owner = page.owner()
         for stored in await self._sessions.of_account(owner.account):
-            if stored.value.public_id == browser_request.segment:
+            if stored.value.public_id == page.segment:
                 await self._sessions.end(stored)
                 self._audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
                 is_this = stored.key == owner.stored.key
-                return (
-                    self._signed_out_here(browser_request)
-                    if is_this
-                    else self._gone(browser_request, "session")
-                )
+                return self._signed_out_here(page) if is_this else self._gone(page, "session")
         raise NotFound(WebCodes.NO_SUCH_SESSION)
 
     # --- applications -------------------------------------------------------------------------
 
     @route(GRANTS_PATH, "GET", is_page=False)
-    async def list_grants(self, browser_request: BrowserRequest) -> Response:
+    async def list_grants(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_response(200, {"grants": await self._grants_json(browser_request)})
+        return json_response(200, {"grants": await self._grants_json(page)})
 
     @route(GRANTS_PATH + "/{id}", "GET", is_page=False)
-    async def get_grant(self, browser_request: BrowserRequest) -> Response:
+    async def get_grant(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        return json_response(
-            200, _named(await self._grants_json(browser_request), browser_request.segment)
-        )
+        return json_response(200, _named(await self._grants_json(page), page.segment))
 
     @route(GRANTS_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def end_grant(self, browser_request: BrowserRequest) -> Response:
+    async def end_grant(self, page: PageRequest) -> Response:
         """Disconnect an application, with all registrations that the account page shows as one.
         Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await browser_request.submission()
-        account_id = browser_request.owner().account.account_id
+        await page.submission()
+        account_id = page.owner().account.account_id
         connected_clients = await self._connected_clients.of_account(account_id)
         ended = False
-        for connection_id in self._shown_as(browser_request.segment, connected_clients):
+        for connection_id in self._shown_as(page.segment, connected_clients):
             client_id = await self._connected_clients.end(account_id, connection_id)
             if client_id is not None:
                 ended = True
@@ -124,7 +116,7 @@ class SelfService:
                 )
         if not ended:
             raise NotFound(WebCodes.NO_SUCH_CLIENT)
-        return self._gone(browser_request, "disconnected")
+        return self._gone(page, "disconnected")
 
     def _shown_as(
         self, shown_id: str, connected_clients: Sequence[ConnectedClient]
@@ -139,9 +131,9 @@ class SelfService:
     # --- changes of how the person signs in ---------------------------------------------------
 
     @route(EVENTS_PATH, "GET", is_page=False)
-    async def list_events(self, browser_request: BrowserRequest) -> Response:
+    async def list_events(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        account_id = browser_request.owner().account.account_id
+        account_id = page.owner().account.account_id
         return json_response(
             200, {"events": [_event_json(each) for each in await self._events(account_id)]}
         )
@@ -149,94 +141,90 @@ class SelfService:
     # --- client credentials -------------------------------------------------------------------
 
     @route(CREDENTIALS_PATH, "GET", is_page=False)
-    async def list_credentials(self, browser_request: BrowserRequest) -> Response:
+    async def list_credentials(self, page: PageRequest) -> Response:
         """By id, as clients of other servers expect. Raises NotAuthenticated."""
-        account_id = browser_request.owner().account.account_id
+        account_id = page.owner().account.account_id
         listed = await self._credentials.of(account_id)
         resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
         return json_response(200, {"clientCredentials": resources})
 
     @route(CREDENTIALS_PATH + "/{id}", "GET", is_page=False)
-    async def get_credential(self, browser_request: BrowserRequest) -> Response:
+    async def get_credential(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self._credentials.of(browser_request.owner().account.account_id):
-            if each.credential_id == browser_request.segment:
+        for each in await self._credentials.of(page.owner().account.account_id):
+            if each.credential_id == page.segment:
                 body = {"id": each.credential_id, "name": each.name, "webId": each.web_id}
                 return json_response(200, body)
         raise NotFound(IdpCodes.NO_SUCH_CREDENTIALS)
 
     @route(CREDENTIALS_PATH, "POST", is_page=False)
-    async def create_credential(self, browser_request: BrowserRequest) -> Response:
+    async def create_credential(self, page: PageRequest) -> Response:
         """Requires a recent sign-in, because credentials outlast the session and the password.
 
         Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict, and AccessDenied without a
         recent sign-in.
         """
-        sent = await browser_request.submission()
-        owner = browser_request.owner()
+        sent = await page.submission()
+        owner = page.owner()
         if not self._sessions.is_recent(owner):
-            if browser_request.wants_page:
-                return see_other(again_path("credentials", browser_request.back))
+            if page.wants_page:
+                return see_other(again_url("credentials", page.back))
             raise AccessDenied(WebCodes.SIGN_IN_AGAIN)
         created = await self._credentials.create(
             owner.owner,
             name=sent.text("name"),
             web_id=sent.text("webId") or None,
-            source=browser_request.source,
+            source=page.source,
         )
         credential = created.credential
-        if browser_request.wants_page:
-            return self._renderer.page_of_person(
+        if page.wants_page:
+            return self._renderer.account_page(
+                page,
                 "new_credential.html",
-                owner,
                 credential=credential,
                 secret=created.secret,
                 base_url=self._base_url,
-                back=browser_request.account_address,
+                back=page.back or SECURITY,
             )
         resource = self._resource(credential.credential_id)
         body = {"id": credential.credential_id, "secret": created.secret, "resource": resource}
         return json_response(201, body, (b"location", resource.encode("ascii")))
 
     @route(CREDENTIALS_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def end_credential(self, browser_request: BrowserRequest) -> Response:
+    async def end_credential(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await browser_request.submission()
+        await page.submission()
         await self._credentials.delete(
-            browser_request.owner().account.account_id,
-            browser_request.segment,
-            source=browser_request.source,
+            page.owner().account.account_id,
+            page.segment,
+            source=page.source,
         )
-        return self._gone(browser_request, "credential-removed")
+        return self._gone(page, "credential-removed")
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _sessions_json(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
-        owner = browser_request.owner()
+    async def _sessions_json(self, page: PageRequest) -> list[dict[str, object]]:
+        owner = page.owner()
         listed = await self._sessions.of_account(owner.account)
         current = owner.session.public_id
         return [_session_json(each.value, current=current) for each in listed]
 
-    async def _grants_json(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
-        listed = await self._connected_clients.of_account(
-            browser_request.owner().account.account_id
-        )
+    async def _grants_json(self, page: PageRequest) -> list[dict[str, object]]:
+        listed = await self._connected_clients.of_account(page.owner().account.account_id)
         return [_grant_json(each) for each in listed]
 
-    def _gone(self, browser_request: BrowserRequest, flash_message: str) -> Response:
-        if browser_request.wants_page:
+    def _gone(self, page: PageRequest, flash_message: str) -> Response:
+        if page.wants_page:
             return see_other(
-                browser_request.account_address,
-                self._cookies.set_flash_message(FlashMessage(flash_message)),
+                page.back or SECURITY,
+                self._cookies.set_notice(Notice(flash_message)),
             )
         return json_response(204, None)
 
-    def _signed_out_here(self, browser_request: BrowserRequest) -> Response:
-        forget = self._cookies.clear_session()
-        if browser_request.wants_page:
-            return see_other(
-                LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
-            )
+    def _signed_out_here(self, page: PageRequest) -> Response:
+        forget = self._cookies.clear(SESSION)
+        if page.wants_page:
+            return see_other(LOGIN, self._cookies.set_notice(Notice("signed-out")), forget)
         return json_response(204, None, forget)
 
     def _resource(self, credential_id: str) -> str:

@@ -12,105 +12,104 @@ from urllib.parse import quote
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.idp.cookies import Cookies, FlashMessage
-from podstead.web.idp.login_page import TWO_FACTOR_PATH, again_path
-from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.idp.step_up import check_recent
+from podstead.web.pages.addresses import SECURITY, TWO_FACTOR
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-REMOVE_PATH: Final = f"{TWO_FACTOR_PATH}/remove"
-CODES_PATH: Final = f"{TWO_FACTOR_PATH}/recovery-codes"
-PASSKEY_FACTOR_PATH: Final = f"{TWO_FACTOR_PATH}/passkey"
+REMOVE_PATH: Final = f"{TWO_FACTOR}/remove"
+CODES_PATH: Final = f"{TWO_FACTOR}/recovery-codes"
+PASSKEY_FACTOR_PATH: Final = f"{TWO_FACTOR}/passkey"
 
 
 class TwoFactorPages:
     """Shows the page for an authenticator app, and changes second factors."""
 
     def __init__(
-        self, *, two_factors: TwoFactors, sessions: Sessions, cookies: Cookies, renderer: Renderer
+        self,
+        *,
+        two_factors: TwoFactors,
+        sessions: Sessions,
+        cookies: Cookies,
+        renderer: PageRenderer,
     ) -> None:
         self._two_factors = two_factors
         self._sessions = sessions
         self._cookies = cookies
         self._renderer = renderer
 
-    @route(TWO_FACTOR_PATH, "GET")
-    async def get(self, browser_request: BrowserRequest) -> Response:
+    @route(TWO_FACTOR, "GET")
+    async def get(self, page: PageRequest) -> Response:
         """The page with a new secret, for an app. Raises NotAuthenticated, SignInAgain."""
-        owner = self._recent(browser_request)
-        return self._app_page(browser_request, owner, self._two_factors.new_secret())
+        owner = self._recent(page)
+        return self._app_page(page, owner, self._two_factors.new_secret())
 
-    @route(TWO_FACTOR_PATH, "POST")
-    async def add_app(self, browser_request: BrowserRequest) -> Response:
+    @route(TWO_FACTOR, "POST")
+    async def add_app(self, page: PageRequest) -> Response:
         """Store the app whose code was typed. Raises NotAuthenticated, WrongFormToken, SignInAgain,
         BadRequest."""
-        sent = await browser_request.submission()
-        owner = self._recent(browser_request)
+        sent = await page.submission()
+        owner = self._recent(page)
         secret = sent.text("secret")
         try:
             codes = await self._two_factors.add_app(
-                owner.owner, secret, sent.text("code"), browser_request.source, replacing=True
+                owner.owner, secret, sent.text("code"), page.source, replacing=True
             )
         except WrongCode:
-            if not browser_request.wants_page:
+            if not page.wants_page:
                 raise
-            return self._app_page(browser_request, owner, secret, wrong=True)
-        return self._changed(browser_request, owner, "totp-added", codes)
+            return self._app_page(page, owner, secret, wrong=True)
+        return self._changed(page, "totp-added", codes)
 
     @route(REMOVE_PATH, "POST")
-    async def remove_app(self, browser_request: BrowserRequest) -> Response:
+    async def remove_app(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, SecondFactorDemanded."""
-        await browser_request.submission()
-        owner = self._recent(browser_request)
-        await self._two_factors.remove_app(owner.owner, browser_request.source)
-        return self._changed(browser_request, owner, "totp-removed")
+        await page.submission()
+        owner = self._recent(page)
+        await self._two_factors.remove_app(owner.owner, page.source)
+        return self._changed(page, "totp-removed")
 
     @route(CODES_PATH, "POST")
-    async def renew_codes(self, browser_request: BrowserRequest) -> Response:
+    async def renew_codes(self, page: PageRequest) -> Response:
         """New recovery codes. Raises NotAuthenticated, WrongFormToken, SignInAgain."""
-        await browser_request.submission()
-        owner = self._recent(browser_request)
-        codes = await self._two_factors.renew_codes(owner.owner, browser_request.source)
-        return self._changed(browser_request, owner, "codes-renewed", codes)
+        await page.submission()
+        owner = self._recent(page)
+        codes = await self._two_factors.renew_codes(owner.owner, page.source)
+        return self._changed(page, "codes-renewed", codes)
 
     @route(PASSKEY_FACTOR_PATH, "POST")
-    async def require_passkey(self, browser_request: BrowserRequest) -> Response:
+    async def require_passkey(self, page: PageRequest) -> Response:
         """Ask for a passkey besides the password, or no longer. Raises NotAuthenticated,
         WrongFormToken, SignInAgain, BadRequest without a passkey."""
-        sent = await browser_request.submission()
-        owner = self._recent(browser_request)
+        sent = await page.submission()
+        owner = self._recent(page)
         required = sent.ticked("required")
-        codes = await self._two_factors.require_passkey(
-            owner.owner, browser_request.source, required=required
-        )
+        codes = await self._two_factors.require_passkey(owner.owner, page.source, required=required)
         name = "passkey-required" if required else "passkey-not-required"
-        return self._changed(browser_request, owner, name, codes)
+        return self._changed(page, name, codes)
 
     # --- parts --------------------------------------------------------------------------------
 
-    def _recent(self, browser_request: BrowserRequest) -> OpenSession:
-        owner = browser_request.owner()
-        again = again_path("two-factor", browser_request.back)
-        check_recent(self._sessions, owner, again_at=again)
-        return owner
+    def _recent(self, page: PageRequest) -> OpenSession:
+        return page.recent_owner("two-factor")
 
     def _app_page(
         self,
-        browser_request: BrowserRequest,
+        page: PageRequest,
         owner: OpenSession,
         secret: str,
         *,
         wrong: bool = False,
     ) -> Response:
-        back = browser_request.back
-        return self._renderer.page_of_person(
+        back = page.back
+        return self._renderer.account_page(
+            page,
             "authenticator_app.html",
-            owner,
             status=400 if wrong else 200,
-            action=TWO_FACTOR_PATH if back is None else f"{TWO_FACTOR_PATH}?next={quote(back)}",
-            afterwards=browser_request.account_address,
+            action=TWO_FACTOR if back is None else f"{TWO_FACTOR}?next={quote(back)}",
+            afterwards=page.back or SECURITY,
             secret=secret,
             picture=self._two_factors.picture(
                 secret, owner.account, server_name=self._renderer.server_name
@@ -120,16 +119,15 @@ class TwoFactorPages:
 
     def _changed(
         self,
-        browser_request: BrowserRequest,
-        owner: OpenSession,
+        page: PageRequest,
         flash_message: str,
         codes: Sequence[str] = (),
     ) -> Response:
-        back = browser_request.account_address
-        if not browser_request.wants_page:
+        back = page.back or SECURITY
+        if not page.wants_page:
             return json_response(200, {"recoveryCodes": list(codes)} if codes else {})
         if codes:
-            return self._renderer.page_of_person(
-                "recovery_codes.html", owner, codes=codes, afterwards=back
+            return self._renderer.account_page(
+                page, "recovery_codes.html", codes=codes, afterwards=back
             )
-        return see_other(back, self._cookies.set_flash_message(FlashMessage(flash_message)))
+        return see_other(back, self._cookies.set_notice(Notice(flash_message)))

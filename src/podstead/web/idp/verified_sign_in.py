@@ -19,7 +19,7 @@ from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
-from podstead.web.idp.session_guard import BrowserRequest, path_segment
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 
 
@@ -56,12 +56,12 @@ class VerifiedSignIn:
         )
         await self.authorizations.factor_verified(pending, verified)
 
-    async def complete(self, browser_request: BrowserRequest, *, factor: str) -> Response:
+    async def complete(self, page: PageRequest, *, factor: str) -> Response:
         """Continue the interaction of the URL, in which a factor of this browser was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
-        uid = path_segment(browser_request, UID_SEGMENT)
+        uid = page.path_segment(UID_SEGMENT)
         verified = await self.authorizations.use_verified(
-            await self.authorizations.pending(uid, browser=browser_request.browser), factor
+            await self.authorizations.pending(uid, browser=page.browser), factor
         )
         account = await self.accounts.read(verified.account_id)
         if (
@@ -71,7 +71,7 @@ class VerifiedSignIn:
         ):
             raise AccessDenied(WebCodes.ACCOUNT_CHANGED)
         signed_in = await self.sign_in.begin(
-            browser_request,
+            page,
             account,
             lasting=verified.lasting,
             factor=factor,
@@ -79,6 +79,6 @@ class VerifiedSignIn:
             restricted=verified.restricted,
             sign_in_method=verified.sign_in_method,
         )
-        pending = await self.authorizations.pending(uid, browser=browser_request.browser)
+        pending = await self.authorizations.pending(uid, browser=page.browser)
         await self.authorizations.signed_in(pending, signed_in.session)
         return see_other(resumption(pending), *signed_in.cookies)

@@ -11,9 +11,9 @@ from podstead.idp.audit import AuditEvent
 from podstead.web.about_operator import AboutOperator
 from podstead.web.browsers import browser_name
 from podstead.web.idp.console.event_texts import event_text
-from podstead.web.pages import render
-from podstead.web.pod_pages.formats import moment_text
-from podstead.web.pod_pages.texts import ENGLISH, LANGUAGES, _, ngettext, texts_in, use_texts
+from podstead.web.pages.formats import moment_text
+from podstead.web.pages.templates import render
+from podstead.web.pages.texts import ENGLISH, LANGUAGES, _, ngettext, texts_in, use_texts
 
 _MAX_ABOUT_CHARACTERS: Final = 120
 

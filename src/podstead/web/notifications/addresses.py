@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications.channel_documents import DescribedChannel
 from podstead.notifications.channel_types import SERVICES, ChannelType
 from podstead.notifications.channels import Channel
-from podstead.notifications.descriptions import DescribedChannel
 
 SENDER: Final = ResourcePath(f"{SERVICES}sender")
 """The document about the sender of webhooks, whose WebID is ``#it``."""

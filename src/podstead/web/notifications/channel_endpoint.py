@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
+from podstead.notifications.channel_documents import PREFIXES, channel_description
 from podstead.notifications.channels import Channels
-from podstead.notifications.descriptions import PREFIXES, channel_description
 from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.notifications.services import FORMS

@@ -14,10 +14,9 @@ from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.channels import Channel, Channels, terms_of
+from podstead.notifications.deliveries import QueueItem, SubscriberQueue
 from podstead.notifications.listening import Ended, Listeners, Listening
-from podstead.notifications.messages import Messages
-from podstead.notifications.notification import Notification
-from podstead.notifications.subscriber_queue import QueueItem, SubscriberQueue
+from podstead.notifications.messages import Messages, Notification
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.response import Response

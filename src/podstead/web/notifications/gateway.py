@@ -13,7 +13,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.notifications.channel_requests import (
+from podstead.notifications.channel_documents import (
     MAX_LIFETIME_MS,
     MAX_STATE_CHARACTERS,
     ChannelRequest,

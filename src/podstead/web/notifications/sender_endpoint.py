@@ -15,8 +15,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.vocab import RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
 from podstead.jose.tokens import Json
-from podstead.rdf.graph import Graph
-from podstead.rdf.terms import Iri
+from podstead.rdf.graph import Graph, Iri
 from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.public_document import public_document
 from podstead.web.request import Request

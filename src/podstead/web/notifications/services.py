@@ -19,16 +19,17 @@ from podstead.core.errors import (
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS
-from podstead.notifications.channel_requests import ChannelRequest, read_channel_request
-from podstead.notifications.channel_types import ChannelType
-from podstead.notifications.channels import Channels
-from podstead.notifications.descriptions import (
+from podstead.notifications.channel_documents import (
     PREFIXES,
+    ChannelRequest,
     DescribedChannel,
     channel_description,
+    read_channel_request,
     service_description,
 )
-from podstead.notifications.feed import ChangeLog
+from podstead.notifications.channel_types import ChannelType
+from podstead.notifications.channels import Channels
+from podstead.notifications.history import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph

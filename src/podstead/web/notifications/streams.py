@@ -19,7 +19,7 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE, choose
-from podstead.notifications.channel_requests import topic_path
+from podstead.notifications.channel_documents import topic_path
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.listening import (
@@ -31,8 +31,7 @@ from podstead.notifications.listening import (
     Quiet,
     Terms,
 )
-from podstead.notifications.messages import Messages
-from podstead.notifications.notification import Notification
+from podstead.notifications.messages import Messages, Notification
 from podstead.notifications.readers import Subscriber
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages import addresses
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 

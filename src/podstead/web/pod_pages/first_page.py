@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.session_cookies import says_signed_in
+from podstead.web.pages.cookies import Cookies
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.registration import Registration
 from podstead.web.response import Response
 
@@ -20,20 +20,20 @@ class FirstPage:
         provider: str | None,
         at_provider: str,
         registration: Registration,
-        secure: bool,
+        cookies: Cookies,
     ) -> None:
         """``provider`` is the URL of the identity provider, if there is one, and ``at_provider``
-        precedes the addresses of its pages. ``secure`` if this server is reached over https."""
+        precedes the addresses of its pages."""
         self._renderer = renderer
         self._version = version
         self._provider = provider
         self._at_provider = at_provider
         self._registration = registration
-        self._secure = secure
+        self._cookies = cookies
 
     async def get(self, page: PageRequest) -> Response:
         """The page."""
-        is_known = page.person is not None or says_signed_in(page.request, secure=self._secure)
+        is_known = page.person is not None or self._cookies.says_signed_in(page.request)
         return self._renderer.page(
             page,
             "first_page.html",

@@ -19,16 +19,14 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages.people import Person, SignedInBy
-from podstead.web.pod_pages.session_cookies import SessionCookies
+from podstead.web.pages.cookies import POD_SESSION, Cookies
+from podstead.web.pages.request import Person, SignedInBy
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
 SESSION_S: Final = 12 * 3600
 MAX_SESSIONS: Final = 100
 """How many sessions a pod has at most; the oldest end. Scripts sign in and never out."""
-SESSION_COOKIE: Final = "podstead-pages"
 _SECRET_BYTES: Final = 32
 
 
@@ -62,10 +60,10 @@ class TypedTokens(Protocol):
 class PeopleByPodToken:
     """Finds people who have signed in with the token of a pod."""
 
-    def __init__(self, *, records: RecordStore, tokens: TypedTokens, cookies: CookieJar) -> None:
+    def __init__(self, *, records: RecordStore, tokens: TypedTokens, cookies: Cookies) -> None:
         self._records = records
         self._tokens = tokens
-        self._cookies = SessionCookies(cookies, SESSION_COOKIE)
+        self._cookies = cookies
 
     async def sign_in(self, token: str, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises NotAuthenticated,
@@ -93,7 +91,7 @@ class PeopleByPodToken:
             secret_key(secret), session, owner=pod.root, expires_ms=until_s * 1000
         )
         await self._records.commit([stored, *await self._surplus(pod.root)])
-        return self._cookies.set(secret)
+        return self._cookies.set_page_session(POD_SESSION, secret)
 
     async def _surplus(self, owner: str) -> Sequence[Record]:
         """The oldest sessions of a pod beyond the limit, with one more to come."""
@@ -106,7 +104,7 @@ class PeopleByPodToken:
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""
-        secret = self._cookies.secret(request)
+        secret = self._cookies.secret(request, POD_SESSION)
         if secret is None:
             return None
         stored = await self._records.read(PAGE_SESSIONS, secret_key(secret))
@@ -134,8 +132,8 @@ class PeopleByPodToken:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request)
+        secret = self._cookies.secret(request, POD_SESSION)
         if secret is None:
             return []
         await self._records.commit([PAGE_SESSIONS.drop(secret_key(secret))])
-        return self._cookies.clear()
+        return self._cookies.clear_page_session(POD_SESSION)

@@ -14,11 +14,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.pods import valid_tokens
 from podstead.storage.record_store import RecordStore, secret_key
 from podstead.storage.records import Record, TokenRecord
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages.page_sessions import PAGE_SESSIONS, SESSION_COOKIE
-from podstead.web.pod_pages.people import SignedInBy
-from podstead.web.pod_pages.session_cookies import SessionCookies
-from podstead.web.pod_pages.sign_in.external_sessions import SESSION_COOKIE as VISITOR_COOKIE
+from podstead.web.pages.cookies import POD_SESSION, VISITOR_SESSION, Cookies
+from podstead.web.pages.request import SignedInBy
+from podstead.web.pod_pages.page_sessions import PAGE_SESSIONS
 from podstead.web.pod_pages.sign_in.external_sessions import SESSION_S as VISITOR_SESSION_S
 from podstead.web.pod_pages.sign_in.external_sessions import VISITOR_SESSIONS, visitor_key
 from podstead.web.request import Request
@@ -39,10 +37,9 @@ class PodBrowser:
 class PodSessions:
     """Lists and ends these sessions."""
 
-    def __init__(self, records: RecordStore, cookies: CookieJar) -> None:
+    def __init__(self, records: RecordStore, cookies: Cookies) -> None:
         self._records = records
-        self._by_token = SessionCookies(cookies, SESSION_COOKIE)
-        self._from_elsewhere = SessionCookies(cookies, VISITOR_COOKIE)
+        self._cookies = cookies
 
     async def of(self, web_id: str, pod: ResourcePath) -> Sequence[PodBrowser]:
         """The sessions of the owner of a pod, the newest first. Raises StorageError."""
@@ -77,7 +74,9 @@ class PodSessions:
 
     def current(self, request: Request) -> frozenset[str]:
         """The keys of the sessions of the browser that sent a request."""
-        token, visitor = self._by_token.secret(request), self._from_elsewhere.secret(request)
+        token, visitor = (
+            self._cookies.secret(request, name) for name in (POD_SESSION, VISITOR_SESSION)
+        )
         found = () if token is None else (secret_key(token),)
         return frozenset(found if visitor is None else (*found, visitor_key(visitor)))
 

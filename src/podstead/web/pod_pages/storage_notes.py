@@ -8,7 +8,7 @@ from typing import Final
 from podstead.core.errors import AccessDenied
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.storage_usage import PodUsage
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages.request import PageRequest
 
 NEARLY_FULL_PERCENT: Final = 90
 

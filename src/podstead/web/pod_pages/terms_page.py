@@ -10,10 +10,10 @@ from podstead.core.errors import NotFound
 from podstead.previews.rendering import ContentRenderer
 from podstead.web.about_operator import AboutOperator
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import TERMS
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import TERMS
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -42,7 +42,7 @@ class TermsPage:
         self._base_url = base_url
         self._rendered: Markup | None = None
 
-    @route(addresses.TERMS, "GET")
+    @route(addresses.TERMS, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The page. Raises NotFound, Overloaded."""
         if not self._text:

@@ -1,11 +1,22 @@
-"""What a check finds. Codes are stable: monitors and scripts rely on them."""
+"""What a check works with and finds. Codes are stable: monitors and scripts rely on them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from podstead.app.operator.backup import OnStep
+from podstead.config import Settings
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.inspection import Inspection
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+
+if TYPE_CHECKING:
+    from podstead.app.operator.checking.repairs import Repairs
 
 
 class Code(Enum):
@@ -86,3 +97,25 @@ class Finding:
     @property
     def remedy(self) -> str:
         return REMEDIES[self.code]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckContext:
+    """A data root as of one moment, and the means to look at it again and to repair it."""
+
+    settings: Settings
+    layout: RootLayout
+    store: Store
+    records: Inspection
+    base_url: str
+    repairs: Repairs
+    on_step: OnStep
+    is_quick: bool
+    damaged: set[ResourcePath] = field(default_factory=set)
+    """The resources whose bodies were found to be damaged or missing."""
+
+    @contextmanager
+    def look_again(self) -> Iterator[Inspection]:
+        """The records as of now."""
+        with closing(self.store.inspect()) as records:
+            yield records

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.adapters.git_processes import GitProcesses, installed_git
-from podstead.app.operator.checking.context import CheckContext
-from podstead.app.operator.checking.findings import Code, Finding
+from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.core.errors import Overloaded, ServerTrouble, StorageError
 from podstead.git.configuration import environment
 from podstead.git.directories import Directories

@@ -2,7 +2,7 @@
 
 The key and the chain are in one file, which is replaced at once: two files could be of different
 certificates after a crash. The rest of the server sees them as ``ssl-cert`` and ``ssl-key``, so a
-renewed certificate takes effect as that of any other program does (``renewal.py``).
+renewed certificate takes effect as that of any other program does (``process/certificate.py``).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class AutomaticCertificate:
                 "The certificate could not be renewed; it is tried again in an hour. %s", error
             )
         else:
-            os.kill(os.getpid(), signal.SIGHUP)  # renewal.py then reads the file at once
+            os.kill(os.getpid(), signal.SIGHUP)  # which has the server read the file at once
 
     def order(self) -> None:
         """Order a certificate, and store it. Raises OrderFailed."""

@@ -1,4 +1,4 @@
-"""Which connections are to be closed, and which addresses blocked for a while? Pure.
+"""Decides which connections are to be closed, and which addresses blocked for a while. Pure.
 
 The rules, in the order in which they apply:
 
@@ -12,9 +12,11 @@ The rules, in the order in which they apply:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+
+from podstead.web.asgi import Receive, Scope, Send
 
 SIGNIFICANT_BYTES = 4096
 """How much a client must receive within ``idle_timeout_s`` for that to be a response. The answers
@@ -146,3 +148,50 @@ class Shares:
             holder
             for holder, _ in sorted(self._blocked_until_s.items(), key=lambda entry: entry[1])
         ]
+
+
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Client = tuple[str, str]
+"""A host and a port, both as text, as the HTTP server passes them."""
+
+
+class Requests:
+    """Counts the requests of each open connection. Written by the event loop, read by a thread.
+
+    For each client there is a list of two numbers: the requests that have begun and those that have
+    ended. Both only grow, so the reader needs no lock: a change of either means that the connection
+    is in use, and a request is in flight while they differ.
+    """
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[Client, list[int]] = {}
+
+    async def track(
+        self, application: Application, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Have the application answer a request, or serve a WebSocket to its end."""
+        client = scope["client"]
+        counts = self._counts.get(client)
+        if counts is None:
+            self._counts[client] = counts = [0, 0]
+        counts[0] += 1
+        try:
+            await application(scope, receive, send)
+        finally:
+            counts[1] += 1
+
+    def of(self, client: Client) -> tuple[int, int]:
+        """How many requests have begun, and how many of them have ended."""
+        counts = self._counts.get(client)
+        return (0, 0) if counts is None else (counts[0], counts[1])
+
+    def forget_all_but(self, clients: set[Client]) -> None:
+        """Drop the counts of connections that are gone."""
+        for client in list(self._counts):
+            if client not in clients:
+                begun, ended = self.of(client)
+                # A request may still run when its connection is gone, and will note its end.
+                if begun == ended:
+                    self._counts.pop(client, None)

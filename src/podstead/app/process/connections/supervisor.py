@@ -1,4 +1,4 @@
-"""Who ends connections and blocks addresses? A thread of each worker, about once a second."""
+"""Closes connections and blocks addresses, in a thread of each worker, about once a second."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
-from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
-from podstead.app.process.connections.packet_filter import PacketFilter
-from podstead.app.process.connections.policy import Bounds, Connection, Shares
-from podstead.app.process.connections.requests import Client, Requests
+from podstead.app.process.connections.kernel import Descriptors, PacketFilter, Peer, read_name
+from podstead.app.process.connections.policy import Bounds, Client, Connection, Requests, Shares
 from podstead.config import Settings
 
 logger = logging.getLogger("podstead.app")
@@ -43,7 +41,7 @@ def bounds_of(settings: Settings) -> Bounds:
 
 
 @dataclass(slots=True)
-class _Known:
+class _Tracked:
     """A connection, with what identifies it at the next look."""
 
     descriptor: int
@@ -72,7 +70,7 @@ class Supervisor:
         """The application notes here which requests are in flight."""
         self._shares = Shares(bounds)
         self._descriptors = Descriptors()
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Tracked] = {}
         self._others: dict[int, bytes] = {}
         """Connected sockets that are not clients' connections, by descriptor. Remembered, so that
         each is examined once and not at every look."""
@@ -123,7 +121,7 @@ class Supervisor:
         for each in self._filters.values():
             each.block(blocked)
 
-    def _judge(self, known: _Known, now_s: float) -> None:
+    def _judge(self, known: _Tracked, now_s: float) -> None:
         connection, bounds = known.connection, self._bounds
         sent = self._descriptors.sent(known.descriptor)
         if sent is not None:
@@ -154,9 +152,9 @@ class Supervisor:
             self._others[descriptor] = name
             return
         connection = Connection(client_network(peer, self._trusted), now_s)
-        self._known[descriptor] = _Known(descriptor, name, port, peer.client, connection)
+        self._known[descriptor] = _Tracked(descriptor, name, port, peer.client, connection)
 
-    def _end(self, known: _Known, *, abort: bool) -> None:
+    def _end(self, known: _Tracked, *, abort: bool) -> None:
         # It stays known until the HTTP server has closed it; otherwise the next look would take it
         # for a new connection.
         known.is_ended = self._descriptors.end(

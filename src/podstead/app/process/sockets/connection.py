@@ -1,4 +1,4 @@
-"""How does one connection become a WebSocket of the application? Framing, flow control, closing.
+"""Makes one connection a WebSocket of the application: framing, flow control, closing.
 
 The only module that knows the WebSocket library, of which it uses the part without I/O. The
 application sees an ASGI scope of type ``websocket``, as it does from the HTTP server, so every rule

@@ -1,4 +1,4 @@
-"""Which connections become WebSockets? The listener for them, of one worker.
+"""The listener for WebSockets of one worker.
 
 They have a port of their own, since the HTTP server cannot give connections away. It accepts them
 as long as the worker has fewer than ``max_connections`` of them; more wait in the system's queue.

@@ -1,4 +1,4 @@
-"""What is sent over a TLS connection? A state machine with bytes in and bytes out, without I/O.
+"""One TLS connection as a state machine with bytes in and bytes out, without I/O.
 
 The only module that uses pyOpenSSL. The standard library cannot request a certificate without
 verifying it: it requests none, or refuses those that no certificate authority has signed.

@@ -1,4 +1,4 @@
-"""What do workers that request client certificates need? A TLS context and a private folder.
+"""What workers share that request client certificates: a TLS context and a private folder.
 
 The sockets between the two halves are in a folder that only this server can access. It is removed
 when the server ends.
@@ -31,7 +31,7 @@ Unix socket, which can have at least 104 bytes."""
 
 
 @dataclass(slots=True)
-class Front:
+class TlsFrontend:
     """What the TLS listeners of all workers share."""
 
     context: ServerContext

@@ -1,4 +1,4 @@
-"""How do the bytes of one connection pass between the client and the HTTP server?
+"""Passes the bytes of one connection between the client and the HTTP server.
 
 There are two halves, each the protocol of one socket: the client's, with TLS, and the HTTP
 server's, in plain text over a Unix socket. A half that cannot send makes the other one stop

@@ -1,9 +1,10 @@
-"""Which connections are accepted, and which client is behind each? The listener of one worker.
+"""The TLS listener of one worker, which tells the application about the client of each connection.
 
 The HTTP server listens on a Unix socket in a private folder. Each connection to it comes from a
 socket with a unique name, which is never reused and by which the application identifies the client
-(``extension.py``). Port numbers would be reused, possibly while requests of an earlier connection
-are still in progress.
+(port numbers would be reused, possibly while requests of an earlier connection are still in
+progress). For every request, that name is replaced with the client's address, its certificate and
+the TLS parameters, in the ASGI TLS extension. A connection without such a name is refused.
 """
 
 from __future__ import annotations
@@ -13,14 +14,82 @@ import itertools
 import logging
 import os
 import socket
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from podstead.app.process.tls.engine import Handshake
-from podstead.app.process.tls.extension import Address, Clients, TlsClient, describe
-from podstead.app.process.tls.front import Front
+from podstead.app.process.tls.front import TlsFrontend
 from podstead.app.process.tls.relay import ClientHalf, ServerHalf
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Address = tuple[str, str]
+"""A host and a port, both as text, in the form that the HTTP server uses."""
+
+_UNVERIFIED = "Not verified by a certificate authority: certificates of all issuers are accepted"
+_SCHEMES = {"http": "https", "websocket": "wss"}
+
+
+@dataclass(frozen=True, slots=True)
+class TlsClient:
+    """The client of a connection."""
+
+    address: Address
+    server_address: Address
+    tls: dict[str, object]
+    """The part of the scope that the extension defines."""
+
+
+Clients = dict[str, TlsClient]
+"""The clients by the name of the Unix socket that connects to the HTTP server."""
+
+
+def describe(handshake: Handshake) -> dict[str, object]:
+    """The TLS extension of ASGI, version 0.2, for one connection."""
+    return {
+        "server_cert": handshake.server_certificate,
+        "client_cert_chain": handshake.chain,
+        "client_cert_name": handshake.name,
+        "client_cert_error": _UNVERIFIED if handshake.chain else None,
+        "tls_version": handshake.version,
+        "cipher_suite": handshake.cipher,
+    }
+
+
+class WithClientScope:
+    """The application, with the client's address and certificate in each scope."""
+
+    def __init__(self, application: Application, clients: Clients) -> None:
+        self._application = application
+        self._clients = clients
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "lifespan":
+            return self._application(scope, receive, send)
+        client = self._clients.get(scope["client"][0])
+        if client is None:
+            return _refuse(scope, send)
+        scope["client"] = client.address
+        scope["server"] = client.server_address
+        scope["scheme"] = _SCHEMES[scope["type"]]
+        # A new mapping, since all requests may share the existing one.
+        scope["extensions"] = {**scope["extensions"], "tls": client.tls}
+        return self._application(scope, receive, send)
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await send({"type": "http.response.start", "status": 421, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
 
 logger = logging.getLogger("podstead.app")
 
@@ -44,7 +113,7 @@ class Terminator:
     def __init__(
         self,
         listener: socket.socket,
-        front: Front,
+        front: TlsFrontend,
         inner: Path,
         *,
         max_connections: int,

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from urllib.parse import unquote
+from functools import wraps
+from typing import TypeVar
 
 from podstead.core.errors import NotFound
 from podstead.idp.administration.acting import Operator
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.idp.login_page import again_path
-from podstead.web.idp.sources import request_source
-from podstead.web.pod_pages.guard import Handler, PageGuard
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages.addresses import again_url
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
-from podstead.web.routes import Route
 
-ConsoleHandler = Callable[[PageRequest, Operator], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class ConsoleGuard:
-    """Creates the routes of the console, whose handlers are called for operators only."""
-
-    guard: PageGuard
-
-    def route(self, path: str, **handlers: ConsoleHandler) -> Route:
-        """A path with the handler for each method."""
-        guarded = {method: _for_operators(handler) for method, handler in handlers.items()}
-        return self.guard.route(path, **guarded)
+Page = TypeVar("Page")
 
 
-def _for_operators(handler: ConsoleHandler) -> Handler:
-    async def guarded(page: PageRequest) -> Response:
+def for_operators(
+    handler: Callable[[Page, PageRequest, Operator], Awaitable[Response]],
+) -> Callable[[Page, PageRequest], Awaitable[Response]]:
+    """Call a method of a page of the console for operators only."""
+
+    @wraps(handler)
+    async def guarded(self: Page, page: PageRequest) -> Response:
         person = page.person
         if person is None or not person.is_operator or person.account_id is None:
             raise NotFound(WebCodes.NO_SUCH_PAGE)
-        operator = Operator(person.account_id, person.name, request_source(page.request))
-        return await handler(page, operator)
+        return await handler(self, page, Operator(person.account_id, person.name, page.source))
 
     return guarded
 
@@ -48,9 +37,4 @@ def again(page: PageRequest, address: str) -> Response | None:
     operator has signed in recently."""
     if page.signed_in().signed_in_recently:
         return None
-    return see_other(again_path("console", address))
-
-
-def segment(page: PageRequest, index: int) -> str:
-    """A segment of the path of the page, counted from 1."""
-    return unquote(page.request.path.split("/")[index])
+    return see_other(again_url("console", address))

@@ -21,15 +21,17 @@ from podstead.idp.administration.service import Administration, OwnAccount
 from podstead.idp.records import Account
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.idp.console.access import again, segment
+from podstead.web.idp.console import addresses
+from podstead.web.idp.console.access import again, for_operators
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
-from podstead.web.pod_pages.addresses import link_url
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
+from podstead.web.pages.addresses import CONSOLE, link_url
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission
 
 _MB: Final = 1_000_000
@@ -160,10 +162,14 @@ class AccountsPage:
     renderer: PageRenderer
     default_quota_bytes: int
 
+    @route(CONSOLE, "GET")
+    @for_operators
     async def home(self, _page: PageRequest, _operator: Operator) -> Response:
         """What the console begins with."""
         return see_other(ACCOUNTS)
 
+    @route(ACCOUNTS, "GET")
+    @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """One page of the list."""
         query = page.query_text("q")
@@ -189,16 +195,18 @@ class AccountPage:
     directory: Directory
     administration: Administration
     pods: PodActions
-    guard: PageGuard
+    guard: Guard
     renderer: PageRenderer
     base_url: str
     pods_url: str
     default_quota_bytes: int
     """That of the settings, 0 for none."""
 
+    @route(addresses.ACCOUNT, "GET")
+    @for_operators
     async def get(self, page: PageRequest, operator: Operator) -> Response:
         """The page. Raises NotFound."""
-        listed = await self.directory.find(segment(page, 4))
+        listed = await self.directory.find(page.path_segment(4))
         account = listed.account
         own = account is not None and account.account_id == operator.account_id
         return self.renderer.page(
@@ -212,18 +220,22 @@ class AccountPage:
             url=account_url(listed.pod.name),
         )
 
+    @route(addresses.ACTION, "GET")
+    @for_operators
     async def confirm(self, page: PageRequest, _operator: Operator) -> Response:
         """The page of an action that must be confirmed. Raises NotFound."""
-        listed, name = await self.directory.find(segment(page, 4)), segment(page, 5)
+        listed, name = await self.directory.find(page.path_segment(4)), page.path_segment(5)
         action = _action(name, listed)
         return again(page, action_url(listed.pod.name, name)) or self._confirmation(
             page, action, listed
         )
 
+    @route(addresses.ACTION, "POST")
+    @for_operators
     async def act(self, page: PageRequest, operator: Operator) -> Response:
         """Carry out an action. Raises NotFound, BadRequest, WrongFormToken."""
         sent = await page.form()
-        listed, name = await self.directory.find(segment(page, 4)), segment(page, 5)
+        listed, name = await self.directory.find(page.path_segment(4)), page.path_segment(5)
         pod, account = listed.pod.name, listed.account
         if name in _UNCONFIRMED and account is not None:
             await self._carry_out(name, listed, operator)
@@ -242,10 +254,12 @@ class AccountPage:
             return self.guard.see_other(account_url(pod), Notice("own-account"))
         return self._done(pod, action.done)
 
+    @route(addresses.QUOTA, "POST")
+    @for_operators
     async def set_quota(self, page: PageRequest, operator: Operator) -> Response:
         """Set the quota of the pod. Raises NotFound, BadRequest, WrongFormToken."""
         sent = await page.form()
-        pod = (await self.directory.find(segment(page, 4))).pod.name
+        pod = (await self.directory.find(page.path_segment(4))).pod.name
         await self.pods.set_quota(pod, _quota(sent), operator)
         return self._done(pod, "quota-set")
 

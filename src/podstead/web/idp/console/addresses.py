@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-from podstead.web.pod_pages.addresses import CONSOLE
+from podstead.web.pages.addresses import CONSOLE
 
 ACCOUNTS: Final = f"{CONSOLE}accounts"
 ACCOUNT: Final = f"{ACCOUNTS}/{{pod}}"

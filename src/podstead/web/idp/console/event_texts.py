@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.idp.audit import AuditEvent
-from podstead.web.pod_pages.texts import N_, _
+from podstead.web.pages.texts import N_, _
 
 TEXTS: Final = {
     AuditEvent.ACCOUNT_CREATED: N_("Account created"),

@@ -8,9 +8,12 @@ from typing import Final
 
 from podstead.idp.administration.acting import Operator
 from podstead.idp.administration.slow_requests import SlowRequest
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.idp.console import addresses
+from podstead.web.idp.console.access import for_operators
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 LOW_SHARE: Final = 10
 """Below one such part of the disk, free space is low."""
@@ -73,6 +76,8 @@ class HealthPage:
     read: ReadHealth
     renderer: PageRenderer
 
+    @route(addresses.HEALTH, "GET")
+    @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The page."""
         return self.renderer.page(page, "console/health.html", health=await self.read())

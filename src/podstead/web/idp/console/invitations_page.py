@@ -10,14 +10,16 @@ from podstead.idp.administration.acting import Operator
 from podstead.idp.administration.invitations import InvitationActions
 from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
 from podstead.web.codes import WebCodes
-from podstead.web.idp.console.access import segment
+from podstead.web.idp.console import addresses
+from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import INVITATIONS
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission
 
 DEFAULT_USES: Final = 1
@@ -36,10 +38,12 @@ class InvitationsPage:
     invitations: InvitationActions
     registration: str
     """The setting."""
-    guard: PageGuard
+    guard: Guard
     renderer: PageRenderer
     issuer: str
 
+    @route(INVITATIONS, "GET")
+    @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The list."""
         return self.renderer.page(
@@ -54,6 +58,8 @@ class InvitationsPage:
             url=INVITATIONS,
         )
 
+    @route(INVITATIONS, "POST")
+    @for_operators
     async def create(self, page: PageRequest, operator: Operator) -> Response:
         """Create an invitation, and show its code. Raises BadRequest, Conflict, WrongFormToken."""
         sent = await page.form()
@@ -69,10 +75,12 @@ class InvitationsPage:
             url=INVITATIONS,
         )
 
+    @route(addresses.REVOKE, "POST")
+    @for_operators
     async def revoke(self, page: PageRequest, operator: Operator) -> Response:
         """End an invitation. Raises NotFound, WrongFormToken."""
         await page.form()
-        await self.invitations.revoke(segment(page, 4), operator)
+        await self.invitations.revoke(page.path_segment(4), operator)
         return self.guard.see_other(INVITATIONS, Notice("invitation-revoked"))
 
 

@@ -35,15 +35,12 @@ from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
-from podstead.web.idp.console.access import segment
-from podstead.web.idp.cookies import Cookies
-from podstead.web.idp.session_guard import ACCOUNT_PATH
-from podstead.web.idp.sources import request_source
-from podstead.web.pod_pages.addresses import CONSOLE, link_url
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.refusals import refusal_text
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages.addresses import ACCOUNT, CONSOLE, LINK, link_url
+from podstead.web.pages.cookies import BROWSER, SESSION, Cookies
+from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
+from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
@@ -75,16 +72,18 @@ class LinkPage:
     randomness: Randomness
     pods_url: str
 
+    @route(f"{LINK}/{{secret}}", "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The form. Raises LinkUsed."""
-        link = await self.links.find(segment(page, 3))
+        link = await self.links.find(page.path_segment(3))
         return self._form(page, await self._account(link), FormSubmission({}))
 
+    @route(f"{LINK}/{{secret}}", "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Choose a new password, or create the first operator's account, and sign in, with the
         second factor if the account has one. Raises LinkUsed, WrongFormToken."""
         sent = await page.form()
-        link = await self.links.find(segment(page, 3))
+        link = await self.links.find(page.path_segment(3))
         account = await self._account(link)
         try:
             changed = await self._use(page, link, account, sent)
@@ -116,7 +115,7 @@ class LinkPage:
         sent: FormSubmission,
     ) -> Account:
         """Raises the errors in ``_FIELDS``, and LinkUsedMeanwhile."""
-        source = request_source(page.request)
+        source = page.source
         name = None if account is not None else check_name(sent.text("username"))
         password = check_password(sent.text("password"))
         if sent.text("confirm") != password:
@@ -145,10 +144,10 @@ class LinkPage:
         stored = await self.accounts.read(account.account_id)
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
-        address = CONSOLE if stored.value.operator else ACCOUNT_PATH
+        address = CONSOLE if stored.value.operator else ACCOUNT
         found = await self.two_factors.of(account.account_id)
         if not found.enough_for_password:
-            browser = self.cookies.browser(page.request)
+            browser = self.cookies.secret(page.request, BROWSER)
             secret = browser or self.randomness.token_hex(_SECRET_BYTES)
             await self.second_step.begin(
                 stored.value,
@@ -158,17 +157,17 @@ class LinkPage:
                 common_password=is_common(password),
             )
             path = SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
-            return see_other(path, self.cookies.set_browser(secret))
+            return see_other(path, self.cookies.set(BROWSER, secret))
         begun = await self.sessions.begin(
             stored,
             factor=PASSWORD,
             lasting=False,
-            user_agent=request_source(page.request).user_agent,
+            user_agent=page.source.user_agent,
             amr=authentication_methods.PASSWORD,
             common_password=is_common(password),
         )
         self.audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
-        return see_other(address, self.cookies.set_session(begun.secret, lasting=False))
+        return see_other(address, self.cookies.set(SESSION, begun.secret))
 
     def _form(
         self,
@@ -184,7 +183,7 @@ class LinkPage:
             "console/link.html",
             status=status,
             name=None if account is None else account.pod,
-            action=link_url(segment(page, 3)),
+            action=link_url(page.path_segment(3)),
             errors=errors or {},
             username=sent.text("username"),
             email=sent.text("email"),

@@ -10,12 +10,14 @@ from urllib.parse import urlencode
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.acting import Operator
 from podstead.idp.administration.audit_log import KEPT_MS, AuditLog, CausedBy, LoggedEvent
+from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import LOG, account_url
 from podstead.web.idp.console.event_texts import event_text
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 PAGE_SIZE: Final = 100
 _DAY_MS: Final = 24 * 3600 * 1000
@@ -49,6 +51,8 @@ class LogPage:
     accounts: Accounts
     renderer: PageRenderer
 
+    @route(LOG, "GET")
+    @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """One page of the log."""
         cause = _cause(page.query_text("events"))

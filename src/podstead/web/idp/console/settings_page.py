@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.idp.administration.acting import Operator
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.idp.console import addresses
+from podstead.web.idp.console.access import for_operators
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
+from podstead.web.routes import route
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class SettingsPage:
     groups: Sequence[SettingGroup]
     renderer: PageRenderer
 
+    @route(addresses.SETTINGS, "GET")
+    @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The page."""
         return self.renderer.page(page, "console/settings.html", groups=self.groups)

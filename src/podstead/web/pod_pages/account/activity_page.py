@@ -13,15 +13,14 @@ from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, encode_segment, parent_container, parse_path
 from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, PodActivity
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import ACTIVITY, files_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.texts import _
 from podstead.web.pod_pages.account.agents import agent_text
 from podstead.web.pod_pages.account.pods import chosen_pod
-from podstead.web.pod_pages.addresses import ACTIVITY, files_url
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
 from podstead.web.routes import route
 

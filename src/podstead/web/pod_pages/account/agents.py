@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podstead.core.identity import Identity
-from podstead.web.pod_pages.texts import _
+from podstead.web.pages.texts import _
 
 _NOSTR = "did:nostr:"
 _SHOWN_KEY_CHARACTERS = 12

@@ -10,13 +10,12 @@ from podstead.resources.activity import ChangeFilter, PodActivity
 from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import PodUsage
 from podstead.wac.modes import Mode
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pod_pages.account.activity_page import shown_change
-from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import percent_used
 from podstead.web.response import Response
 from podstead.web.routes import route

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
+from podstead.web.pages.request import PageRequest, Person
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest
-from podstead.rdf.profile_details import ProfileDetails
+from podstead.rdf.identity_statements import ProfileDetails
 from podstead.web.multipart_forms import read_parts
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import PROFILE, files_url, raw_url
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.account.profiles import (
     PICTURE_TYPES,
     ExternalProfile,
@@ -17,13 +23,6 @@ from podstead.web.pod_pages.account.profiles import (
     ProfilePlaces,
     Profiles,
 )
-from podstead.web.pod_pages.addresses import PROFILE, files_url, raw_url
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.refusals import refusal_text
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -72,7 +71,7 @@ class TypedProfile:
 class ProfilePage:
     """Shows the profile and changes it."""
 
-    def __init__(self, *, profiles: Profiles, renderer: PageRenderer, guard: PageGuard) -> None:
+    def __init__(self, *, profiles: Profiles, renderer: PageRenderer, guard: Guard) -> None:
         self._profiles = profiles
         self._renderer = renderer
         self._guard = guard

@@ -28,9 +28,8 @@ from podstead.core.media_types import N3, TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.core.vocab import LDP_PREFER_CONTAINMENT
 from podstead.previews.links import Links
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.parser import RdfParser
-from podstead.rdf.profile_details import (
+from podstead.rdf.graph import EMPTY_GRAPH, Graph, RdfParser
+from podstead.rdf.identity_statements import (
     ProfileDetails,
     difference,
     names_further_document,
@@ -39,7 +38,7 @@ from podstead.rdf.profile_details import (
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import whole_body
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages.request import PageRequest
 
 _WITHOUT_MEMBERS: Final = Preferences(
     returned=Return.REPRESENTATION, omit=frozenset({LDP_PREFER_CONTAINMENT})

@@ -10,20 +10,69 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from podstead.web.browsers import browser_name
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import HOME, SECURITY
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.account.security_views import SecurityView, view_of
-from podstead.web.pod_pages.addresses import HOME, SECURITY
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
 from podstead.web.pod_pages.pod_sessions import PodBrowser, PodSessions
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
 
-add_notices(Tone.DONE, browser_signed_out=N_("That browser has been signed out."))
+add_notices(
+    Tone.DONE,
+    browser_signed_out=N_("That browser has been signed out."),
+    disconnected=N_("The application has been disconnected."),
+    email_changed=N_("Your e-mail address has been changed."),
+    mail_changed=N_("What you are told by mail has been changed."),
+    email_asked=N_("A message with a link is on its way to your e-mail address."),
+    password_changed=N_(
+        "Your password has been changed. All other browsers and all applications are signed out."
+    ),
+    token_revoked=N_("The token has been revoked. Programs can no longer use it."),
+    session=N_("That browser has been signed out."),
+    passkey_removed=N_(
+        "The passkey has been removed. Browsers and applications that were signed in "
+        "with it are signed out. You can now delete it from your device as well."
+    ),
+    passkey_renamed=N_("The passkey has been renamed."),
+    nostr_key_linked=N_("The Nostr key has been linked."),
+    nostr_key_unlinked=N_(
+        "The Nostr key has been unlinked. Browsers and applications that were signed in "
+        "with it are signed out."
+    ),
+    nostr_key_stated=N_(
+        "The Nostr key has been unlinked. However, your profile still names it, so "
+        "requests signed with it still act as you. Remove it from your profile."
+    ),
+    profile_key_allowed=N_("You can now sign in with this key of your profile."),
+    profile_key_ended=N_(
+        "You can no longer sign in with this key. Requests signed with it still act as "
+        "you for as long as your profile names it."
+    ),
+    certificate_removed=N_(
+        "The key has been removed from your profile. Its certificate is no longer valid."
+    ),
+    issuer_restored=N_("Your profile names this server as your identity provider again."),
+    totp_added=N_("The authenticator app has been added."),
+    totp_removed=N_("The authenticator app has been removed."),
+    passkey_required=N_("From now on, your password signs you in only together with a passkey."),
+    passkey_not_required=N_("Your password alone signs you in again."),
+    credential_removed=N_(
+        "The client credentials have been removed. Scripts can no longer use them."
+    ),
+)
+add_notices(
+    Tone.PROBLEM,
+    email_unusable=N_("This is not an e-mail address."),
+    email_taken=N_("Another account has this e-mail address."),
+    password_unusable=N_("Choose a password of 8 to 1,024 characters that is not common."),
+    passwords_differ=N_("The two passwords differ: type the same one twice."),
+    wrong_current_password=N_("The current password is wrong, so nothing was changed."),
+)
 
 
 class ShownAccount(Protocol):
@@ -46,7 +95,7 @@ class SecurityPage:
         *,
         own_account: ShownAccount | None,
         sessions: PodSessions,
-        guard: PageGuard,
+        guard: Guard,
         renderer: PageRenderer,
     ) -> None:
         """``own_account`` is ``None`` if no provider is at this origin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from podstead.web.pod_pages.texts import N_
+from podstead.web.pages.texts import N_
 
 SHOWN_NAMES: Final = (
     N_("e-mail address changed"),

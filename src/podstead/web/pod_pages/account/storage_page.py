@@ -10,14 +10,14 @@ from urllib.parse import unquote
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.core.media_types import essence
 from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.account.pods import chosen_pod
-from podstead.web.pod_pages.addresses import files_url
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import percent_used
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
 

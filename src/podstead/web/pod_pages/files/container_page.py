@@ -10,19 +10,18 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
-from podstead.wac.audience import Reach
+from podstead.wac.decision import Reach
 from podstead.wac.modes import Mode
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.page_cache import PageCache
 from podstead.web.pod_pages.files.rows import ICONS, RowWriter
 from podstead.web.pod_pages.files.words import shown_agent
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import StorageNotes
 from podstead.web.response import Response
 

@@ -18,7 +18,7 @@ from podstead.rdf.graph import Dataset
 from podstead.resources.outcome import Outcome, Representation
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages.request import PageRequest
 
 MAX_LINKED_DATA_BYTES: Final = 2 * 1024 * 1024
 """A longer document, as N-Quads, is not shown as cards: it would take seconds."""

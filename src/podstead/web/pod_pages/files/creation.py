@@ -17,19 +17,17 @@ from podstead.core.identifiers import ResourcePath, encode_segment, is_container
 from podstead.core.media_types import TURTLE
 from podstead.core.operation import InMemoryBody
 from podstead.rdf.codecs import Document, serialize
-from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
+from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Triple
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 from podstead.web.submissions import FormSubmission
@@ -145,7 +143,7 @@ class Creation:
         *,
         resources: ResourceService,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
         base_url: str,
     ) -> None:
         self._resources = resources
@@ -185,7 +183,7 @@ class Creation:
             return see_other(f"{files_url(path)}?view=edit")
         name = "folder-created" if is_container(path) else "document-created"
         where = target if is_container(path) else path
-        notice = set_notice(self._cookies, Notice(name, shown_name(path)))
+        notice = self._cookies.set_notice(Notice(name, shown_name(path)))
         return see_other(files_url(where), notice)
 
     def _form(

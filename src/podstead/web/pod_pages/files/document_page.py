@@ -29,20 +29,20 @@ from podstead.previews.kinds import Kind, kind_of, language_of
 from podstead.previews.links import Links
 from podstead.previews.text import read_table
 from podstead.rdf.errors import NotExpressible
+from podstead.resources.activity import ChangeAuthors, MemberReach
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
-from podstead.resources.folder_facts import ChangeAuthors, MemberReach
 from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.browser_responses import see_other
-from podstead.web.pod_pages.addresses import files_url, raw_url
+from podstead.web.pages.addresses import files_url, raw_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.words import kind_name, reach_name, shown_agent
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 
 PREVIEW: Final = "preview"

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages import addresses
+from podstead.web.pages.request import PageRequest
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import REST, route

@@ -6,11 +6,11 @@ from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import SHARED, files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import SHARED, files_url
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.files.container_page import ContainerPage
 from podstead.web.pod_pages.files.document_page import DocumentPage
-from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 

@@ -15,10 +15,10 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.web.pod_pages.collation import name_sort_key
+from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import current_texts
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.texts import current_texts
 
 MAX_SORTED: Final = 20_000
 """A container with more members is listed in the order of their paths."""

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.caches import BoundedCache
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 
 _MAX_BYTES: Final = 16 * 1024 * 1024

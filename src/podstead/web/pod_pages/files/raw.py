@@ -19,10 +19,10 @@ from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import raw_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import raw_url
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.request import operation_of
 from podstead.web.resource_responses import Responder
 from podstead.web.response import HeaderField, Response

@@ -16,13 +16,13 @@ from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.wac.audience import Reach
-from podstead.web.pod_pages.addresses import files_url
+from podstead.wac.decision import Reach
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.formats import date_text, iso_time, moment_text, size_text
+from podstead.web.pages.texts import _
 from podstead.web.pod_pages.files.members import Member
 from podstead.web.pod_pages.files.thumbnails import has_thumbnail, thumbnail_url
 from podstead.web.pod_pages.files.words import kind_name, reach_name
-from podstead.web.pod_pages.formats import date_text, iso_time, moment_text, size_text
-from podstead.web.pod_pages.texts import _
 
 ICONS: Final = tuple(each.value for kinds in (Kind, Reach) for each in kinds)
 """The icons that rows refer to, as the symbols ``i-<name>``: the page has each of them once."""

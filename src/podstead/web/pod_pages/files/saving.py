@@ -23,16 +23,15 @@ from podstead.resources.entity_tags import stored_tag
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.web.browser_responses import see_other
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.document_page import EDIT, DocumentPage
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
@@ -82,7 +81,7 @@ class Saving:
         documents: DocumentPage,
         contents: DocumentContents,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
     ) -> None:
         self._resources = resources
         self._documents = documents
@@ -118,7 +117,7 @@ class Saving:
                 page, target, head, stored, status=422, view=EDIT, edited=edited
             )
         notice = Notice("document-saved", shown_name(target))
-        return see_other(files_url(target), set_notice(self._cookies, notice))
+        return see_other(files_url(target), self._cookies.set_notice(notice))
 
     async def _conflict(self, page: PageRequest, target: ResourcePath, mine: str) -> Response:
         """Both versions, of which the person chooses one or makes a third."""

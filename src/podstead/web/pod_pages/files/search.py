@@ -17,16 +17,16 @@ from podstead.core.errors import BadRequest, NotFound, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
-from podstead.resources.agent_semaphores import AgentSemaphores
+from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 from podstead.web.routes import is_reserved, route
 

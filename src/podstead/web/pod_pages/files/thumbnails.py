@@ -13,9 +13,9 @@ from podstead.resources.service import ResourceService
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
 from podstead.web.browser_responses import VARY_BY_COOKIE
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import THUMBNAIL
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import THUMBNAIL
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import HeaderField, Response, content_response
 from podstead.web.routes import REST, route
 

@@ -7,8 +7,8 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from podstead.previews.kinds import Kind
-from podstead.wac.audience import Reach
-from podstead.web.pod_pages.texts import N_, _
+from podstead.wac.decision import Reach
+from podstead.web.pages.texts import N_, _
 
 _KINDS: Final = MappingProxyType(
     {

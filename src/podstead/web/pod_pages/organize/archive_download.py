@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from podstead.resources.archives import Archives
 from podstead.web.browser_responses import VARY_BY_COOKIE
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.organize.selection import read_selection
-from podstead.web.pod_pages.page_request import PageRequest
 from podstead.web.response import NO_STORE, Response, content_response
 from podstead.web.routes import REST, route
 

@@ -9,11 +9,13 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
 from podstead.web.pod_pages.organize.selection import (
     NothingSelected,
     Organizer,
@@ -21,9 +23,6 @@ from podstead.web.pod_pages.organize.selection import (
     problem_text,
     read_persons_selection,
 )
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
@@ -43,7 +42,7 @@ class DeletePage:
         resources: ResourceService,
         links: IncomingLinks,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
     ) -> None:
         self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
         self._renderer = renderer
@@ -91,7 +90,7 @@ class DeletePage:
         return self._back(selection.folder, notice)
 
     def _back(self, folder: ResourcePath, notice: Notice) -> Response:
-        return see_other(files_url(folder), set_notice(self._organizer.cookies, notice))
+        return see_other(files_url(folder), self._organizer.cookies.set_notice(notice))
 
     async def _question(
         self, page: PageRequest, selection: Selection, failed: list[tuple[str, str]]

@@ -9,12 +9,14 @@ from podstead.core.identifiers import is_container, parent_container, storage_ro
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.cookies import CookieJar
 from podstead.web.errors import status_of
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
 from podstead.web.pod_pages.organize.selection import (
     Organizer,
     Selection,
@@ -22,9 +24,6 @@ from podstead.web.pod_pages.organize.selection import (
     problem_text,
     read_persons_selection,
 )
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
@@ -40,7 +39,7 @@ class RenamePage:
         resources: ResourceService,
         links: IncomingLinks,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
     ) -> None:
         self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
         self._renderer = renderer
@@ -75,7 +74,7 @@ class RenamePage:
             return await self._form(page, selection, name, error=problem_text(error), status=status)
         if not page.wants_page:
             return json_response(200, {"path": destination})
-        notice = set_notice(self._organizer.cookies, Notice("renamed", name))
+        notice = self._organizer.cookies.set_notice(Notice("renamed", name))
         return see_other(files_url(folder), notice)
 
     async def _form(

@@ -32,13 +32,12 @@ from podstead.core.identifiers import (
 from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
+from podstead.web.pages.cookies import Cookies, Tone, add_notices
+from podstead.web.pages.rendering import refusal_text
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.notices import Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.refusals import refusal_text
-from podstead.web.pod_pages.texts import N_, _
 
 MAX_SELECTED: Final = 1000
 MAX_SEARCHED: Final = 200
@@ -196,7 +195,7 @@ class Organizer:
     """What the pages have in common."""
 
     def __init__(
-        self, *, resources: ResourceService, links: IncomingLinks, cookies: CookieJar
+        self, *, resources: ResourceService, links: IncomingLinks, cookies: Cookies
     ) -> None:
         self.resources = resources
         self.cookies = cookies

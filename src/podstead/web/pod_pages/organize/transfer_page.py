@@ -28,12 +28,14 @@ from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.wac.modes import Mode
 from podstead.web.browser_responses import json_response, see_other
-from podstead.web.cookies import CookieJar
 from podstead.web.destination import destination_path
-from podstead.web.pod_pages.addresses import FILES, files_url
-from podstead.web.pod_pages.collation import name_sort_key
+from podstead.web.pages.addresses import FILES, files_url
+from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import Crumb, breadcrumb, shown_name
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices, set_notice
 from podstead.web.pod_pages.organize.selection import (
     Item,
     NothingSelected,
@@ -42,9 +44,6 @@ from podstead.web.pod_pages.organize.selection import (
     problem_text,
     read_persons_selection,
 )
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 
 MAX_SHOWN_FOLDERS: Final = 500
@@ -82,7 +81,7 @@ class TransferPage:
         resources: ResourceService,
         links: IncomingLinks,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
         base_url: str,
     ) -> None:
         self._method = method
@@ -102,7 +101,7 @@ class TransferPage:
         try:
             selection = await read_persons_selection(page)
         except NothingSelected:
-            notice = set_notice(self._organizer.cookies, Notice("nothing-selected"))
+            notice = self._organizer.cookies.set_notice(Notice("nothing-selected"))
             return see_other(files_url(page.target), notice)
         try:
             to = self._chosen(page, selection)
@@ -153,7 +152,7 @@ class TransferPage:
             notice = Notice(name, selection.items[0].name)
         else:
             notice = Notice(f"{name}-several")
-        return see_other(files_url(to), set_notice(self._organizer.cookies, notice))
+        return see_other(files_url(to), self._organizer.cookies.set_notice(notice))
 
     async def _transfer(
         self, page: PageRequest, source: ResourcePath, to: ResourcePath, *, keeps_both: bool

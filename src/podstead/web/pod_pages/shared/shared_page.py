@@ -14,15 +14,15 @@ from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResou
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import SHARED, files_url, share_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import SHARED, files_url, share_url
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_tabs import BY_ME, WITH_ME, shared_tabs
 from podstead.web.pod_pages.sharing.answers import shown_answer
 from podstead.web.pod_pages.sharing.sentences import SCOPES, Names, NamesByReader, shown_role
-from podstead.web.pod_pages.texts import _
 from podstead.web.response import Response
 from podstead.web.routes import route
 

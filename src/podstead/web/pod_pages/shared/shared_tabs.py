@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from podstead.web.pod_pages.addresses import REQUESTS, SHARED
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.texts import _
+from podstead.web.pages.addresses import REQUESTS, SHARED
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import _
 
 WITH_ME: Final = "with-me"
 BY_ME: Final = "by-me"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podstead.resources.sharing.rules_document import RulesOutOfReach
+from podstead.resources.sharing.documents import RulesOutOfReach
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.response import Response
 
 

@@ -12,25 +12,24 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
+    WaitingRequests,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
-from podstead.resources.sharing.waiting_requests import WaitingRequests
-from podstead.wac.sharing.roles import ROLE_MODES, Role
+from podstead.wac.sharing.rules import ROLE_MODES, Role
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import Person
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.shared.shared_tabs import ASKED, shared_tabs
 from podstead.web.pod_pages.sharing.answers import shown_answer
 from podstead.web.pod_pages.sharing.sentences import Names, shown_role
 from podstead.web.pod_pages.sharing.views import offered_role
-from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
@@ -62,9 +61,7 @@ class ShownRequest:
 class AskPage:
     """Sends a request for access to the owner of a resource."""
 
-    def __init__(
-        self, *, requests: AccessRequests, guard: PageGuard, renderer: PageRenderer
-    ) -> None:
+    def __init__(self, *, requests: AccessRequests, guard: Guard, renderer: PageRenderer) -> None:
         self._requests = requests
         self._guard = guard
         self._renderer = renderer
@@ -107,7 +104,7 @@ class RequestsPage:
         waiting: WaitingRequests,
         sharing: SharingService,
         names: Names,
-        guard: PageGuard,
+        guard: Guard,
         renderer: PageRenderer,
     ) -> None:
         self._requests = requests

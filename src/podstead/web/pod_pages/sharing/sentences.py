@@ -8,15 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.resources.sharing.group_names import GroupNames
-from podstead.wac.iris import local_path
+from podstead.resources.sharing.people import GroupNames
+from podstead.wac.acl import local_path
 from podstead.wac.modes import Mode, Modes
-from podstead.wac.sharing.access import AccessEntry, Scope
-from podstead.wac.sharing.explaining import Cause, Reason
-from podstead.wac.sharing.roles import Role, role_of
-from podstead.wac.sharing.rules import Grantee, GranteeKind, Peculiarity
+from podstead.wac.sharing.access import AccessEntry, Cause, Reason, Scope
+from podstead.wac.sharing.rules import Grantee, GranteeKind, Peculiarity, Role, role_of
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import shown_name
-from podstead.web.pod_pages.texts import N_, _
 
 ROLES: Final = {
     Role.VIEW: N_("Can view"),

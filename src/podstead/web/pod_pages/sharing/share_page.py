@@ -12,14 +12,15 @@ from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
 from podstead.core.identity import Identity
 from podstead.resources.sharing.access_requests import AccessRequest, AccessRequests
-from podstead.resources.sharing.contacts import Contact, Contacts
+from podstead.resources.sharing.documents import RulesChanged, RulesOutOfReach
 from podstead.resources.sharing.people import (
+    Contact,
+    Contacts,
     NobodyFound,
     PeopleDirectory,
     UnusableIri,
     agent_iri,
 )
-from podstead.resources.sharing.rules_document import RulesChanged, RulesOutOfReach
 from podstead.resources.sharing.service import (
     Consequence,
     NeedsConfirmation,
@@ -30,14 +31,15 @@ from podstead.resources.sharing.service import (
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
 from podstead.web.codes import WebCodes
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import share_url
-from podstead.web.pod_pages.collation import name_sort_key
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import share_url
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.formats import name_sort_key
+from podstead.web.pages.guard import Guard
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.guard import PageGuard
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
 from podstead.web.pod_pages.sharing.sentences import NamesByReader, shown_role
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change, read_kind
@@ -50,7 +52,6 @@ from podstead.web.pod_pages.sharing.views import (
     shown_parts,
     shown_rules,
 )
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 from podstead.web.submissions import FormSubmission
@@ -88,7 +89,7 @@ class SharePage:
         requests: AccessRequests,
         contacts: Contacts,
         names: NamesByReader,
-        guard: PageGuard,
+        guard: Guard,
         renderer: PageRenderer,
     ) -> None:
         self._sharing = sharing

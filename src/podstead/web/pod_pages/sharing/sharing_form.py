@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.resources.sharing.edits import Edit, Inheritance
+from podstead.resources.sharing.documents import Edit, Inheritance
 from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.access import Scope
 from podstead.wac.sharing.editing import AccessChange
-from podstead.wac.sharing.roles import ROLE_MODES, Role
-from podstead.wac.sharing.rules import Grantee, GranteeKind
+from podstead.wac.sharing.rules import ROLE_MODES, Grantee, GranteeKind, Role
 from podstead.web.codes import WebCodes
 from podstead.web.submissions import FormSubmission
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.rdf.terms import Iri, Object
+from podstead.rdf.graph import Iri, Object
 from podstead.resources.sharing.preview import Difference
 from podstead.resources.sharing.service import Preview, SharingState
 from podstead.wac.modes import Mode, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
-from podstead.wac.sharing.roles import ROLE_MODES, Role
-from podstead.wac.sharing.rules import EVERYONE, AccessRule, agent
+from podstead.wac.sharing.rules import EVERYONE, ROLE_MODES, AccessRule, Role, agent
+from podstead.web.pages.texts import _
 from podstead.web.pod_pages.sharing.sentences import (
     ROLES,
     SCOPES,
@@ -20,7 +20,6 @@ from podstead.web.pod_pages.sharing.sentences import (
     shown_peculiarities,
     shown_role,
 )
-from podstead.web.pod_pages.texts import _
 
 
 @dataclass(frozen=True, slots=True)

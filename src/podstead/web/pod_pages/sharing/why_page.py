@@ -9,20 +9,20 @@ from urllib.parse import unquote, urlsplit
 
 from podstead.core.errors import RateLimited
 from podstead.core.identifiers import is_container
+from podstead.resources.sharing.documents import RulesOutOfReach
 from podstead.resources.sharing.people import NobodyFound, PeopleDirectory, UnusableIri
-from podstead.resources.sharing.rules_document import RulesOutOfReach
 from podstead.resources.sharing.service import Answer, SharingService
-from podstead.wac.iris import origin_of
+from podstead.wac.acl import origin_of
 from podstead.wac.modes import Mode
-from podstead.wac.sharing.explaining import Reason
+from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import AccessRule, Grantee, GranteeKind, group
-from podstead.web.pod_pages import addresses
+from podstead.web.pages import addresses
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
 from podstead.web.pod_pages.sharing.sentences import MODES, Names, NamesByReader, shown_role
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 

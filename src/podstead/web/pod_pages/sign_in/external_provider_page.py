@@ -16,22 +16,20 @@ from podstead.core.clock import Randomness
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.web.browser_responses import see_other
-from podstead.web.cookies import CookieJar
 from podstead.web.limits import address_key
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import FILES, SHARED, local_address
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import People
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import FILES, SHARED, local_address
+from podstead.web.pages.cookies import VISIT, Cookies
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, People
+from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
-from podstead.web.pod_pages.texts import N_, _
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import read_submission
 
-VISIT_COOKIE: Final = "podstead-visit"
 _SECRET_BYTES: Final = 32
 MAX_ADDRESS_CHARACTERS: Final = 2048
 
@@ -80,7 +78,7 @@ class ExternalProviderPage:
         people: PeopleByExternalSession,
         everybody: People,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
         randomness: Randomness,
     ) -> None:
         self._visits = visits
@@ -90,20 +88,20 @@ class ExternalProviderPage:
         self._cookies = cookies
         self._randomness = randomness
 
-    @route(addresses.ELSEWHERE, "GET")
+    @route(addresses.ELSEWHERE, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The form by itself. People who are signed in are led on."""
         if page.person is not None:
             return see_other(local_address(page.query_text("next")) or SHARED)
         return self._form(page, local_address(page.query_text("next")))
 
-    @route(addresses.ELSEWHERE, "POST")
+    @route(addresses.ELSEWHERE, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Begin a sign-in. Raises RateLimited."""
         sent = await read_submission(page.request)
         afterwards = local_address(page.query_text("next"))
         typed = sent.text("identity").strip()[:MAX_ADDRESS_CHARACTERS]
-        secret = self._cookies.secret(page.request, VISIT_COOKIE)
+        secret = self._cookies.secret(page.request, VISIT)
         if secret is None:
             secret = self._randomness.token_hex(_SECRET_BYTES)
         try:
@@ -118,16 +116,16 @@ class ExternalProviderPage:
         return self._renderer.page(
             page,
             "sign_in/leaving.html",
-            headers=[self._cookies.set(VISIT_COOKIE, secret, VISIT_S)],
+            headers=[self._cookies.set(VISIT, secret, VISIT_S)],
             url=begun.url,
             provider=urlsplit(begun.issuer).netloc,
         )
 
-    @route(addresses.CALLBACK + "{provider}", "GET")
+    @route(addresses.CALLBACK + "{provider}", "GET", needs_terms=False)
     async def callback(self, page: PageRequest) -> Response:
         """Finish a sign-in. Raises RateLimited, BadRequest."""
         answer = {name: page.query_text(name) for name in page.query}
-        secret = self._cookies.secret(page.request, VISIT_COOKIE)
+        secret = self._cookies.secret(page.request, VISIT)
         try:
             finished = await self._visits.finish(
                 answer, key=_last_segment(page.request), browser_secret=secret

@@ -22,14 +22,12 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.request_context import requester
 from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages.people import Person, SignedInBy
-from podstead.web.pod_pages.session_cookies import SessionCookies
+from podstead.web.pages.cookies import VISITOR_SESSION, Cookies
+from podstead.web.pages.request import Person, SignedInBy
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
 SESSION_S: Final = 8 * 3600
-SESSION_COOKIE: Final = "podstead-visitor"
 MAX_OF_NETWORK: Final = 100
 """How many sessions one network has at most."""
 MAX_IN_ALL: Final = 50_000
@@ -64,12 +62,12 @@ class PeopleByExternalSession:
         records: RecordStore,
         id_tokens: IdTokens,
         local: LocalWebIds,
-        cookies: CookieJar,
+        cookies: Cookies,
     ) -> None:
         self._records = records
         self._id_tokens = id_tokens
         self._local = local
-        self._cookies = SessionCookies(cookies, SESSION_COOKIE)
+        self._cookies = cookies
 
     async def begin(self, signed_in: Finished, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises RateLimited if there are
@@ -92,11 +90,11 @@ class PeopleByExternalSession:
             expires_ms=expires_s * 1000,
         )
         await self._records.commit([stored, *ending])
-        return self._cookies.set(secret)
+        return self._cookies.set_page_session(VISITOR_SESSION, secret)
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""
-        secret = self._cookies.secret(request)
+        secret = self._cookies.secret(request, VISITOR_SESSION)
         if secret is None:
             return None
         stored = await self._records.read(VISITOR_SESSIONS, visitor_key(secret))
@@ -124,11 +122,11 @@ class PeopleByExternalSession:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request)
+        secret = self._cookies.secret(request, VISITOR_SESSION)
         if secret is None:
             return []
         await self._records.commit([VISITOR_SESSIONS.drop(visitor_key(secret))])
-        return self._cookies.clear()
+        return self._cookies.clear_page_session(VISITOR_SESSION)
 
     async def _ending(self, network: str) -> Sequence[Record]:
         """The oldest sessions of a network, which a new one replaces. Raises RateLimited."""

@@ -7,12 +7,11 @@ from typing import Final
 from podstead.core.errors import BadRequest
 from podstead.web.browser_responses import see_other
 from podstead.web.codes import WebCodes
-from podstead.web.cookies import CookieJar
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import HOME, local_address
-from podstead.web.pod_pages.languages import LANGUAGE_COOKIE
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.texts import LANGUAGES
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import HOME, local_address
+from podstead.web.pages.cookies import LANGUAGE, Cookies
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import LANGUAGES
 from podstead.web.response import Response
 from podstead.web.routes import route
 from podstead.web.submissions import read_submission
@@ -25,16 +24,16 @@ class LanguageChoice:
 
     def __init__(self, *, secure: bool) -> None:
         """``secure`` if the server is reached over https."""
-        self._cookies = CookieJar(secure)
+        self._cookies = Cookies(secure)
 
-    @route(addresses.LANGUAGE, "POST")
+    @route(addresses.LANGUAGE, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Raises BadRequest."""
         sent = await read_submission(page.request)
         language = sent.text("language")
         if language not in LANGUAGES:
             raise BadRequest(WebCodes.NO_SUCH_LANGUAGE)
-        chosen = self._cookies.set(LANGUAGE_COOKIE, language, _KEPT_S)
+        chosen = self._cookies.set(LANGUAGE, language, _KEPT_S)
         asked = sent.text("next")
         if asked == "/":
             return see_other("/", chosen)

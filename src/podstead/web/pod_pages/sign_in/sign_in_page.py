@@ -7,14 +7,12 @@ from typing import Final, Protocol
 
 from podstead.core.errors import NotAuthenticated
 from podstead.web.browser_responses import see_other
-from podstead.web.cookies import CookieJar
 from podstead.web.limits import InvalidCredentialLimit
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import FILES, HOME, SIGN_IN, local_address, sign_in_url
-from podstead.web.pod_pages.notices import Notice, set_notice
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.people import People
-from podstead.web.pod_pages.rendering import PageRenderer
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import FILES, HOME, SIGN_IN, local_address, sign_in_url
+from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.request import PageRequest, People
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.submissions import read_submission
@@ -44,7 +42,7 @@ class SignInPage:
         people: People,
         invalid_credentials: InvalidCredentialLimit,
         renderer: PageRenderer,
-        cookies: CookieJar,
+        cookies: Cookies,
         account_provider: str | None = None,
     ) -> None:
         """``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
@@ -58,7 +56,7 @@ class SignInPage:
         self._renderer = renderer
         self._cookies = cookies
 
-    @route(addresses.SIGN_IN, "GET")
+    @route(addresses.SIGN_IN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The page. People who are signed in are led on."""
         afterwards = _afterwards(page)
@@ -74,7 +72,7 @@ class SignInPage:
             with_token=self._by_token is not None,
         )
 
-    @route(addresses.SIGN_IN, "POST")
+    @route(addresses.SIGN_IN, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Sign in by a pod token. Raises RateLimited."""
         sent = await read_submission(page.request)
@@ -86,16 +84,16 @@ class SignInPage:
             cookies = await self._by_token(token, user_agent=page.user_agent)
         except NotAuthenticated:
             await self._invalid_credentials.count(page.request.client_address)
-            notice = set_notice(self._cookies, Notice("wrong-token"))
+            notice = self._cookies.set_notice(Notice("wrong-token"))
             return see_other(sign_in_url(afterwards), notice)
         return see_other(afterwards, *cookies)
 
-    @route(addresses.SIGN_OUT, "POST")
+    @route(addresses.SIGN_OUT, "POST", needs_terms=False)
     async def sign_out(self, page: PageRequest) -> Response:
         """End the session. Raises WrongFormToken."""
         await page.form()
         ended = await self._people.sign_out(page.request)
-        return see_other(SIGN_IN, *ended, set_notice(self._cookies, Notice("signed-out")))
+        return see_other(SIGN_IN, *ended, self._cookies.set_notice(Notice("signed-out")))
 
 
 def _afterwards(page: PageRequest) -> str:

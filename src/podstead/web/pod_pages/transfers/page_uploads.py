@@ -6,8 +6,8 @@ token of the session in ``X-CSRF-Token``.
 
 from __future__ import annotations
 
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.page_request import PageRequest
+from podstead.web.pages import addresses
+from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import Endpoint, route
 from podstead.web.uploads_endpoint import UploadsEndpoint

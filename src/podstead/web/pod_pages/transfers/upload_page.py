@@ -34,15 +34,14 @@ from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
 from podstead.web.codes import WebCodes
 from podstead.web.multipart_forms import FormPart, is_multipart, read_parts
-from podstead.web.pod_pages import addresses
-from podstead.web.pod_pages.addresses import files_url
+from podstead.web.pages import addresses
+from podstead.web.pages.addresses import files_url
+from podstead.web.pages.cookies import Notice, Tone, add_notices
+from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
-from podstead.web.pod_pages.notices import Notice, Tone, add_notices
-from podstead.web.pod_pages.page_request import PageRequest
-from podstead.web.pod_pages.refusals import refusal_text
-from podstead.web.pod_pages.rendering import PageRenderer
 from podstead.web.pod_pages.storage_notes import StorageNotes
-from podstead.web.pod_pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import REST, is_of_service, route
 

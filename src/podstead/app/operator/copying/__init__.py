@@ -1,1 +1,0 @@
-"""``podstead copy``: everything that a server stores, from one place to another."""

@@ -1,0 +1,443 @@
+"""Receives the content of a write, and validates it for its target.
+
+The body is checked against its limits and staged in the store, which changes no resource yet. RDF
+is received as a whole, because it will be parsed; other content is streamed into the store.
+
+RDF must be parsed where the server interprets it: an ACL that cannot be read would lock everybody
+out, and the triples of a container are merged into its listing. Any other document with an unknown
+JSON-LD context is stored as sent (R-11). A change of statements of identity needs more than the
+right to write, whatever the media type (:mod:`podstead.resources.identity_changes`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from podstead.core.clock import Randomness
+from podstead.core.codes import CoreCodes
+from podstead.core.errors import BadRequest, BodyTooLarge, Conflict, UnsupportedMediaType
+from podstead.core.header_fields import proposed_name
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    is_container,
+    storage_root,
+)
+from podstead.core.media_types import TURTLE, essence, parse_media_type
+from podstead.core.operation import Operation
+from podstead.core.value import Value
+from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
+from podstead.rdf.codecs import Document, repair_missing_final_dot
+from podstead.rdf.codes import RdfCodes
+from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.listing import (
+    NotContained,
+    claimed_members,
+    container_statements,
+    member_statements,
+    server_managed,
+)
+from podstead.resources.codes import ResourceCodes
+from podstead.resources.context import ResourceContext
+from podstead.resources.documents import (
+    BYTES_OF_A_TRIPLE,
+    EMPTY_DATASET,
+    is_rdf,
+)
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.identity_changes import IdentityChanges
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.planning import (
+    DEFAULT_DESCRIPTION_TYPE,
+    Content,
+    DerivedRecords,
+    WriteHook,
+    derived_records,
+    has_hook,
+)
+from podstead.resources.reading import listed_member, pages_of_members
+from podstead.resources.target_state import TargetState
+from podstead.storage.records import Body, InlineBody, Metadata, Version
+from podstead.wac.acl import check_storable
+
+_CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
+
+
+class UploadedOperation(Operation, frozen=True):
+    """A PUT whose body is already in the store: ``draft`` is that of a finished upload."""
+
+    draft: str = ""
+
+
+class ReceivedBody(Value):
+    """One received body.
+
+    ``rdf`` holds the bytes of an RDF body and is ``None`` for other types. ``empty`` means that the
+    request had no content at all, which differs from a document without triples.
+    """
+
+    content_type: str
+    body: Body
+    empty: bool
+    rdf: bytes | None = None
+
+
+def check_content_type(operation: Operation) -> None:
+    """Refuse a write without a Content-Type (P-6), unless it creates a container and has no body
+    (C-9).
+
+    Depends on the request only. Raises BadRequest.
+    """
+    if operation.content_type is not None:
+        parse_media_type(operation.content_type)
+        return
+    puts_container = operation.method == "PUT" and is_container(operation.target)
+    if operation.body.announced or not (puts_container or requests_container(operation)):
+        raise BadRequest("The Content-Type header is missing")
+
+
+def requests_container(operation: Operation) -> bool:
+    """Whether a Link header of the request gives a container type (C-8)."""
+    return not _CONTAINER_TYPES.isdisjoint(operation.link_types)
+
+
+def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:
+    """Whether a PUT only requests that a container exist, because it has no content."""
+    return received.empty and is_container(operation.target)
+
+
+def check_type_links(operation: Operation) -> None:
+    """Refuse a PUT whose type link contradicts its URL (C-10, C-11). Raises Conflict."""
+    if is_container(operation.target):
+        if LDP_NON_RDF_SOURCE in operation.link_types:
+            raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
+    elif requests_container(operation):
+        raise Conflict(ResourceCodes.SLASH_MISSING)
+
+
+class BodyReceiver:
+    """Receives and stages request bodies."""
+
+    def __init__(self, context: ResourceContext, *, max_body_bytes: int) -> None:
+        self._store = context.store
+        self._documents = context.documents
+        self._max_body_bytes = max_body_bytes
+
+    async def receive(self, operation: Operation, *, only_rdf: bool) -> ReceivedBody:
+        """Receive the body of a write.
+
+        ``only_rdf`` for targets that must be RDF (containers, ACLs, descriptions). Raises
+        UnsupportedMediaType, BodyTooLarge, BodyTimeout, BadRequest.
+        """
+        content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
+        if is_container(operation.target) and only_rdf and not operation.body.announced:
+            # Without content, the media type means nothing (P-7, C-8, C-9).
+            return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
+        if is_rdf(content_type):
+            content = await operation.body.read(limit_bytes=self._documents.max_bytes)
+            body = await self._store.stage_body(content)
+            return ReceivedBody(content_type, body, empty=not content, rdf=content)
+        if only_rdf:
+            raise UnsupportedMediaType(ResourceCodes.RDF_REQUIRED, media_type=essence(content_type))
+        if isinstance(operation, UploadedOperation):
+            size_bytes = operation.body.size_bytes or 0
+            body = await self._store.stage_upload(
+                operation.draft, size_bytes, content_type=content_type
+            )
+        else:
+            chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
+            body = await self._store.stage_body(chunks, content_type=content_type)
+        return ReceivedBody(content_type, body, empty=body.size_bytes == 0)
+
+    def check_size(self, operation: Operation) -> None:
+        """Refuse a body whose announced length exceeds its limit. Raises BodyTooLarge."""
+        limit_bytes = self._max_body_bytes
+        if is_rdf(operation.content_type or DEFAULT_DESCRIPTION_TYPE):
+            limit_bytes = min(limit_bytes, self._documents.max_bytes)
+        if (operation.body.size_bytes or 0) > limit_bytes:
+            raise BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
+
+    async def discard(self, received: ReceivedBody) -> None:
+        """Discard the staged body of a refused write."""
+        await self._store.discard(received.body)
+
+
+_MAX_MEMBERS_IN_MEMORY = 20_000
+_TRIPLES_OF_A_MEMBER = 6
+_RECENT_ROWS = 10_000
+"""The last rows of the change log in which to look for a deleted member."""
+_STEP_ROWS = 2_000
+"""How many of them one step examines; other requests wait for it."""
+
+
+class ContentValidator:
+    """Validates content for the path at which it will be stored."""
+
+    def __init__(
+        self,
+        context: ResourceContext,
+        identity_changes: IdentityChanges,
+        write_hooks: Sequence[WriteHook],
+    ) -> None:
+        self._store = context.store
+        self._documents = context.documents
+        self._identity_changes = identity_changes
+        self._write_hooks = tuple(write_hooks)
+
+    async def validate(
+        self,
+        request: ResourceRequest,
+        state: TargetState,
+        received: ReceivedBody,
+        version: Version,
+        *,
+        posted: bool = False,
+    ) -> Content:
+        """The content to store at the target, as this version.
+
+        ``posted`` allows a missing final dot in Turtle (R-12). Raises MalformedRdf, BadRequest for
+        an unknown context where the content must be parsed, Conflict for the containment of what is
+        not in a container, AccessDenied or NotAuthenticated for a change of statements of identity
+        that the agent may not make, and Superseded if the current content changed while it was
+        compared.
+        """
+        sent = received.body
+        document, after = None, EMPTY_DATASET
+        if received.rdf is not None:
+            received, document = await self._understand(
+                state, received, received.rdf, posted=posted
+            )
+        content = Content(received.content_type, received.body)
+        if document is not None:
+            content, after = await self._fit(state, content, document)
+        await self._identity_changes.check(request, state, after, version)
+        if content.body is not sent:
+            await self._store.discard(sent)  # the write will not use it
+        return await self._with_records(state, content, after)
+
+    async def validate_document(
+        self,
+        request: ResourceRequest,
+        state: TargetState,
+        document: Document,
+        media_type: str,
+        version: Version,
+        *,
+        before: Dataset | None = None,
+    ) -> Content:
+        """The content for a document that a patch has produced, in the given media type.
+
+        The document of a container must contain only its own triples. Statements of identity are
+        compared with ``before``, if given, instead of what is stored. Raises as :meth:`validate`
+        does, and RdfTooLarge for a document beyond the limits.
+        """
+        path = state.stored_path
+        turtle = await self._documents.write(document, media_type, path=path)
+        content = Content(media_type, InlineBody(turtle))
+        after = document.dataset
+        if auxiliary_kind(path) is Auxiliary.ACL:
+            self._check_rules(state, document)
+        await self._identity_changes.check(request, state, after, version, before=before)
+        return await self._with_records(state, content, after)
+
+    def keeps_records(self, path: ResourcePath) -> bool:
+        """Whether :meth:`records_of` a document at the path may return any."""
+        return has_hook(self._write_hooks, path)
+
+    async def records_of(self, path: ResourcePath, after: Dataset) -> DerivedRecords:
+        """The records to commit with a write that gives the document at the path this content."""
+        return await derived_records(self._write_hooks, path, after)
+
+    async def records_of_deletion(self, state: TargetState) -> DerivedRecords:
+        """The records to commit with the deletion of the target and of its access rules."""
+        derived = await self.records_of(state.stored_path, EMPTY_DATASET)
+        existing = state.existing
+        if existing is None or not existing.kind.is_member:
+            return derived
+        acl = acl_of(existing.path)
+        if state.metadata(acl) is None:
+            return derived
+        return derived.with_more(await self.records_of(acl, EMPTY_DATASET))
+
+    async def _with_records(self, state: TargetState, content: Content, after: Dataset) -> Content:
+        if not self.keeps_records(state.stored_path):
+            return content
+        return replace(content, derived=await self.records_of(state.stored_path, after))
+
+    async def _understand(
+        self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool
+    ) -> tuple[ReceivedBody, Document | None]:
+        """The body, repaired where that is allowed, and its document.
+
+        The document is ``None`` if a JSON-LD context is unknown and the content need not be parsed.
+        """
+        path = state.target
+        try:
+            return received, await self._documents.parse(rdf, received.content_type, path=path)
+        except UnknownContext as unknown:
+            if _must_be_understood(state) and isinstance(unknown, UnavailableContext):
+                raise
+            if _must_be_understood(state):
+                raise BadRequest(RdfCodes.UNKNOWN_CONTEXT, address=unknown.url) from unknown
+            return received, None
+        except MalformedRdf:
+            if not posted or not _is_turtle(received):
+                raise
+            work = partial(repair_missing_final_dot, rdf)
+            mended = await self._documents.run(work, size_bytes=len(rdf), path=path)
+            if mended is None:
+                raise
+        received = replace(received, rdf=mended, body=InlineBody(mended))
+        return received, await self._documents.parse(mended, received.content_type, path=path)
+
+    async def _fit(
+        self, state: TargetState, content: Content, document: Document
+    ) -> tuple[Content, Dataset]:
+        """The content to store and its triples, after the checks that the kind of resource
+        needs."""
+        path = state.stored_path
+        if auxiliary_kind(path) is Auxiliary.ACL:
+            self._check_rules(state, document)
+            return content, document.dataset
+        if is_container(path):
+            return await self._fit_container(state, content, document)
+        return content, document.dataset
+
+    def _check_rules(self, state: TargetState, document: Document) -> None:
+        """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest."""
+        check_storable(
+            document.graph,
+            subject_url=self._documents.url_of(state.subject),
+            of_storage_root=storage_root(state.stored_path) == state.subject,
+        )
+
+    async def _fit_container(
+        self, state: TargetState, content: Content, document: Document
+    ) -> tuple[Content, Dataset]:
+        """Keep only the container's own triples, and drop those of the server (C-12, C-13).
+
+        Clients send back all that they have read, and meanwhile times, sizes and members may have
+        changed. Only a member that neither exists nor existed recently is refused.
+
+        Content sent to the description is stored at the container's path, so it is serialized
+        again with relative IRIs for that path (R-7).
+        """
+        path = state.stored_path
+        url = self._documents.url_of(path)
+        managed = server_managed(document.graph, container_url=url)
+        if managed:
+            await self._check_members(path, claimed_members(managed, container_url=url))
+            document = document.with_graph(document.graph - managed)
+        elif state.target == path:
+            return content, document.dataset
+        media_type = essence(content.content_type)
+        written = await self._documents.write(document, media_type, path=path)
+        return Content(media_type, InlineBody(written)), document.dataset
+
+    async def _check_members(self, container: ResourcePath, names: Collection[str]) -> None:
+        """Raises NotContained unless all these members of a container are there or were
+        recently."""
+        paths = {ResourcePath(container + name) for name in names}
+        snapshot = await self._store.read_metadata(paths)
+        missing = {path for path in paths if not _is_there(snapshot.get(path))}
+        for path in sorted(missing):
+            if auxiliary_kind(path) is not None:
+                raise NotContained(self._documents.url_of(path))
+        end = await self._store.newest_sequence() + 1 if missing else 0
+        last = max(0, end - _RECENT_ROWS)
+        while missing and end > last:
+            first = max(last, end - _STEP_ROWS)
+            rows = await self._store.changes_before(
+                end, first=first, below=container, limit=_STEP_ROWS
+            )
+            missing -= {row.change.path for row in rows}
+            end = first
+            await asyncio.sleep(0)  # requests come first
+        for path in sorted(missing):
+            raise NotContained(self._documents.url_of(path))
+
+    async def all_server_statements(self, state: TargetState) -> Graph:
+        """Everything that the server states about the container at the target.
+
+        Members that are created or deleted during the read may or may not be included; a write
+        based on this must have the container's state as a precondition
+        (:meth:`ResourceRequest.require_state`). Raises BodyTooLarge if there are too many members.
+        """
+        path = state.stored_path
+        members: list[Metadata] = []
+        async for page in pages_of_members(self._store, path):
+            members += page
+            if len(members) > _MAX_MEMBERS_IN_MEMORY:
+                raise BodyTooLarge(
+                    "A patch with conditions is applied to at most "
+                    f"{_MAX_MEMBERS_IN_MEMORY} members"
+                )
+        work = partial(_stated, state, self._documents.url_of(path), members)
+        size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * BYTES_OF_A_TRIPLE
+        return await self._documents.run(work, size_bytes=size_bytes, path=path)
+
+
+def _stated(state: TargetState, container_url: str, members: Sequence[Metadata]) -> Graph:
+    """What the server states about a container and some of its members."""
+    existing = state.existing
+    return container_statements(
+        container_url,
+        is_storage=state.is_storage_root,
+        modified_ms=0 if existing is None else last_modified_ms(existing),
+    ) | member_statements(container_url, [listed_member(member) for member in members])
+
+
+def _is_there(metadata: Metadata | None) -> bool:
+    return metadata is not None and metadata.kind.is_member
+
+
+def _must_be_understood(state: TargetState) -> bool:
+    path = state.stored_path
+    return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
+
+
+def _is_turtle(received: ReceivedBody) -> bool:
+    return essence(received.content_type) == TURTLE
+
+
+_RANDOM_BYTES = 16
+
+
+class NameProposal:
+    """The URL to try for a POST, until one is found that is free."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        *,
+        wants_container: bool,
+        randomness: Randomness,
+    ) -> None:
+        """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), and BadRequest for
+        a Slug longer than ``max_slug_bytes``."""
+        self._container = operation.target
+        self._slash = "/" if wants_container else ""
+        self._slug = proposed_name(operation.slug, wants_container=wants_container)
+        self._randomness = randomness
+        self._name = self._slug or self._random() + self._slash
+
+    def path(self) -> ResourcePath:
+        """The member URL to try."""
+        return ResourcePath(self._container + self._name)
+
+    def propose_another(self) -> None:
+        """Propose another name: the slug with a random prefix, which keeps its file extension."""
+        ending = self._slash if self._slug is None else f"-{self._slug}"
+        self._name = self._random() + ending
+
+    def _random(self) -> str:
+        hexadecimal = self._randomness.token_hex(_RANDOM_BYTES)
+        parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20])
+        return "-".join((*parts, hexadecimal[20:]))

@@ -1,0 +1,294 @@
+"""Reads documents as an agent, the ACL that decides about a resource among them, and writes the
+resource's own.
+
+These are operations on resources like any other, carried out by :class:`ResourceService` for the
+agent that asks. An agent therefore sees and changes exactly the rules that it could read and write
+over HTTP, and a write is conditional on what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import Enum
+
+from podstead.core.conditional import Conditions
+from podstead.core.errors import (
+    AccessDenied,
+    Conflict,
+    NotFound,
+    Overloaded,
+    PreconditionFailed,
+    StorageError,
+)
+from podstead.core.identifiers import (
+    ACL_SUFFIX,
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    storage_root,
+    subject_of,
+)
+from podstead.core.identity import Identity
+from podstead.core.media_types import TURTLE
+from podstead.core.operation import InMemoryBody, Operation
+from podstead.rdf.codecs import Document
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import Dataset
+from podstead.resources.codes import ResourceCodes
+from podstead.resources.documents import Documents
+from podstead.resources.outcome import Representation, ResourceRequest, Result
+from podstead.resources.service import ResourceService
+from podstead.storage.open_body import whole_body
+from podstead.storage.protocol import ResourceStore, Snapshot
+from podstead.storage.records import AtVersion, Precondition, Version
+from podstead.wac import modes
+from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.sharing.editing import AccessChange, as_own_rules, with_changes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document as an agent has read it."""
+
+    document: Document
+    content_type: str
+    etag: str
+    version: Version
+
+
+async def read_rdf(
+    resources: ResourceService, documents: Documents, agent: Identity | None, path: ResourcePath
+) -> ReadDocument:
+    """The document at a path, if the agent may read it.
+
+    Raises what a GET raises, NotFound if something else is there, BadRequest if it is not RDF, and
+    UnknownContext.
+    """
+    request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
+    outcome = await resources.handle(request)
+    if outcome.result is not Result.REPRESENTED:
+        raise NotFound
+    metadata, etag = outcome.metadata, outcome.etag
+    representation = outcome.representation
+    if metadata is None or etag is None or representation is None:
+        raise StorageError("The document has no content")
+    content, content_type = await _content(representation), representation.content_type
+    document = await documents.parse(content, content_type, path=path)
+    return ReadDocument(document, content_type, etag, metadata.version)
+
+
+async def _content(representation: Representation) -> bytes:
+    body = representation.body
+    if body is None:
+        return b""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, AsyncIterator):
+        return b"".join([piece async for piece in body])
+    return await whole_body(body)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesDocument:
+    """The ACL that decides about ``resource``: its own, or that of the container ``of``."""
+
+    resource: ResourcePath
+    of: ResourcePath
+    document: Document
+    content_type: str
+    etag: str
+    version: Version
+
+    @property
+    def is_own(self) -> bool:
+        return self.of == self.resource
+
+    @property
+    def token(self) -> str:
+        """Identifies this state of the rules: another ACL, or another version, has another."""
+        return f"{acl_of(self.of)} {self.version}"
+
+
+class Inheritance(Enum):
+    """How the rules of the containers above apply after the edit."""
+
+    AS_IT_IS = "as it is"
+    """A resource that inherits gets own rules only if the edit changes something."""
+    STOP = "stop"
+    """The resource gets own rules that grant what it inherited."""
+    RESUME = "resume"
+    """The resource loses its own rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The changes that a person makes in one step."""
+
+    changes: tuple[AccessChange, ...] = ()
+    inheritance: Inheritance = Inheritance.AS_IT_IS
+
+
+def edited(current: RulesDocument, edit: Edit, *, url: str) -> Document | None:
+    """The resource's own ACL after an edit; ``None`` if it has none then.
+
+    ``url`` is that of the resource.
+    """
+    if edit.inheritance is Inheritance.RESUME:
+        return None
+    acl_url = url + ACL_SUFFIX
+    if current.is_own:
+        document = current.document
+    else:
+        base = url.removesuffix(current.resource)
+        graph = as_own_rules(
+            current.document.graph, from_url=base + current.of, acl_url=acl_url, subject_url=url
+        )
+        document = Document(Dataset(graph), current.document.prefixes)
+    graph = with_changes(document.graph, edit.changes, acl_url=acl_url, subject_url=url)
+    if edit.inheritance is Inheritance.AS_IT_IS and not current.is_own and graph == document.graph:
+        return None
+    return document.with_graph(graph)
+
+
+_READ_ATTEMPTS = 8
+
+
+class RulesOutOfReach(AccessDenied):
+    """The agent has Control of the resource, but may not read the rules that it inherits."""
+
+    def __init__(self, folder: ResourcePath) -> None:
+        super().__init__(ResourceCodes.RULES_OUT_OF_REACH)
+        self.folder = folder
+
+
+class RulesUnreadable(Conflict):
+    """The ACL cannot be understood at present, so it cannot be edited."""
+
+    code = ResourceCodes.RULES_UNREADABLE
+
+
+class RulesChanged(PreconditionFailed):
+    """The rules are no longer those that the edit was made for."""
+
+    code = ResourceCodes.RULES_CHANGED
+
+
+class RulesDocuments:
+    """Reads and writes ACLs for one agent at a time."""
+
+    def __init__(
+        self,
+        *,
+        resources: ResourceService,
+        documents: Documents,
+        store: ResourceStore,
+        gate: Gate,
+    ) -> None:
+        self._resources = resources
+        self._documents = documents
+        self._store = store
+        self._gate = gate
+
+    def url_of(self, path: ResourcePath) -> str:
+        """The URL of a resource."""
+        return self._documents.url_of(path)
+
+    async def snapshot(self, agent: Identity | None, resource: ResourcePath) -> Snapshot:
+        """The snapshot of a resource that the agent has Control of, and of everything above it.
+
+        Raises NotAuthenticated and AccessDenied without Control, and NotFound for what does not
+        exist, is in no storage or is itself auxiliary.
+        """
+        snapshot = await self._store.read_metadata(paths_to_read(resource))
+        if storage_root(resource) is None or auxiliary_kind(resource) is not None:
+            raise NotFound
+        acl = acl_of(resource)
+        await self._gate.authorize(agent, None, acl, modes.for_read(acl), snapshot)
+        if snapshot[resource] is None:
+            raise NotFound
+        return snapshot
+
+    async def read(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
+        """The ACL that decides about the resource.
+
+        Raises what :meth:`snapshot` raises, RulesOutOfReach and RulesUnreadable.
+        """
+        for _ in range(_READ_ATTEMPTS):
+            snapshot = await self.snapshot(agent, resource)
+            decisive = next((path for path in acl_paths(resource) if snapshot[path]), None)
+            if decisive is None:
+                raise RulesUnreadable  # no rules at all, for example after a manual repair
+            try:
+                return await self._read(agent, resource, subject_of(decisive))
+            except NotFound:
+                continue  # deleted since the snapshot
+        raise Overloaded(ResourceCodes.RULES_CHANGE_TOO_FAST)
+
+    async def read_above(self, agent: Identity | None, resource: ResourcePath) -> RulesDocument:
+        """The ACL that would decide if the resource had none of its own; raises as :meth:`read`."""
+        snapshot = await self.snapshot(agent, resource)
+        above = [path for path in acl_paths(resource)[1:] if snapshot[path]]
+        if not above:
+            raise RulesUnreadable
+        return await self._read(agent, resource, subject_of(above[0]))
+
+    async def write(
+        self, agent: Identity | None, current: RulesDocument, document: Document
+    ) -> None:
+        """Store the resource's own ACL, if the rules are still ``current``.
+
+        Raises RulesChanged otherwise, and everything that a PUT raises.
+        """
+        acl = acl_of(current.resource)
+        content_type = current.content_type if current.is_own else TURTLE
+        conditions = Conditions(if_none_match="*")
+        preconditions: tuple[Precondition, ...] = (AtVersion(acl_of(current.of), current.version),)
+        if current.is_own:
+            conditions, preconditions = Conditions(if_match=current.etag), ()
+        content = await self._documents.write(document, content_type, path=acl)
+        operation = Operation(
+            "PUT", acl, InMemoryBody(content), conditions, content_type=content_type
+        )
+        await self._change(agent, operation, current, preconditions)
+
+    async def remove(self, agent: Identity | None, current: RulesDocument) -> None:
+        """Delete the resource's own ACL, if it is still ``current``; raises as :meth:`write`."""
+        conditions = Conditions(if_match=current.etag)
+        operation = Operation("DELETE", acl_of(current.resource), InMemoryBody(), conditions)
+        await self._change(agent, operation, current)
+
+    async def _change(
+        self,
+        agent: Identity | None,
+        operation: Operation,
+        current: RulesDocument,
+        preconditions: tuple[Precondition, ...] = (),
+    ) -> None:
+        request = ResourceRequest(operation, agent, state_preconditions=preconditions)
+        try:
+            await self._resources.handle(request)
+        except PreconditionFailed as error:
+            raise RulesChanged from error
+        except (NotFound, Overloaded) as error:
+            now = await self.read(agent, current.resource)
+            if now.token != current.token:
+                raise RulesChanged from error
+            raise
+
+    async def _read(
+        self, agent: Identity | None, resource: ResourcePath, of: ResourcePath
+    ) -> RulesDocument:
+        path = acl_of(of)
+        try:
+            found = await read_rdf(self._resources, self._documents, agent, path)
+        except AccessDenied as error:
+            if of == resource:
+                raise
+            raise RulesOutOfReach(of) from error
+        except UnknownContext as error:
+            raise RulesUnreadable from error
+        return RulesDocument(
+            resource, of, found.document, found.content_type, found.etag, found.version
+        )

@@ -1,0 +1,1 @@
+"""What all pages have in common: requests, the guard, cookies, texts and rendering."""

@@ -1,0 +1,193 @@
+"""Which addresses do the pages have? All of them are below one reserved name."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.web.codes import WebCodes
+from podstead.web.request import Request
+from podstead.web.routes import is_reserved, rest_of_path
+
+PREFIX: Final = "/.pages"
+HOME: Final = f"{PREFIX}/"
+FILES: Final = f"{PREFIX}/files"
+RAW: Final = f"{PREFIX}/raw"
+UPLOAD: Final = f"{PREFIX}/upload"
+UPLOADS: Final = f"{PREFIX}/uploads/"
+THUMBNAIL: Final = f"{PREFIX}/thumbnail"
+SAVE: Final = f"{PREFIX}/save"
+NEW: Final = f"{PREFIX}/new"
+SEARCH: Final = f"{PREFIX}/search"
+EVENTS: Final = f"{PREFIX}/events"
+ACTIVITY: Final = f"{PREFIX}/activity"
+APPS: Final = f"{PREFIX}/apps"
+PROFILE: Final = f"{PREFIX}/profile"
+SECURITY: Final = f"{PREFIX}/security"
+BROWSERS: Final = f"{PREFIX}/security/browsers"
+"""Where a browser is signed out."""
+STORAGE: Final = f"{PREFIX}/storage"
+WELCOME: Final = f"{PREFIX}/welcome"
+"""What people see first who have just registered."""
+SIGN_IN: Final = f"{PREFIX}/sign-in"
+ELSEWHERE: Final = f"{PREFIX}/sign-in/elsewhere"
+CALLBACK: Final = f"{PREFIX}/sign-in/callback/"
+CLIENT_DOCUMENTS: Final = f"{PREFIX}/client/"
+SIGN_OUT: Final = f"{PREFIX}/sign-out"
+RENAME: Final = f"{PREFIX}/rename"
+MOVE: Final = f"{PREFIX}/move"
+COPY: Final = f"{PREFIX}/copy"
+DELETE: Final = f"{PREFIX}/delete"
+ZIP: Final = f"{PREFIX}/zip"
+LANGUAGE: Final = f"{PREFIX}/language"
+COMPONENTS: Final = f"{PREFIX}/components"
+SHARE: Final = f"{PREFIX}/share"
+WHY: Final = f"{PREFIX}/why"
+ASK: Final = f"{PREFIX}/ask"
+REQUESTS: Final = f"{PREFIX}/requests"
+SHARED: Final = f"{PREFIX}/shared"
+CONSOLE: Final = f"{PREFIX}/console/"
+LINK: Final = f"{PREFIX}/link"
+TERMS: Final = f"{PREFIX}/terms"
+LOGIN: Final = "/idp/login"
+"""Where people sign in to their accounts."""
+ACCOUNT: Final = "/idp/account"
+"""The account of a person, for programs; browsers are led to the page about security."""
+TWO_FACTOR: Final = f"{ACCOUNT}/two-factor"
+NEW_TERMS: Final = "/idp/terms"
+"""Where the identity provider asks people who have not accepted the present terms."""
+FORGOT: Final = f"{PREFIX}/forgot"
+VERIFY: Final = f"{PREFIX}/verify"
+ASSETS: Final = f"{PREFIX}/assets"
+
+
+def files_url(path: ResourcePath) -> str:
+    """The page about a resource."""
+    return FILES + path
+
+
+def rename_url(path: ResourcePath) -> str:
+    """The form for another name."""
+    return RENAME + path
+
+
+def move_url(path: ResourcePath) -> str:
+    """The form for moving a resource, or selected members of a container."""
+    return MOVE + path
+
+
+def copy_url(path: ResourcePath) -> str:
+    """The form for copying a resource, or selected members of a container."""
+    return COPY + path
+
+
+def delete_url(path: ResourcePath) -> str:
+    """The question before a resource, or selected members of a container, are deleted."""
+    return DELETE + path
+
+
+def zip_url(path: ResourcePath) -> str:
+    """A container as a ZIP archive."""
+    return ZIP + path
+
+
+def raw_url(path: ResourcePath) -> str:
+    """The bytes of a document, for the pages themselves."""
+    return RAW + path
+
+
+def share_url(path: ResourcePath) -> str:
+    """The page on which access to a resource is shown and changed."""
+    return SHARE + path
+
+
+def why_url(path: ResourcePath) -> str:
+    """The page that explains who can do what with a resource."""
+    return WHY + path
+
+
+def ask_url(path: ResourcePath) -> str:
+    """The page on which people ask the owner of a resource for access."""
+    return ASK + path
+
+
+def link_url(secret: str) -> str:
+    """The page that a one-time link leads to."""
+    return f"{LINK}/{secret}"
+
+
+def verify_url(secret: str) -> str:
+    """The page that a link for confirming an e-mail address leads to."""
+    return f"{VERIFY}/{secret}"
+
+
+def sign_in_url(afterwards: str) -> str:
+    """The page for signing in, which leads to ``afterwards``."""
+    return f"{SIGN_IN}?next={quote(afterwards, safe='/')}"
+
+
+AGAIN: Final = {
+    "delete": f"{ACCOUNT}/delete",
+    "credentials": f"{ACCOUNT}?view=programs#scripts",
+    "passkeys": f"{ACCOUNT}#sign-in",
+    "nostr": f"{ACCOUNT}#nostr-keys",
+    "certificates": f"{ACCOUNT}?view=programs#certificates",
+    "export": f"{ACCOUNT}?view=account#export",
+    "issuer": f"{ACCOUNT}?view=account#you",
+    "console": CONSOLE,
+    "two-factor": TWO_FACTOR,
+}
+"""The addresses that signing in again leads to, by its purpose."""
+
+
+def again_url(purpose: str, afterwards: str | None = None) -> str:
+    """The page for signing in again for a purpose in ``AGAIN``; it may lead to another page
+    ``afterwards``."""
+    path = f"{LOGIN}?again={purpose}"
+    return path if afterwards is None else f"{path}&next={quote(afterwards, safe='/')}"
+
+
+def new_terms_url(afterwards: str) -> str:
+    """The page that asks for the acceptance of the terms, and leads to ``afterwards``."""
+    return f"{NEW_TERMS}?next={quote(afterwards, safe='/')}"
+
+
+def elsewhere_url(afterwards: str | None) -> str:
+    """The page for signing in with an identity of another server."""
+    return ELSEWHERE if afterwards is None else f"{ELSEWHERE}?next={quote(afterwards, safe='/')}"
+
+
+def target_of(request: Request) -> ResourcePath:
+    """The resource that a page is about, by the address of the page. Raises NotFound where there
+    can be none."""
+    path = rest_of_path(request.path)
+    if path != "/" and is_reserved(path):
+        raise NotFound(WebCodes.NO_SUCH_PAGE)
+    return path
+
+
+def target_or_none(request: Request) -> ResourcePath | None:
+    """The resource that a page is about; ``None`` for a page that is about none."""
+    try:
+        path = target_of(request)
+    except NotFound:
+        return None
+    return path if path.startswith("/") else None
+
+
+def local_address(text: str | None, *, below: str = HOME) -> str | None:
+    """A text as the address of one of the pages to continue at; ``None`` if it is another one. The
+    pages are ``below`` their prefix.
+
+    A link could otherwise lead people from the sign-in to any place (open redirect).
+    """
+    if text is None or not text.startswith(below) or not text.isascii():
+        return None
+    path, question_mark, query = text.partition("?")
+    try:
+        canonical = parse_path(path.encode("ascii"))
+    except BadRequest:
+        return None
+    return canonical + question_mark + quote(query, safe="&=%/:@+-._~")

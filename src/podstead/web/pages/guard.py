@@ -1,0 +1,229 @@
+"""Who requests a page, and is the request allowed? (A-46, A-57, A-60)
+
+Every request to a page passes the guard. It finds the person and the language, checks where a
+changing request comes from, gives the browser the secret that its sign-ins are bound to, and turns
+errors into pages that say what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
+from typing import Final
+
+from msgspec.structs import replace
+
+from podstead.core.clock import Randomness
+from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.core.media_types import prefers_html
+from podstead.web.browser_responses import see_other
+from podstead.web.cors import Sharing
+from podstead.web.errors import status_of
+from podstead.web.origins import check_origin
+from podstead.web.pages.addresses import CONSOLE, LOGIN, new_terms_url, sign_in_url
+from podstead.web.pages.cookies import BROWSER, LANGUAGE, Cookies, Notice
+from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.request import SAFE, PageRequest, People, Person, SignInAgain
+from podstead.web.pages.texts import LANGUAGES, Texts, preferred_language, texts_in, use_texts
+from podstead.web.request import Request
+from podstead.web.response import HeaderField, Response
+from podstead.web.routes import Access, Endpoint, Route, declared_routes
+
+_ISOLATION: Final = (
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+"""No other origin, and no stored page, which has an origin of its own, may load what a person sees
+or hold on to the window: whether something loads would tell that it exists. Applications open the
+provider's own pages in windows that they hold on to."""
+_SECRET_BYTES: Final = 32
+
+Handler = Callable[[PageRequest], Awaitable[Response]]
+WaitingFor = Callable[[Person], Awaitable[int]]
+
+
+class Rule(Enum):
+    """The origins from which a changing request to a page of the provider may come. One to a page
+    below ``/.pages`` needs the token of its form, too."""
+
+    OURS = "a page of this server, or a client with the cookie that the sign-in began with"
+    OURS_OR_NO_COOKIE = "such a page or client, or a client without any cookie of this server"
+    ANYWHERE = "anywhere: the request only leads to another one, which is checked again"
+
+
+class Guard:
+    """Creates the routes of the pages of one origin, each with all the checks."""
+
+    def __init__(
+        self,
+        *,
+        origin: str,
+        people: People,
+        cookies: Cookies,
+        renderer: PageRenderer,
+        randomness: Randomness,
+    ) -> None:
+        """``origin`` is the base URL."""
+        self._origin = origin
+        self._people = people
+        self._cookies = cookies
+        self._renderer = renderer
+        self._randomness = randomness
+        self._waiting: WaitingFor | None = None
+
+    def announce(self, waiting: WaitingFor) -> None:
+        """Let every page say how many requests for access wait for the person."""
+        self._waiting = waiting
+
+    def routes(self, *pages: object) -> tuple[Route, ...]:
+        """The routes that the methods of the pages declare."""
+        declared = declared_routes(*pages)
+        return tuple(self.route(each.path, **each.options, **each.handlers) for each in declared)
+
+    def route(
+        self,
+        path: str,
+        *,
+        rule: Rule = Rule.OURS,
+        is_page: bool = True,
+        is_shown_again: bool = True,
+        needs_terms: bool = True,
+        **handlers: Handler,
+    ) -> Route:
+        """A path with the endpoint for each method; that for GET also answers HEAD.
+
+        ``is_page`` if the response is a page unless the request asks for something else,
+        ``is_shown_again`` if the page can be shown again, and ``needs_terms`` if people must have
+        accepted the present terms first.
+        """
+        endpoints = {
+            method: self.endpoint(
+                handler,
+                rule=rule,
+                is_page=is_page,
+                is_shown_again=is_shown_again and "GET" in handlers,
+                needs_terms=needs_terms,
+            )
+            for method, handler in handlers.items()
+        }
+        if "GET" in endpoints:
+            endpoints["HEAD"] = endpoints["GET"]
+        return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
+
+    def see_other(self, address: str, notice: Notice | None = None) -> Response:
+        """A redirect to another page, which shows the notice."""
+        return see_other(address, *([] if notice is None else [self._cookies.set_notice(notice)]))
+
+    def endpoint(
+        self,
+        handler: Handler,
+        *,
+        rule: Rule = Rule.OURS,
+        is_page: bool = True,
+        is_shown_again: bool = True,
+        needs_terms: bool = True,
+    ) -> Endpoint:
+        """The endpoint for one method of a page, for a route that others create."""
+
+        async def endpoint(request: Request, _agent: Identity | None) -> Response:
+            page = await self._page_request(request, is_page=is_page, is_shown_again=is_shown_again)
+            try:
+                if request.method not in SAFE:
+                    self._check(page, rule)
+                first = self._new_terms(page) if needs_terms else None
+                response = first or await handler(page)
+            except RequestRefused as error:
+                response = self._refused(error, page)
+            response.headers = [*response.headers, *self._headers(page, response.status)]
+            return response if request.method != "HEAD" else replace(response, body=b"")
+
+        return endpoint
+
+    def _new_terms(self, page: PageRequest) -> Response | None:
+        """Where a person goes first who has not accepted the present terms. Only pages wait for
+        that: a form that has been filled in is not lost, and the authorization request of an
+        application is answered where it needs no page."""
+        if page.person is None or not page.person.has_new_terms:
+            return None
+        if page.request.method not in SAFE or not page.wants_page:
+            return None
+        return see_other(new_terms_url(page.address))
+
+    async def _page_request(
+        self, request: Request, *, is_page: bool, is_shown_again: bool
+    ) -> PageRequest:
+        texts = self._texts(request)
+        person = await self._people.person(request)
+        accept = request.fields.get(b"accept") or ""
+        is_safe = request.method in SAFE
+        page = PageRequest(
+            request=request,
+            person=person,
+            texts=texts,
+            notice=self._cookies.notice(request) if request.method == "GET" else None,
+            wants_page=prefers_html(accept) or (is_page and is_safe and "json" not in accept),
+            is_shown_again=is_shown_again,
+        )
+        if page.is_of_provider:
+            page.browser = self._cookies.secret(request, BROWSER) or (
+                self._randomness.token_hex(_SECRET_BYTES)
+            )
+        elif self._waiting is not None and person is not None and person.pods:
+            # Scripts, pictures and streams of pages need not know.
+            is_shown = request.method == "GET" and prefers_html(accept)
+            if is_shown and not request.path.startswith(CONSOLE):
+                page.waiting = await self._waiting(person)
+        return page
+
+    def _texts(self, request: Request) -> Texts:
+        """The texts in the language that the person has chosen, or that the browser prefers; they
+        are used for the rest of the request."""
+        chosen = self._cookies.value(request, LANGUAGE)
+        if chosen is None or chosen not in LANGUAGES:
+            chosen = preferred_language(request.fields.get(b"accept-language"))
+        texts = texts_in(chosen)
+        use_texts(texts)
+        return texts
+
+    def _check(self, page: PageRequest, rule: Rule) -> None:
+        """Raises CrossSiteRequest."""
+        if rule is Rule.ANYWHERE:
+            return
+        has_binding = not page.is_of_provider
+        if page.is_of_provider:
+            cookies, request = self._cookies, page.request
+            has_binding = cookies.secret(request, BROWSER) is not None or (
+                rule is Rule.OURS_OR_NO_COOKIE and not cookies.any_of_account(request)
+            )
+        check_origin(page.request, origin=self._origin, has_binding=has_binding)
+
+    def _headers(self, page: PageRequest, status: int) -> Sequence[HeaderField]:
+        headers: list[HeaderField] = []
+        if not page.is_of_provider:
+            headers += _ISOLATION
+        elif page.request.method in SAFE and (self._cookies.secret(page.request, BROWSER) is None):
+            headers.append(self._cookies.set(BROWSER, page.browser))
+        if page.notice is not None and status == 200:
+            headers.append(self._cookies.clear_notice())
+        return headers
+
+    def _refused(self, error: RequestRefused, page: PageRequest) -> Response:
+        """A page that describes the error and names the next step; programs get JSON."""
+        if not page.wants_page:
+            if page.is_of_provider:
+                error.args = (refusal_text(error),)  # a script of a page shows it
+            raise error
+        if isinstance(error, SignInAgain) and error.again_at is not None:
+            return see_other(error.again_at)
+        if isinstance(error, NotAuthenticated):
+            if page.is_of_provider:
+                return self.see_other(LOGIN, Notice("sign-in-first"))
+            if page.request.method in SAFE:
+                return self.see_other(sign_in_url(page.address), Notice("sign-in-first"))
+        status, reason = status_of(error)
+        headers: list[HeaderField] = []
+        if isinstance(error, RateLimited):
+            headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))
+        return self._renderer.refusal(page, error, status, reason, headers)

@@ -1,0 +1,159 @@
+"""Renders the pages of this server from templates, which escape values by default."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Final
+
+from markupsafe import Markup
+
+from podstead.core.errors import NotFound
+from podstead.core.identity import Identity
+from podstead.web.codes import WebCodes
+from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
+from podstead.web.cors import Sharing
+from podstead.web.pages.addresses import ASSETS
+from podstead.web.pages.texts import current_texts
+from podstead.web.request import Request
+from podstead.web.response import HeaderField, Response, content_response
+from podstead.web.routes import route
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
+_VARY: Final = b"Accept-Encoding"
+_HASH_CHARACTERS: Final = 12
+
+
+@cache
+def load_assets() -> Mapping[str, bytes]:
+    """Every file by its name, read from the package once."""
+    package = files("podstead.web")
+    # The scripts of the provider's pages are part of these pages and files of those below.
+    folders = (package / "static", package / "templates" / "idp")
+    every = (each for folder in folders for each in folder.iterdir())
+    kept = [each for each in every if each.name.rpartition(".")[2] in _TYPES]
+    return {each.name: each.read_bytes() for each in sorted(kept, key=lambda each: each.name)}
+
+
+@cache
+def _compressed(name: str) -> bytes:
+    """A file as gzip, compressed as well as possible, once in each process."""
+    return compressed(load_assets()[name], level=9)
+
+
+@cache
+def _hash() -> str:
+    hashed = hashlib.sha256()
+    for name, content in load_assets().items():
+        hashed.update(f"{name} {len(content)} ".encode() + content)
+    return hashed.hexdigest()[:_HASH_CHARACTERS]
+
+
+def asset_url(name: str) -> str:
+    """The address of a file."""
+    if name not in load_assets():
+        raise LookupError(f"There is no file {name} in web/static")
+    return f"{ASSETS}/{_hash()}/{name}"
+
+
+class AssetsEndpoint:
+    """Serves the files, which anyone may read at every origin of the server."""
+
+    @route(ASSETS + "/{hash}/{file}", "GET", "HEAD", sharing=Sharing.NOBODY)
+    async def get(self, request: Request, _: Identity | None) -> Response:
+        """Raises NotFound, also for the address of another version."""
+        *_above, hashed, name = request.path.split("/")
+        content = load_assets().get(name)
+        if content is None or hashed != _hash():
+            raise NotFound(WebCodes.NO_SUCH_ASSET)
+        headers = [_FOR_GOOD]
+        if accepts_gzip(request.fields):
+            content = _compressed(name)
+            headers.append(CONTENT_ENCODING)
+        media_type = _TYPES[name.rpartition(".")[2]]
+        return content_response(
+            content, media_type, method=request.method, headers=headers, vary=_VARY
+        )
+
+
+HTML: Final = "text/html; charset=utf-8"
+PAGE_POLICY = (
+    b"content-security-policy",
+    (
+        b"default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; "
+        b"frame-ancestors 'none'"
+    ),
+)
+"""Pages load nothing except the style sheet and the icon of this server, and run no script."""
+
+
+@cache
+def load_templates() -> Environment:
+    """Read every template, so that no page depends on the files of the package later."""
+    # Commands import this module, too, and render no page.
+    from jinja2 import (  # noqa: PLC0415
+        DictLoader,
+        Environment,
+        StrictUndefined,
+        select_autoescape,
+    )
+
+    environment = Environment(
+        loader=DictLoader(dict(_templates(files("podstead.web") / "templates"))),
+        auto_reload=False,
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    environment.install_gettext_callables(  # type: ignore[attr-defined]
+        lambda message: current_texts().get(message),
+        lambda singular, plural, number: current_texts().get_plural(singular, plural, number),
+        newstyle=True,
+    )
+    environment.globals["_"] = _translated  # faster than that of the extension
+    environment.globals["page_language"] = lambda: current_texts().language
+    environment.globals["asset_url"] = asset_url
+    return environment
+
+
+def _translated(message: str, /, **values: object) -> Markup:
+    """A text in the language of the request, in which ``%(name)s`` stands for a value."""
+    text = current_texts().markup(message)
+    return text % values if values else text
+
+
+def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
+    """The text of each template by the name that other templates use for it."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _templates(entry, f"{above}{entry.name}/")
+        else:
+            yield above + entry.name, entry.read_text(encoding="utf-8")
+
+
+def render(template: str, **context: object) -> bytes:
+    """Render a page from a template. The caller chooses the Content-Security-Policy."""
+    return load_templates().get_template(template).render(context).encode()
+
+
+def page_response(
+    page: bytes, *, method: str, status: int = 200, headers: Iterable[HeaderField] = ()
+) -> Response:
+    """The response with one of the pages of this module."""
+    return content_response(
+        page, HTML, method=method, status=status, headers=[PAGE_POLICY, *headers]
+    )
