@@ -32,10 +32,10 @@ from podstead.storage.backup.reading import (
     OnFile,
     check_file_name,
     manifest_text,
+    pieces_of,
     read_manifest,
     record_line,
 )
-from podstead.storage.backup.sinks import pieces_of
 from podstead.storage.files import sync_content
 
 _LEVEL: Final = 3

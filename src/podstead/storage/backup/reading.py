@@ -17,8 +17,8 @@ from typing import BinaryIO, Final, Protocol
 import msgspec
 
 from podstead.core.errors import PodsteadError
-from podstead.storage.backup.sinks import pieces_of
 
+PIECE_BYTES: Final = 1024 * 1024
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 FILES: Final = "files.jsonl"
@@ -233,3 +233,13 @@ def take_all(_: FileRecord, pieces: Iterator[bytes]) -> None:
     """An :data:`OnFile` that only has everything verified."""
     for _piece in pieces:
         pass
+
+
+def pieces_of(source: BinaryIO, size_bytes: int) -> Iterator[bytes]:
+    """Exactly the next ``size_bytes``. Raises OSError, and EOFError if there are fewer."""
+    while size_bytes:
+        piece = source.read(min(size_bytes, PIECE_BYTES))
+        if not piece:
+            raise EOFError
+        size_bytes -= len(piece)
+        yield piece
