@@ -117,7 +117,7 @@ class PodPages:
         return self.site.guard
 
     @cached_property
-    def _renderer(self) -> PageRenderer:
+    def renderer(self) -> PageRenderer:
         return self.site.renderer
 
     # What several pages show
@@ -159,7 +159,7 @@ class PodPages:
             contents=self._contents,
             reach=self._reach,
             authors=self._authors,
-            renderer=self._renderer,
+            renderer=self.renderer,
             base_url=self._base_url,
         )
 
@@ -215,7 +215,7 @@ class PodPages:
             sharing=self._sharing,
             names=Names(self._base_url),
             guard=self._guard,
-            renderer=self._renderer,
+            renderer=self.renderer,
         )
 
     # Routes
@@ -223,14 +223,15 @@ class PodPages:
     @cached_property
     def routes(self) -> tuple[Route, ...]:
         """All routes of the pages."""
-        guard = self._guard
+        guard, features = self._guard, self._services.features
         pages = (
             *self._file_pages(),
             *self._sign_in_pages(),
             *self._sharing_pages(),
             *self._person_pages(),
-            ComponentsPage(self._renderer),
+            ComponentsPage(self.renderer),
             self._terms_page(),
+            *(page for each in features for page in each.pages),
         )
         routes = (
             *guard.routes(*pages),
@@ -240,7 +241,8 @@ class PodPages:
         guard.announce(self._requests_page.count)
         here = self._services.provider_here
         all_routes = (*routes, *(here.pages.routes if here else ()))
-        self._renderer.link_to(route.path for route in all_routes)
+        rows = [row for each in features for row in each.navigation]
+        self.renderer.link_to((route.path for route in all_routes), rows)
         return routes
 
     @cached_property
@@ -248,7 +250,7 @@ class PodPages:
         """The first page of the server."""
         settings, is_here = self._services.settings, self._services.provider_here is not None
         page = FirstPage(
-            self._renderer,
+            self.renderer,
             version=__version__,
             provider=settings.issuer if settings.idp else None,
             at_provider=settings.issuer if settings.idp and not is_here else "",
@@ -265,7 +267,7 @@ class PodPages:
             reach=self._reach,
             authors=self._authors,
             storage_notes=self._storage_notes,
-            renderer=self._renderer,
+            renderer=self.renderer,
             base_url=self._base_url,
         )
         thumbnails = ThumbnailFiles(
@@ -278,16 +280,16 @@ class PodPages:
                 resources=resources,
                 documents=self._document_page,
                 contents=self._contents,
-                renderer=self._renderer,
+                renderer=self.renderer,
                 cookies=self._cookies,
             ),
             Creation(
                 resources=resources,
-                renderer=self._renderer,
+                renderer=self.renderer,
                 cookies=self._cookies,
                 base_url=self._base_url,
             ),
-            Search(resources=resources, renderer=self._renderer),
+            Search(resources=resources, renderer=self.renderer),
             PageEvents(services.live_updates.streams),
             RawContent(
                 resources=resources,
@@ -297,7 +299,7 @@ class PodPages:
                 resources=resources,
                 uploads=services.uploads,
                 storage_notes=self._storage_notes,
-                renderer=self._renderer,
+                renderer=self.renderer,
                 see_other=self._guard.see_other,
             ),
             PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
@@ -312,14 +314,14 @@ class PodPages:
                 account_provider=settings.issuer if settings.idp_base_url else None,
                 people=self._people,
                 invalid_credentials=services.invalid_credentials,
-                renderer=self._renderer,
+                renderer=self.renderer,
                 cookies=self._cookies,
             ),
             ExternalProviderPage(
                 visits=external_sign_ins(services),
                 people=self._people_from_elsewhere,
                 everybody=self._people,
-                renderer=self._renderer,
+                renderer=self.renderer,
                 cookies=self._cookies,
                 randomness=services.randomness,
             ),
@@ -347,15 +349,15 @@ class PodPages:
                 contacts=Contacts(self._base_url, services.resources, services.documents),
                 names=names,
                 guard=self._guard,
-                renderer=self._renderer,
+                renderer=self.renderer,
             ),
-            WhyPage(sharing=self._sharing, people=people, names=names, renderer=self._renderer),
-            AskPage(requests=self._access_requests, guard=self._guard, renderer=self._renderer),
+            WhyPage(sharing=self._sharing, people=people, names=names, renderer=self.renderer),
+            AskPage(requests=self._access_requests, guard=self._guard, renderer=self.renderer),
             SharedPage(
                 lists=self._shared_lists,
                 requests=self._access_requests,
                 names=names,
-                renderer=self._renderer,
+                renderer=self.renderer,
             ),
             self._requests_page,
         )
@@ -373,25 +375,25 @@ class PodPages:
                 usage=self._usage,
                 shared=self._shared_lists,
                 requests=self._requests_page.waiting,
-                renderer=self._renderer,
+                renderer=self.renderer,
                 base_url=self._base_url,
                 issuer=settings.issuer if settings.idp else None,
             ),
-            ActivityPage(activity=activity, renderer=self._renderer, base_url=self._base_url),
-            StoragePage(usage=self._usage, renderer=self._renderer),
-            ProfilePage(profiles=profiles, renderer=self._renderer, guard=self._guard),
+            ActivityPage(activity=activity, renderer=self.renderer, base_url=self._base_url),
+            StoragePage(usage=self._usage, renderer=self.renderer),
+            ProfilePage(profiles=profiles, renderer=self.renderer, guard=self._guard),
             SecurityPage(
                 sessions=PodSessions(services.records, self._cookies),
                 guard=self._guard,
-                own_account=provider.pages.own_account(self._renderer) if provider else None,
-                renderer=self._renderer,
+                own_account=provider.pages.own_account(self.renderer) if provider else None,
+                renderer=self.renderer,
             ),
         )
 
     def _organizing_routes(self) -> tuple[Route, ...]:
         services, guard = self._services, self._guard
         resources, links = services.resources, self._links
-        renderer, cookies = self._renderer, self._cookies
+        renderer, cookies = self.renderer, self._cookies
 
         def transfer(method: Literal["COPY", "MOVE"], address: str) -> Route:
             page = TransferPage(
@@ -421,6 +423,6 @@ class PodPages:
             is_markdown=is_markdown(settings),
             about=self._services.registration.about,
             content=self._content_renderer,
-            renderer=self._renderer,
+            renderer=self.renderer,
             base_url=self._base_url,
         )

@@ -260,7 +260,7 @@ class ProviderPages:
         )
 
     def _account_pages(self) -> tuple[object, ...]:
-        provider, git = self._provider, self._services.git
+        provider = self._provider
         return (
             self.account,
             SelfService(
@@ -293,8 +293,7 @@ class ProviderPages:
                     store=self._services.store,
                     base_url=self._pods_url,
                     issuer=provider.issuer,
-                    clock=self._services.clock,
-                    bundles=None if git is None else git.bundles,
+                    bundler=self._services.bundler,
                 ),
                 sessions=provider.sessions,
             ),

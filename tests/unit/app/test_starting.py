@@ -21,7 +21,6 @@ import pytest
 
 from podstead.app import lifespan
 from podstead.app.adapters.system import SystemClock
-from podstead.app.git import RepositorySweep
 from podstead.app.live_updates import commits_alone
 from podstead.app.process.listening import chosen_port, closing_all, open_listeners
 from podstead.app.process.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
@@ -30,7 +29,7 @@ from podstead.app.process.tls import front
 from podstead.app.process.tls.front import private_folder
 from podstead.config import Settings
 from podstead.core.errors import DiskFull, Overloaded, StorageError, StoreUnavailable
-from podstead.git.directories import Directories
+from podstead.features import WorkerFeature
 from podstead.storage.protocol import Store
 from tests.support.processes import REPOSITORY
 from tests.support.server import DEADLINE_S
@@ -48,7 +47,7 @@ if "mail" in given:
     given["mail"] = parse_mail_destination(given["mail"])
 if "bodies" in given:
     given["bodies"] = parse_s3_location(given["bodies"])
-preload(Settings(**given))
+preload(Settings().with_values(**given))
 print(json.dumps(sorted(sys.modules)))
 """
 _FROZEN = """
@@ -62,6 +61,8 @@ _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 """Loaded before workers start if traces are wanted."""
 _OF_COMMANDS = {
+    "importlib.metadata",
+    "podstead.features.git.data_root",
     "podstead.outbound.submission",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.inspection",
@@ -220,15 +221,20 @@ class _SweptStore:
         self.swept.set()
 
 
-async def test_sweeping_continues_after_an_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+class _SweptFeature(WorkerFeature):
+    sweeps = 0
+
+    async def sweep(self) -> None:
+        self.sweeps += 1
+
+
+async def test_sweeping_continues_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is busy or broken for a while is swept again when it is not."""
     monkeypatch.setattr(lifespan, "SWEEP_PERIOD_S", 0)
     store, clock = _SweptStore(), SystemClock()
-    repositories = RepositorySweep(Directories(tmp_path), cast("Store", store), clock)
+    feature = _SweptFeature()
     sweeping = asyncio.create_task(
-        lifespan.sweep_regularly(cast("Store", store), repositories, None, clock)
+        lifespan.sweep_regularly(cast("Store", store), [feature], None, clock)
     )
     waiting = asyncio.create_task(store.swept.wait())
     await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -237,7 +243,7 @@ async def test_sweeping_continues_after_an_error(
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-    await repositories.close()
+    assert feature.sweeps >= 1
 
 
 # --- What connections inherit from the socket that they came by --------------------------------

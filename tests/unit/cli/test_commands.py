@@ -25,7 +25,7 @@ from podstead.cli.running import Output, ProgressLine
 from podstead.cli.start import COMMON_SETTINGS, summary
 from podstead.cli.watch import _as_json, _as_text
 from podstead.config import Settings, StartRefused
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from podstead.config.table import Sources
 from podstead.core.errors import BadRequest, NotFound, PodsteadError, RootInUse, StorageError
 from podstead.core.messages import printable
@@ -55,7 +55,7 @@ def without_spaces(text: str) -> str:
 
 def test_the_whole_help_of_start_names_every_option_with_its_meaning() -> None:
     help_text = run("start", "--help-all").stdout
-    for row in TABLE:
+    for row in settings_table():
         if Sources.OPTION in row.sources:
             assert row.option in help_text
             assert without_spaces(row.meaning) in without_spaces(help_text)
@@ -68,7 +68,7 @@ def test_the_help_of_start_names_the_common_options_and_where_the_others_are() -
     listed = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", result.stdout, re.MULTILINE))
     of_the_command = {"--accept-loss", "--help", "--help-all"}
     assert listed == {*(f"--{name}" for name in COMMON_SETTINGS), *of_the_command}
-    for row in TABLE:
+    for row in settings_table():
         if row.name in COMMON_SETTINGS:
             assert without_spaces(row.meaning) in without_spaces(result.stdout)
     ending = " ".join(result.stdout.split("\n\n")[-1].split())
@@ -93,7 +93,7 @@ def test_no_help_shows_a_mark_of_its_layout() -> None:
 
 
 def test_the_common_options_are_about_twenty_settings() -> None:
-    assert set(COMMON_SETTINGS) <= {row.name for row in TABLE}
+    assert set(COMMON_SETTINGS) <= {row.name for row in settings_table()}
     assert len(COMMON_SETTINGS) == len(set(COMMON_SETTINGS))
     assert 15 <= len(COMMON_SETTINGS) <= 25
 
@@ -213,8 +213,9 @@ def test_the_summary_says_where_people_sign_in() -> None:
     assert line in summary(parted, pid=4711).splitlines()
 
 
+@pytest.mark.feature("git")
 def test_the_summary_says_whether_git_is_enabled() -> None:
-    settings = Settings(base_url="https://pods.example", git=True)
+    settings = Settings(base_url="https://pods.example").with_values(git=True)
     assert (
         "  git        each container is a git repository" in summary(settings, pid=1).splitlines()
     )

@@ -38,7 +38,7 @@ from podstead.storage.sqlite.connection import (
 from podstead.storage.sqlite.database import migrations
 from podstead.storage.sqlite.statements import run_steps
 from podstead.storage.steps import Begin, Result
-from podstead.storage.tables import FACTS_OF_PLACE, OWN_ROWS, record_tables
+from podstead.storage.tables import IS_FACT_OF_PLACE, OWN_ROWS, record_tables
 
 
 def select_rows(connection: apsw.Connection, table: SqlTable, after: Row | None) -> Iterator[Row]:
@@ -209,7 +209,7 @@ class SqliteInspection(StatementInspection):
                     while not backup.done:
                         backup.step(_STEP_PAGES)
                         on_progress(backup.page_count - backup.remaining, backup.page_count)
-                copy.execute(f"DELETE FROM facts WHERE name IN {FACTS_OF_PLACE}")  # noqa: S608
+                copy.execute(f"DELETE FROM facts WHERE {IS_FACT_OF_PLACE}")  # noqa: S608
                 # One file, which can be read without the files of a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE").fetchall()
             finally:

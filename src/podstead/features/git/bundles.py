@@ -11,31 +11,38 @@ from __future__ import annotations
 import hashlib
 import os
 import weakref
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import ServerTrouble, StorageError, Unprocessable
+from podstead.config import Settings
+from podstead.core.errors import RequestRefused, ServerTrouble, StorageError, Unprocessable
 from podstead.core.identifiers import ResourcePath
-from podstead.git.configuration import IGNORED_DEFECTS, environment
-from podstead.git.directories import Directories, DirectoryClaim
-from podstead.git.processes import Processes
-from podstead.git.repositories import charge_repository, first_branch, new_name
-from podstead.storage.open_body import StreamedBody
-from podstead.storage.protocol import Store
-from podstead.storage.records import Record
-from podstead.storage.repositories import (
+from podstead.features import TakenRepositories
+from podstead.features.git.configuration import IGNORED_DEFECTS, environment
+from podstead.features.git.directories import Directories, DirectoryClaim, directories_of
+from podstead.features.git.entries import (
     RepositoryName,
+    container_of,
     put_repository,
+    repository_entries,
     repository_name_in,
-    repository_of,
 )
+from podstead.features.git.processes import GitProcesses, installed_git
+from podstead.features.git.repositories import charge_repository, first_branch, new_name
+from podstead.resources.exporting.contents import Bundled, RepositoryBundle
+from podstead.resources.importing.pod_archive import ArchivedRepository
+from podstead.resources.importing.values import NotTaken
+from podstead.storage.layout import RootLayout
+from podstead.storage.open_body import StreamedBody
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Entry
 
 _PIECE_BYTES: Final = 256 * 1024
 _LIMIT_S: Final = 3600
 _FILE: Final = "bundle"
+_NO_GIT: Final = "git is not installed, so the repository was not imported"
 
 
 _HEAD: Final = "HEAD"
@@ -66,31 +73,40 @@ class BundleFile(StreamedBody):
             yield piece
 
 
+class _TakenRepository(NamedTuple):
+    """A repository from elsewhere, and the claim that protects it from removal."""
+
+    name: RepositoryName
+    container: ResourcePath
+    claim: DirectoryClaim
+
+
 class RepositoryBundles:
     """Makes bundles of the repositories of containers, and repositories of bundles."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        directories: Directories,
-        processes: Processes,
-        clock: Clock,
-        randomness: Randomness,
+        self, records: RecordStore, directories: Directories, processes: GitProcesses | None
     ) -> None:
-        self._store = store
+        """Without ``processes``, no repository can be bundled."""
+        self._records = records
         self._directories = directories
         self._processes = processes
-        self._clock = clock
-        self._randomness = randomness
 
-    async def bundle(self, container: ResourcePath) -> BundleFile | None:
-        """The repository of a container; ``None`` if it has no branch and no tag. Raises
-        ServerTrouble."""
-        now_ms = self._clock.now_ms()
-        entry = await self._store.read_entry(repository_of(container), now_ms=now_ms)
-        if entry is None:
-            return None
+    async def bundle_all(self, root: ResourcePath) -> Bundled:
+        """The repositories in a pod. Raises ServerTrouble."""
+        left_out: list[ResourcePath] = []
+        bundles: dict[ResourcePath, RepositoryBundle] = {}
+        now_ms = self._records.now_ms()
+        async for each in repository_entries(self._records.store, root=root, now_ms=now_ms):
+            container = container_of(each)
+            if self._processes is None:
+                left_out.append(container)
+            elif (bundle := await self._bundle(each)) is not None:
+                bundles[container] = bundle
+        return Bundled(bundles, left_out)
+
+    async def _bundle(self, entry: Entry) -> BundleFile | None:
+        """One repository; ``None`` if it has no branch and no tag."""
         claim = await self._directories.claim(repository_name_in(entry))
         try:
             repository = self._directories.path(repository_name_in(entry))
@@ -103,9 +119,9 @@ class RepositoryBundles:
         finally:
             claim.release()
 
-    async def take(
+    async def _take(
         self, container: ResourcePath, content: Callable[[], AsyncIterator[bytes]]
-    ) -> TakenRepository:
+    ) -> _TakenRepository:
         """A new repository with the content of a bundle. It is removed by the next sweep unless its
         record is committed before the claim is released.
 
@@ -127,9 +143,9 @@ class RepositoryBundles:
                 raise Unprocessable("It is not a bundle of a valid git repository") from error
             file.unlink()
 
-        name = new_name(self._randomness)
+        name = new_name(self._records.randomness)
         claim = await self._directories.make(name, container, fill)
-        return TakenRepository(name, container, claim)
+        return _TakenRepository(name, container, claim)
 
     async def _fetch(self, repository: Path, bundle: Path) -> None:
         await self._git(
@@ -152,16 +168,38 @@ class RepositoryBundles:
         if branches:
             await self._git(repository, "symbolic-ref", _HEAD, first_branch(branches))
 
-    async def charge(self, taken: TakenRepository) -> None:
-        """Charge the storage for a repository whose record was committed."""
-        await charge_repository(self._store, self._directories, taken.name, taken.container)
-
-    async def remove(self, taken: TakenRepository) -> None:
-        """Remove a repository whose record was not committed."""
-        taken.claim.release()
-        await self._directories.remove(taken.name)
+    @asynccontextmanager
+    async def taken(
+        self, archived: Iterable[ArchivedRepository]
+    ) -> AsyncIterator[TakenRepositories]:
+        """The repositories, which are removed again unless the caller has committed their
+        records."""
+        taken: list[_TakenRepository] = []
+        not_taken: list[NotTaken] = []
+        try:
+            for each in archived:
+                if self._processes is None:
+                    not_taken.append(NotTaken(each.container, _NO_GIT))
+                    continue
+                try:
+                    taken.append(await self._take(each.container, each.open))
+                except RequestRefused as error:
+                    reason = f"Its git repository was not imported: {error}"
+                    not_taken.append(NotTaken(each.container, reason))
+            yield TakenRepositories(
+                [put_repository(each.container, each.name) for each in taken], not_taken
+            )
+        except BaseException:
+            for each_taken in taken:
+                each_taken.claim.release()
+                await self._directories.remove(each_taken.name)
+            raise
+        for name, container, claim in taken:
+            await charge_repository(self._records.store, self._directories, name, container)
+            claim.release()
 
     async def _git(self, repository: Path, *arguments: str) -> str:
+        assert self._processes is not None  # noqa: S101 - the callers have looked
         defects = {f"fetch.fsck.{each}": "ignore" for each in IGNORED_DEFECTS}
         place = str(repository)
         return await self._processes.run(
@@ -178,15 +216,8 @@ def _references(listed: str) -> dict[str, str]:
     return {name: value for value, name in pairs}
 
 
-@dataclass(frozen=True, slots=True)
-class TakenRepository:
-    """A repository from elsewhere, and the claim that protects it from removal."""
-
-    name: RepositoryName
-    container: ResourcePath
-    claim: DirectoryClaim
-
-    @property
-    def record(self) -> Record:
-        """The record that assigns it to its container."""
-        return put_repository(self.container, self.name)
+@contextmanager
+def opened_bundles(settings: Settings, records: RecordStore) -> Iterator[RepositoryBundles]:
+    """For a command, with the git of this machine if there is one."""
+    with closing(directories_of(RootLayout(settings.root))) as directories:
+        yield RepositoryBundles(records, directories, installed_git())

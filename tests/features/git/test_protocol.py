@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest, BodyTooLarge, ServerTrouble, UnsupportedMediaType
 from podstead.core.identifiers import ResourcePath
-from podstead.git.cgi import Head, Transfer, read_head, variables
-from podstead.git.configuration import SETTINGS, environment
-from podstead.git.content import MAX_COMMAND_BYTES, decompressed, limit_commands
-from podstead.git.repositories import first_branch
-from podstead.git.requests import GitRequest, Service, git_request
+from podstead.features.git.configuration import SETTINGS, environment
+from podstead.features.git.protocol import (
+    MAX_COMMAND_BYTES,
+    GitRequest,
+    Head,
+    Service,
+    Transfer,
+    decompressed,
+    git_request,
+    limit_commands,
+    read_head,
+    variables,
+)
+from podstead.features.git.repositories import first_branch
 from tests.support.git import packet
 
 UPLOAD, RECEIVE = Service.UPLOAD_PACK, Service.RECEIVE_PACK

@@ -9,38 +9,36 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.errors import Conflict, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
-from podstead.core.operation import InMemoryBody, RequestBody
-from podstead.git.cgi import Head, Transfer, read_head, variables
-from podstead.git.configuration import environment
-from podstead.git.content import MAX_COMMAND_BYTES, decompressed, limit_commands
-from podstead.git.processes import Processes, Running
-from podstead.git.repositories import EMPTY, ClaimedRepository, Repositories
-from podstead.git.requests import GitRequest
+from podstead.core.operation import InMemoryBody, Operation, RequestBody
+from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.features.git.configuration import environment
+from podstead.features.git.entries import RepositoryName
+from podstead.features.git.processes import GitProcesses, HttpBackend
+from podstead.features.git.protocol import (
+    MAX_COMMAND_BYTES,
+    GitRequest,
+    Head,
+    Transfer,
+    decompressed,
+    limit_commands,
+    read_head,
+    variables,
+)
+from podstead.features.git.repositories import EMPTY, ClaimedRepository, Repositories
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.service import ResourceService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import Store
-from podstead.storage.repositories import RepositoryName
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, GrantedAccess
 
 _MAX_ATTEMPTS: Final = 16
-
-
-class Containers(Protocol):
-    """Creates containers."""
-
-    async def make(
-        self, container: ResourcePath, agent: Identity | None, origin: str | None
-    ) -> None:
-        """Create a missing container and those above it, as PUT does.
-
-        Raises RequestRefused and ServerTrouble.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +77,16 @@ class GitService:
         *,
         store: Store,
         gate: Gate,
-        containers: Containers,
+        resources: ResourceService,
         repositories: Repositories,
-        processes: Processes,
+        processes: GitProcesses,
         capacity: StorageCapacity,
         max_body_bytes: int,
     ) -> None:
         """``max_body_bytes`` is the limit for one push."""
         self._store = store
         self._gate = gate
-        self._containers = containers
+        self._resources = resources
         self._repositories = repositories
         self._processes = processes
         self._capacity = capacity
@@ -195,7 +193,7 @@ class GitService:
         """The repository to push to; creates it and its container if necessary."""
         for _ in range(_MAX_ATTEMPTS):
             if not admitted.exists:
-                await self._containers.make(asked.container, caller.agent, caller.origin)
+                await self._make_container(asked.container, caller)
             elif admitted.repository is not None:
                 return await self._repositories.join(admitted.repository, asked.container)
             else:
@@ -207,7 +205,20 @@ class GitService:
             admitted = await self._admit(asked, caller)
         raise Overloaded("The container is changing too fast for a push; try again")
 
-    async def _finish(self, running: Running, claimed: ClaimedRepository) -> AsyncIterator[bytes]:
+    async def _make_container(self, container: ResourcePath, caller: Caller) -> None:
+        """Create a missing container and those above it, as PUT does."""
+        operation = Operation(
+            method="PUT",
+            target=container,
+            body=InMemoryBody(),
+            link_types=(LDP_BASIC_CONTAINER,),
+            origin=caller.origin,
+        )
+        await self._resources.handle(ResourceRequest(operation, caller.agent))
+
+    async def _finish(
+        self, running: HttpBackend, claimed: ClaimedRepository
+    ) -> AsyncIterator[bytes]:
         """Pass the response on, and end it only once the push is durable."""
         try:
             async for chunk in running.chunks():
@@ -231,7 +242,7 @@ class GitService:
         holding: int | None = None,
         changes: Mapping[str, str] | None = None,
         permit: Callable[[], Awaitable[None]] | None = None,
-    ) -> Running:
+    ) -> HttpBackend:
         directory = self._repositories.path(name)
         agent = caller.agent
         asking = variables(
@@ -274,7 +285,7 @@ async def _then(
     await check()
 
 
-async def _answered(running: Running, content: AsyncIterator[bytes]) -> GitAnswer:
+async def _answered(running: HttpBackend, content: AsyncIterator[bytes]) -> GitAnswer:
     try:
         return GitAnswer(read_head(running.head), content)
     except BaseException:

@@ -1,6 +1,6 @@
 """The repositories of containers: creation, maintenance and removal.
 
-The entry in the store is authoritative (``storage/repositories.py``); the directory is created
+The entry in the store is authoritative (``features/git/entries.py``); the directory is created
 before the entry and removed after it. Containers without an entry share one empty repository, so
 nothing must be created before the first push.
 """
@@ -11,26 +11,18 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble, StorageError
 from podstead.core.identifiers import ROOT, ResourcePath, storage_root
-from podstead.git.configuration import environment
-from podstead.git.directories import Directories, DirectoryClaim
-from podstead.git.processes import Processes
-from podstead.storage.protocol import Store
-from podstead.storage.records import (
-    Committed,
-    NoEntry,
-    Precondition,
-    Present,
-    Write,
-    random_version,
-)
-from podstead.storage.repositories import (
+from podstead.features.git.configuration import environment
+from podstead.features.git.directories import Directories, DirectoryClaim, directories_of
+from podstead.features.git.entries import (
     RepositoryName,
     container_of,
     put_repository,
@@ -38,6 +30,11 @@ from podstead.storage.repositories import (
     repository_name_in,
     repository_of,
 )
+from podstead.features.git.processes import GitProcesses
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import NoEntry, Precondition, Present
 
 logger = logging.getLogger("podstead.git")
 
@@ -63,19 +60,12 @@ class Repositories:
     """The repositories of all containers."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        directories: Directories,
-        processes: Processes,
-        clock: Clock,
-        randomness: Randomness,
+        self, records: RecordStore, directories: Directories, processes: GitProcesses
     ) -> None:
-        self._store = store
+        self._records = records
+        self._store = records.store
         self._directories = directories
         self._processes = processes
-        self._clock = clock
-        self._randomness = randomness
         self._tidying: set[asyncio.Task[None]] = set()
         self._to_tidy: set[RepositoryName] = set()
         self._one_at_a_time = asyncio.Semaphore(1)
@@ -110,7 +100,9 @@ class Repositories:
 
     async def name_of(self, container: ResourcePath) -> RepositoryName | None:
         """The name of the container's own repository, if it has one."""
-        entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
+        entry = await self._store.read_entry(
+            repository_of(container), now_ms=self._records.now_ms()
+        )
         return None if entry is None else repository_name_in(entry)
 
     async def join(self, name: RepositoryName, container: ResourcePath) -> ClaimedRepository:
@@ -125,20 +117,13 @@ class Repositories:
     ) -> ClaimedRepository | None:
         """Create a repository for a container; ``None`` if it already has one, was deleted,
         or a precondition no longer holds. Raises ServerTrouble."""
-        name = new_name(self._randomness)
+        name = new_name(self._records.randomness)
         claim = await self._directories.make(name, container, self._init)
         try:
-            write = Write(
-                version=random_version(self._randomness),
-                at_ms=self._clock.now_ms(),
-                preconditions=(
-                    *preconditions,
-                    Present(container),
-                    NoEntry(repository_of(container)),
-                ),
-                records=(put_repository(container, name),),
+            is_ours = await self._records.try_commit(
+                [put_repository(container, name)],
+                [*preconditions, Present(container), NoEntry(repository_of(container))],
             )
-            is_ours = isinstance(await self._store.commit(write), Committed)
         except BaseException:
             claim.release()
             raise
@@ -304,3 +289,14 @@ async def charge_repository(
     if storage is not None:
         size_bytes = await directories.size_bytes(name)
         await store.put_charge(f"repository/{name}", root=storage, size_bytes=size_bytes)
+
+
+async def follow_name(settings: Settings, records: RecordStore, root: ResourcePath) -> None:
+    """After a pod was renamed: charge it for its repositories, and note of which containers they
+    are now."""
+    with closing(directories_of(RootLayout(settings.root))) as directories:
+        async for each in repository_entries(records.store, root=root, now_ms=records.now_ms()):
+            name, container = repository_name_in(each), container_of(each)
+            if await directories.exists(name):
+                await directories.describe(name, container)
+            await charge_repository(records.store, directories, name, container)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.git.test_trouble import HELD_BACK, OpenPush, half_pushed, is_coming_in
+from tests.features.git.test_trouble import HELD_BACK, OpenPush, half_pushed, is_coming_in
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git, only_repository, publish, push_of, put_acl, url_of
 from tests.support.git_requests import MIB, OPTIONS, new_work, noise

@@ -1,4 +1,4 @@
-"""How is git run? This is the only module that starts other programs.
+"""Runs git.
 
 Each process leads its own process group, and the whole group is ended together. What a process
 writes to standard error goes to the log. A process that neither reads nor writes for too long is
@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.adapters.fair_semaphore import FairSemaphore
-from podstead.app.adapters.git_permission import Permission, Permit
 from podstead.config import StartRefused
 from podstead.core.errors import DiskFull, ServerTrouble
-from podstead.git.cgi import MAX_HEAD_BYTES
+from podstead.features.git.permission import Permission, Permit
+from podstead.features.git.protocol import MAX_HEAD_BYTES
 
 logger = logging.getLogger("podstead.git")
 
@@ -80,7 +80,7 @@ def _said(git: Path, argument: str) -> str:
 
 
 class GitProcesses:
-    """Runs git (:class:`podstead.git.processes.Processes`)."""
+    """Runs git, with a limited number of processes at once."""
 
     def __init__(
         self, git: Path, *, max_processes: int, idle_timeout_s: float = IDLE_TIMEOUT_S
@@ -94,7 +94,7 @@ class GitProcesses:
             refusal="Too many git requests are in progress; try again later",
         )
         self._idle_timeout_s = idle_timeout_s
-        self._running: set[_Answering] = set()
+        self._running: set[HttpBackend] = set()
         self.search_path = os.pathsep.join((str(git.parent), os.defpath))
 
     async def close(self) -> None:
@@ -109,7 +109,7 @@ class GitProcesses:
         requester: str,
         holding: int | None,
         permit: Permit | None = None,
-    ) -> _Answering:
+    ) -> HttpBackend:
         """Start ``git http-backend`` and send it the content."""
         await self._slots.take(requester)
         permission = None if permit is None else Permission(permit)
@@ -129,7 +129,7 @@ class GitProcesses:
         if permission is not None:
             permission.start()
         over = partial(self._is_over, requester)
-        answering = _Answering(process, self._idle_timeout_s, over, permission)
+        answering = HttpBackend(process, self._idle_timeout_s, over, permission)
         self._running.add(answering)
         try:
             await answering.take(content)
@@ -139,7 +139,7 @@ class GitProcesses:
             raise
         return answering
 
-    def _is_over(self, requester: str, answering: _Answering) -> None:
+    def _is_over(self, requester: str, answering: HttpBackend) -> None:
         self._running.discard(answering)
         self._slots.give_back(requester)
 
@@ -202,14 +202,15 @@ def installed_git() -> GitProcesses | None:
         return None
 
 
-class _Answering:
-    """A process of ``git http-backend`` (:class:`podstead.git.processes.Running`)."""
+class HttpBackend:
+    """A process of ``git http-backend`` that has started to respond; ``head`` is the head of its
+    response, without the empty line after it."""
 
     def __init__(
         self,
         process: Process,
         idle_timeout_s: float,
-        over: Callable[[_Answering], None],
+        over: Callable[[HttpBackend], None],
         permission: Permission | None,
     ) -> None:
         assert process.stdin is not None  # noqa: S101 - it was started with pipes

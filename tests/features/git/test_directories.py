@@ -11,8 +11,8 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.git.directories import Directories, DirectoryClaim
-from podstead.storage.repositories import RepositoryName
+from podstead.features.git.directories import Directories, DirectoryClaim
+from podstead.features.git.entries import RepositoryName
 
 PLACE = ResourcePath("/alice/notes/")
 ONE, TWO = RepositoryName("1" * 32), RepositoryName("2" * 32)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from podstead.core.errors import PodsteadError
-from podstead.git.directories import ANSWER_VARIABLE, QUESTION_VARIABLE
+from podstead.features.git.directories import ANSWER_VARIABLE, QUESTION_VARIABLE
 
 logger = logging.getLogger("podstead.git")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.config import value_types
-from podstead.config.table import Group, setting
+from podstead.config.table import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class GitSettings:
         False,
         "git",
         value_types.SWITCH,
-        Group.GIT,
+        "Git",
         (
             "Whether every container is also a git repository that clients can clone, fetch "
             "from and push to over HTTP. Requires git to be installed."
@@ -26,7 +26,7 @@ class GitSettings:
         8,
         "git-processes",
         value_types.integer(1, 1000),
-        Group.GIT,
+        "Git",
         (
             "The maximum number of git requests that each worker handles at once; a single "
             "address may use half of them. A request that has to wait longer than ten seconds "

@@ -27,12 +27,16 @@ from typing import Final, TypeVar
 
 from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.features.git.entries import RepositoryName
 from podstead.storage.disk_space import is_full
 from podstead.storage.files import run_to_end
+from podstead.storage.layout import RootLayout
 from podstead.storage.removal_lock import removals_allowed
-from podstead.storage.repositories import RepositoryName
 
 T = TypeVar("T")
+
+FOLDER: Final = "git"
+"""The name of the folder with the repositories in the data root."""
 
 _CLAIM: Final = "podstead.claim"
 _DESCRIPTION: Final = "description"
@@ -87,6 +91,11 @@ class DirectoryClaim:
     def release(self) -> None:
         """Release the claim; processes that inherited it still hold it."""
         self.file.close()
+
+
+def directories_of(layout: RootLayout) -> Directories:
+    """The repositories of a data root."""
+    return Directories(layout.root / FOLDER, removal_lock=layout.removal_lock)
 
 
 class Directories:

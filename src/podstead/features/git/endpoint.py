@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, RequestBody
-from podstead.git.cgi import Transfer
-from podstead.git.requests import GitRequest
-from podstead.git.service import Caller, GitService
+from podstead.features.git.protocol import GitRequest, Transfer
+from podstead.features.git.service import Caller, GitService
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response, relayed_response
@@ -22,14 +23,21 @@ async def _whole(body: RequestBody) -> InMemoryBody:
     return InMemoryBody(await body.read(limit_bytes=MAX_SIGNED_BYTES))
 
 
-class GitEndpoint:
-    """Passes requests to git and its responses back."""
+@dataclass(frozen=True, slots=True)
+class ClaimedGitRequest:
+    """One request of git (:class:`podstead.web.routes.ClaimedRequest`)."""
 
-    def __init__(self, service: GitService) -> None:
-        self._service = service
+    asked: GitRequest
+    service: GitService
+    label = "git"
 
-    async def handle(self, request: Request, asked: GitRequest, agent: Identity | None) -> Response:
-        """Raises RequestRefused and ServerTrouble."""
+    @property
+    def repository(self) -> ResourcePath:
+        return self.asked.container
+
+    async def handle(self, request: Request, agent: Identity | None) -> Response:
+        """Pass the request to git and its response back. Raises RequestRefused and
+        ServerTrouble."""
         get = request.fields.get
         transfer = Transfer(
             content_type=get(b"content-type"),
@@ -42,6 +50,6 @@ class GitEndpoint:
         body = request.body
         if agent is not None and agent.content_digest is not None:
             body = await _whole(body)
-        answer = await self._service.answer(asked, caller, transfer, body)
+        answer = await self.service.answer(self.asked, caller, transfer, body)
         fields = [(name.encode(), value.encode("ascii")) for name, value in answer.head.fields]
         return relayed_response(answer.head.status, fields, answer.content)
