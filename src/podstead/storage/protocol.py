@@ -405,8 +405,11 @@ class Store(
     def uploads(self) -> UploadDrafts:
         """The drafts of resumable uploads."""
 
-    async def open(self) -> None:
-        """Open for this process; the schema must already be current. Raises StorageError."""
+    async def open(self, *, for_reading: bool = False) -> None:
+        """Open for this process; the schema must already be current. Raises StorageError.
+
+        A store that is open ``for_reading`` opens what writes need with the first of them.
+        """
 
     async def close(self) -> None:
         """Finish pending writes and release all resources."""

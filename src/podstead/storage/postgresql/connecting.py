@@ -170,11 +170,11 @@ class ConnectionPool(AsyncConnectionPool):
     Whoever asks first is first to get one.
     """
 
-    def __init__(self, conninfo: str, *, size: int, limit_s: float) -> None:
-        """Opens nothing yet."""
+    def __init__(self, conninfo: str, size: int, *, limit_s: float, is_lazy: bool = False) -> None:
+        """Opens nothing yet, and later at once or, if it ``is_lazy``, what is asked for."""
         super().__init__(
             _named(with_limits(conninfo)),
-            min_size=size,
+            min_size=0 if is_lazy else size,
             max_size=size,
             open=False,
             timeout=CONNECTION_WAIT_S,

@@ -120,14 +120,16 @@ class OpenParts:
 async def open_parts(
     conninfo: str,
     *,
+    for_reading: bool,
     new_bodies: Callable[[], BodyStore],
     inline_body_bytes: int,
     max_waiting: int,
     removal_lock: Path,
 ) -> OpenParts:
-    """Connect to a migrated database. Raises StorageError."""
-    reads = ConnectionPool(conninfo, size=READ_CONNECTIONS, limit_s=READ_LIMIT_S)
-    writes = ConnectionPool(conninfo, size=1, limit_s=WRITE_LIMIT_S)
+    """Connect to a migrated database, ``for_reading`` with the first statements only. Raises
+    StorageError."""
+    reads = ConnectionPool(conninfo, READ_CONNECTIONS, limit_s=READ_LIMIT_S, is_lazy=for_reading)
+    writes = ConnectionPool(conninfo, 1, limit_s=WRITE_LIMIT_S, is_lazy=for_reading)
     clock = SharedClock(reads)
     try:
         await reads.open(wait=True, timeout=CONNECTION_WAIT_S)

@@ -74,9 +74,10 @@ class PostgresStore(BaseStore):
 
     # --- life cycle ---------------------------------------------------------------------------
 
-    async def open(self) -> None:
+    async def open(self, *, for_reading: bool = False) -> None:
         self._opened = await open_parts(
             self._conninfo,
+            for_reading=for_reading,
             new_bodies=partial(self._new_bodies, self),
             inline_body_bytes=self._inline_body_bytes,
             max_waiting=self._max_waiting,

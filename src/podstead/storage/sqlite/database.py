@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -56,7 +56,7 @@ def check_not_newer(database: Path) -> None:
     """Raise SchemaTooNew if a newer version has written the database, which may be in use. Raises
     StorageError."""
     try:
-        connection = open_writer(database, BusyHandler(MIGRATION_WAIT_S))
+        connection = open_reader(database)
         try:
             run_steps(connection, migrations().check_not_newer)
         finally:
@@ -89,19 +89,25 @@ class SqliteFacts:
 
     def read_fact(self, name: str) -> str | None:
         """The value of a fact, if there is one. Raises StorageError."""
-        return self._run("SELECT value FROM facts WHERE name = ?", (name,))
+        return self._run(open_reader, "SELECT value FROM facts WHERE name = ?", (name,))
 
     def write_fact(self, name: str, value: str) -> None:
         """Set a fact durably. Raises StorageError."""
         self._run(
+            lambda database: open_writer(database, BusyHandler(WRITE_BUSY_S)),
             "INSERT INTO facts (name, value) VALUES (?, ?)"
             " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (name, value),
         )
 
-    def _run(self, statement: str, values: tuple[str, ...]) -> str | None:
+    def _run(
+        self,
+        connect: Callable[[Path], apsw.Connection],
+        statement: str,
+        values: tuple[str, ...],
+    ) -> str | None:
         try:
-            connection = open_writer(self._database, BusyHandler(WRITE_BUSY_S))
+            connection = connect(self._database)
             try:
                 value: str | None = connection.execute(statement, values).get
             finally:
