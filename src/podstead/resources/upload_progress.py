@@ -23,7 +23,7 @@ from podstead.core.operation import RequestBody
 from podstead.core.value import Value
 from podstead.resources.codes import ResourceCodes
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import HeldDraft
+from podstead.storage.protocol import UploadDraft
 from podstead.storage.record_store import Contention, RecordStore, Versioned
 from podstead.storage.uploads import UPLOADS, UploadRecord
 
@@ -49,7 +49,7 @@ class Progress:
     """One request that appends to an upload."""
 
     def __init__(
-        self, stored: Versioned[UploadRecord], draft: HeldDraft, records: RecordStore
+        self, stored: Versioned[UploadRecord], draft: UploadDraft, records: RecordStore
     ) -> None:
         self.stored = stored
         self.arrived_bytes = stored.value.offset_bytes

@@ -341,7 +341,7 @@ class ReplayCache(Protocol):
         """Whether ``key`` has been used. Raises StorageError, Overloaded."""
 
 
-class HeldDraft(Protocol):
+class UploadDraft(Protocol):
     """The draft of an upload, which no other request uses. Calls must not overlap."""
 
     def open(self, size_bytes: int) -> OpenBody:
@@ -373,7 +373,7 @@ class UploadDrafts(Protocol):
     async def create(self, name: str) -> None:
         """Create an empty draft. Raises StorageError."""
 
-    def hold(self, name: str) -> AbstractAsyncContextManager[HeldDraft]:
+    def hold(self, name: str) -> AbstractAsyncContextManager[UploadDraft]:
         """Lock a draft.
 
         Raises :class:`~podstead.storage.uploads.DraftGone`, Overloaded if it stays locked, and

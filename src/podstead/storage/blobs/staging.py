@@ -19,11 +19,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.body_store import BodyDraft, BodyStore
+from podstead.storage.maintenance import Maintenance
 from podstead.storage.records import (
     BlobId,
     Body,
@@ -33,6 +34,7 @@ from podstead.storage.records import (
     Metadata,
     StagedBlob,
 )
+from podstead.storage.steps import Begin
 from podstead.storage.uploads import UPLOADS
 
 RETRY_S: Final = 1.0
@@ -120,26 +122,44 @@ _ALWAYS_MS: Final = 2**62
 """A time that is after all others."""
 
 
-class BlobLedger(Protocol):
+class BlobLedger:
     """The engine's record of blobs. Each method is one transaction and raises StorageError."""
+
+    def __init__(
+        self, step: Callable[[Begin[Any]], Awaitable[Any]], maintenance: Maintenance
+    ) -> None:
+        """``step`` runs steps in a transaction of the writer."""
+        self._step = step
+        self._maintenance = maintenance
 
     async def record(self, blobs: Sequence[BlobId]) -> None:
         """Record blobs that a write may use."""
+        await self._step(partial(self._maintenance.stage_blobs, blobs))
 
     async def renew(self, blobs: Sequence[BlobId]) -> None:
         """Record anew when the blobs were recorded that no write has used."""
+        await self._step(partial(self._maintenance.renew_blobs, blobs))
 
     async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
         """Make garbage of those of the blobs that no write has used, and return them."""
+        discard = partial(self._maintenance.discard_blobs, blobs)
+        discarded: Sequence[BlobId] = await self._step(discard)
+        return discarded
 
     async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
         """Make garbage of blobs that were recorded before that time and never used."""
+        discard = self._maintenance.discard_unclaimed_blobs
+        await self._step(partial(discard, staged_before_ms=staged_before_ms))
 
     async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
         """Some of the blobs that have been garbage since before that time."""
+        find = partial(self._maintenance.find_garbage, dropped_before_ms=dropped_before_ms)
+        found: Sequence[BlobId] = await self._step(find)
+        return found
 
     async def forget(self, blobs: Sequence[BlobId]) -> None:
         """Forget garbage whose files have been removed, and end its charges."""
+        await self._step(partial(self._maintenance.delete_garbage_rows, blobs))
 
 
 class BodyStaging:
@@ -287,50 +307,3 @@ async def _nothing() -> AsyncIterator[bytes]:
     chunks: tuple[bytes, ...] = ()
     for chunk in chunks:
         yield chunk
-
-
-class BlobStatements(Protocol):
-    """The functions of an engine that run the statements on a connection."""
-
-    stage_blobs: Callable[..., Any]
-    renew_blobs: Callable[..., Any]
-    discard_blobs: Callable[..., Any]
-    discard_unclaimed_blobs: Callable[..., Any]
-    find_garbage: Callable[..., Any]
-    delete_garbage_rows: Callable[..., Any]
-
-
-class Ledger:
-    """Implements :class:`~podstead.storage.blobs.staging.BlobLedger`."""
-
-    def __init__(
-        self, run: Callable[[Callable[..., Any]], Awaitable[Any]], statements: BlobStatements
-    ) -> None:
-        """``run`` calls one of the functions with a connection, in a transaction of the writer."""
-        self._run = run
-        self._statements = statements
-
-    async def record(self, blobs: Sequence[BlobId]) -> None:
-        await self._run(partial(self._statements.stage_blobs, blobs=blobs))
-
-    async def renew(self, blobs: Sequence[BlobId]) -> None:
-        await self._run(partial(self._statements.renew_blobs, blobs=blobs))
-
-    async def discard(self, blobs: Sequence[BlobId]) -> Sequence[BlobId]:
-        discarded: Sequence[BlobId] = await self._run(
-            partial(self._statements.discard_blobs, blobs=blobs)
-        )
-        return discarded
-
-    async def discard_unclaimed(self, *, staged_before_ms: int) -> None:
-        discard = self._statements.discard_unclaimed_blobs
-        await self._run(partial(discard, staged_before_ms=staged_before_ms))
-
-    async def find_garbage(self, *, dropped_before_ms: int) -> Sequence[BlobId]:
-        found: Sequence[BlobId] = await self._run(
-            partial(self._statements.find_garbage, dropped_before_ms=dropped_before_ms)
-        )
-        return found
-
-    async def forget(self, blobs: Sequence[BlobId]) -> None:
-        await self._run(partial(self._statements.delete_garbage_rows, blobs=blobs))

@@ -115,7 +115,7 @@ class DraftDirectory:
 
 
 class LockedDraft:
-    """A draft whose lock is held (:class:`podstead.storage.protocol.HeldDraft`)."""
+    """A draft whose lock is held (:class:`podstead.storage.protocol.UploadDraft`)."""
 
     def __init__(self, directory: Path, executor: Executor, space: DiskSpace) -> None:
         self._directory = directory

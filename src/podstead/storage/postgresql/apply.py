@@ -19,8 +19,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Entry, TokenRecord, TokenRevocation
 from podstead.storage.schema import Row, SqlTable
 from podstead.storage.state import (
-    MAX_KEPT_ACL_BYTES,
-    MIN_KEPT_ACL_BYTES,
+    MAX_DELETED_ACL_BYTES,
+    MIN_DELETED_ACL_BYTES,
     Needs,
     ResourceRow,
     State,
@@ -91,10 +91,10 @@ _PUT_DELETED_ACL: Final = (
 _FORGET_DELETED_ACLS: Final = (
     "UPDATE deleted_acls SET content = NULL WHERE (root, write_version, path) IN"  # noqa: S608 - our numbers
     " (SELECT root, write_version, path FROM (SELECT root, write_version, path,"
-    f" sum(greatest(octet_length(content), {MIN_KEPT_ACL_BYTES}))"
+    f" sum(greatest(octet_length(content), {MIN_DELETED_ACL_BYTES}))"
     " OVER (ORDER BY at_ms DESC, write_version, path) AS stored_bytes"
     " FROM deleted_acls WHERE content IS NOT NULL AND root = %s) each_acl"
-    f" WHERE stored_bytes > {MAX_KEPT_ACL_BYTES})"
+    f" WHERE stored_bytes > {MAX_DELETED_ACL_BYTES})"
 )
 _SELECT_STAGED: Final = "SELECT blob FROM staged WHERE blob = ANY(%s) ORDER BY blob FOR UPDATE"
 _DELETE_STAGED: Final = "DELETE FROM staged WHERE blob = ANY(%s)"

@@ -205,8 +205,8 @@ async def pipelined(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[N
     What the database has skipped after an error, the driver takes for done: also the preparation of
     a statement, which would be missing from then on.
     """
-    kept = connection._prepared  # noqa: SLF001 - only a rollback would do this, and forget all
-    prepared = kept._prepared_idx  # noqa: SLF001
+    manager = connection._prepared  # noqa: SLF001 - only a rollback would do this, and forget all
+    prepared = manager._prepared_idx  # noqa: SLF001
     failed: psycopg.Error | None = None
     try:
         async with connection.pipeline():
@@ -217,8 +217,8 @@ async def pipelined(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[N
     except psycopg.Error as error:
         failed = failed or error
     if failed is not None:
-        if kept._prepared_idx != prepared:  # noqa: SLF001
-            kept.clear()
+        if manager._prepared_idx != prepared:  # noqa: SLF001
+            manager.clear()
         raise failed
 
 

@@ -5,7 +5,6 @@ key.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,52 +21,6 @@ REMOVAL_LOCK: Final = 0x706F_6473_686F_6C64
 
 HOLD_REMOVALS: Final = "SELECT pg_advisory_xact_lock_shared(%s)"
 
-# --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
-
-
-async def stage_blobs(connection: Connection, blobs: Sequence[BlobId]) -> None:
-    """Record blobs that a write may use. Raises psycopg.Error."""
-    await connection.execute(
-        "INSERT INTO staged (blob, staged_ms) SELECT blob, %s FROM unnest(%s::text[]) AS b (blob)",
-        (time.time_ns() // 1_000_000, list(blobs)),
-    )
-
-
-async def renew_blobs(connection: Connection, blobs: Sequence[BlobId]) -> None:
-    """Stage those of the blobs anew that are staged. Raises psycopg.Error."""
-    await connection.execute(
-        "UPDATE staged SET staged_ms = %s WHERE blob = ANY(%s)",
-        (time.time_ns() // 1_000_000, list(blobs)),
-    )
-
-
-async def discard_blobs(connection: Connection, blobs: Sequence[BlobId]) -> list[BlobId]:
-    """Make garbage of those of the blobs that are staged, and return them. Raises psycopg.Error."""
-    cursor = await connection.execute(
-        "WITH gone AS (DELETE FROM staged WHERE blob = ANY(%s) RETURNING blob)"
-        " INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM gone RETURNING blob",
-        (list(blobs),),
-    )
-    return [blob for (blob,) in await cursor.fetchall()]
-
-
-async def discard_unclaimed_blobs(connection: Connection, *, staged_before_ms: int) -> None:
-    """Make garbage of blobs that were staged but never used. Raises psycopg.Error."""
-    await connection.execute(
-        "WITH gone AS (DELETE FROM staged WHERE staged_ms < %s RETURNING blob)"
-        " INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM gone",
-        (staged_before_ms,),
-    )
-
-
-async def find_garbage(connection: Connection, *, dropped_before_ms: int) -> list[BlobId]:
-    """A batch of blobs that have been garbage since before that time. Raises psycopg.Error."""
-    cursor = await connection.execute(
-        "SELECT blob FROM garbage WHERE dropped_ms < %s ORDER BY dropped_ms LIMIT %s",
-        (dropped_before_ms, BATCH_ROWS),
-    )
-    return [blob for (blob,) in await cursor.fetchall()]
-
 
 async def allows_removals(connection: Connection) -> bool:
     """Whether no backup is being made on any node, so that what is garbage by now may be removed.
@@ -77,21 +30,6 @@ async def allows_removals(connection: Connection) -> bool:
     cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (REMOVAL_LOCK,))
     row = await cursor.fetchone()
     return row is not None and bool(row[0])
-
-
-async def delete_garbage_rows(connection: Connection, blobs: Sequence[BlobId]) -> None:
-    """Delete the rows of blobs that were removed, and end the charges for those that earlier
-    versions dropped. Raises psycopg.Error."""
-    # The sums are taken from the rows that this very statement deletes, so that two nodes that have
-    # removed the same blobs end each charge once.
-    await connection.execute(
-        "WITH gone AS (DELETE FROM garbage WHERE blob = ANY(%s) RETURNING root, size_bytes),"
-        " sums AS (SELECT root, sum(size_bytes)::bigint AS size_bytes FROM gone"
-        " WHERE root IS NOT NULL GROUP BY root)"
-        " UPDATE storages SET used_bytes = used_bytes - sums.size_bytes FROM sums"
-        " WHERE storages.root = sums.root",
-        (list(blobs),),
-    )
 
 
 class PostgresMaintenance(Maintenance):
@@ -108,6 +46,11 @@ class PostgresMaintenance(Maintenance):
         " (SELECT root, write_version, path FROM deleted_acls WHERE at_ms < %s"
         " ORDER BY at_ms LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING 1"
     )
+
+    blobs = "SELECT unnest(%s::text[]) AS blob"
+
+    def list_of(self, blobs: Sequence[BlobId]) -> list[str]:
+        return list(blobs)
 
     def take_orphan_body(self, path: ResourcePath) -> Steps[bytes | None]:
         key = (root_of(path), path)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.body_store import BodyStore
-from podstead.storage.blobs.staging import BodyStaging, Ledger
+from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.postgresql import maintenance
 from podstead.storage.postgresql.change_listening import ChangeListening
 from podstead.storage.postgresql.connecting import (
@@ -37,6 +38,7 @@ from podstead.storage.postgresql.prefetch import CachedRegistries
 from podstead.storage.postgresql.reads import Reader
 from podstead.storage.postgresql.writer import Writer, run_steps
 from podstead.storage.removal_lock import removals_allowed
+from podstead.storage.steps import Begin, Result
 
 _COMPARED_EVERY_S: Final = 60
 _MAX_TRIP_S: Final = 1.0
@@ -146,6 +148,9 @@ async def open_parts(
     blobs = new_bodies()
     reader = Reader(reads)
 
+    def step(begin: Begin[Result]) -> Awaitable[Result]:
+        return writer.run(partial(run_steps, begin=begin))
+
     @asynccontextmanager
     async def turn() -> AsyncIterator[bool]:
         async with removals_allowed(removal_lock) as is_allowed:
@@ -161,7 +166,7 @@ async def open_parts(
         blobs,
         BodyStaging(
             blobs,
-            Ledger(writer.run, maintenance),
+            BlobLedger(step, maintenance.PostgresMaintenance()),
             inline_body_bytes=inline_body_bytes,
             removals_allowed=turn,
         ),

@@ -351,7 +351,9 @@ class Writer:
             except RETRIED:
                 if attempt == MAX_ATTEMPTS:
                     raise
-                logger.info("A transaction is run again, since another was in its way")
+                logger.info(
+                    "A transaction that the database had ended because of another is run again"
+                )
             except JOB_ERRORS as error:
                 if len(jobs) == 1:
                     return [storage_error(error, "The change could not be stored")]

@@ -5,80 +5,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import Final
 
-import apsw
-
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.maintenance import BATCH_ROWS, Maintenance
+from podstead.storage.maintenance import Maintenance
 from podstead.storage.records import BlobId, ChangeType, ResourceKind
 from podstead.storage.removal import PendingRemoval, PodRemovals
-from podstead.storage.schema import Row
-from podstead.storage.sqlite.statements import run_in
 from podstead.storage.steps import SqlStatement, Steps, query, run_sql
 from podstead.storage.tables import CHANGES, DELETED_ACLS, end_of
-
-_ADD_USED = "UPDATE storages SET used_bytes = used_bytes + ? WHERE root = ?"
-
-# --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
-
-
-def stage_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
-    """Record blobs that a write may use. Raises apsw.Error."""
-    now_ms = time.time_ns() // 1_000_000
-    connection.executemany(
-        "INSERT INTO staged (blob, staged_ms) VALUES (?, ?)", [(blob, now_ms) for blob in blobs]
-    )
-
-
-def renew_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
-    """Stage those of the blobs anew that are staged. Raises apsw.Error."""
-    now_ms = time.time_ns() // 1_000_000
-    connection.executemany(
-        "UPDATE staged SET staged_ms = ? WHERE blob = ?", [(now_ms, blob) for blob in blobs]
-    )
-
-
-def discard_blobs(connection: apsw.Connection, blobs: Sequence[BlobId]) -> list[BlobId]:
-    """Make garbage of those of the blobs that are staged, and return them. Raises apsw.Error."""
-    return [blob for blob in blobs if _discard_blob(connection, blob)]
-
-
-def _discard_blob(connection: apsw.Connection, blob: BlobId) -> bool:
-    was_staged = connection.execute("DELETE FROM staged WHERE blob = ? RETURNING blob", (blob,)).get
-    if was_staged is None:
-        return False
-    connection.execute("INSERT INTO garbage (blob, dropped_ms) VALUES (?, 0)", (blob,))
-    return True
-
-
-def discard_unclaimed_blobs(connection: apsw.Connection, *, staged_before_ms: int) -> None:
-    """Make garbage of blobs that were staged but never used. Raises apsw.Error."""
-    connection.execute(
-        "INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM staged WHERE staged_ms < ?",
-        (staged_before_ms,),
-    )
-    connection.execute("DELETE FROM staged WHERE staged_ms < ?", (staged_before_ms,))
-
-
-def find_garbage(connection: apsw.Connection, *, dropped_before_ms: int) -> list[BlobId]:
-    """A batch of blobs that have been garbage since before that time. Raises apsw.Error."""
-    rows: list[Row] = connection.execute(
-        "SELECT blob FROM garbage WHERE dropped_ms < ? LIMIT ?", (dropped_before_ms, BATCH_ROWS)
-    ).fetchall()
-    return [blob for (blob,) in rows]
-
-
-def delete_garbage_rows(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
-    """Delete the rows of blobs that were removed, and end the charges for those that earlier
-    versions dropped. Raises apsw.Error."""
-    charged = run_in(connection, "SELECT root, size_bytes FROM garbage WHERE blob IN", blobs)
-    run_in(connection, "DELETE FROM garbage WHERE blob IN", blobs)
-    for root, size_bytes in charged:
-        if root is not None:
-            connection.execute(_ADD_USED, (-size_bytes, root))
 
 
 class SqliteMaintenance(Maintenance):
@@ -92,6 +27,11 @@ class SqliteMaintenance(Maintenance):
         "DELETE FROM deleted_acls WHERE rowid IN (SELECT rowid FROM deleted_acls"
         " WHERE at_ms < %s ORDER BY at_ms LIMIT %s) RETURNING 1"
     )
+
+    blobs = "SELECT value AS blob FROM json_each(%s)"
+
+    def list_of(self, blobs: Sequence[BlobId]) -> str:
+        return json.dumps(blobs)
 
     def take_orphan_body(self, path: ResourcePath) -> Steps[bytes | None]:
         content = yield query(

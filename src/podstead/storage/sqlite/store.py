@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from podstead.storage.base_store import (
     checked,
 )
 from podstead.storage.blobs.body_store import BodyStore
-from podstead.storage.blobs.staging import BodyStaging, Ledger
+from podstead.storage.blobs.staging import BlobLedger, BodyStaging
 from podstead.storage.dependencies import ReadAhead
 from podstead.storage.layout import RootLayout
 from podstead.storage.maintenance import Maintenance
@@ -55,6 +55,7 @@ from podstead.storage.sqlite.row_changes import ChangeQueue, SharedChanges, new_
 from podstead.storage.sqlite.statements import in_sqlite, run_steps
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import Writer
+from podstead.storage.steps import Begin
 
 if TYPE_CHECKING:  # for commands only
     from podstead.storage.inspection import Inspection
@@ -148,9 +149,12 @@ class SqliteStore(BaseStore):
         return Writer(connection, lock, max_waiting=self._max_waiting, on_changes=on_changes)
 
     def _new_staging(self, parts: _Parts) -> BodyStaging:
+        def step(begin: Begin[Found]) -> Awaitable[Found]:
+            return parts.writer.run(partial(run_steps, begin=begin))
+
         return BodyStaging(
             parts.blobs,
-            Ledger(parts.writer.run, maintenance),
+            BlobLedger(step, self._maintenance),
             inline_body_bytes=self._inline_body_bytes,
             removals_allowed=partial(removals_allowed, self._layout.removal_lock),
         )

@@ -133,14 +133,14 @@ MAX_JOBS = 128
 MAX_RESOURCES_ON_LOOP = 512
 """Writes that change more resources than this, such as the move of a tree, run in the thread."""
 
-TURN_INTERVAL_S = 0.001
-"""How often the loop looks whether it is its turn to write."""
+LOCK_INTERVAL_S = 0.001
+"""How often the loop tries to acquire the lock."""
 
 MAX_HOLD_S = 0.025
 """How long a batch waits for writes that were announced (:meth:`Writer.expect`)."""
 
-MAX_TURN_WAIT_S = 5.0
-"""How long a batch waits for its turn. After that, the process before it is taken for stopped, and
+MAX_LOCK_WAIT_S = 5.0
+"""How long a batch waits for the lock. After that, the process before it is taken for stopped, and
 the batch competes with all others for SQLite's lock, for which it waits as well."""
 
 _Waiting = tuple[Job, "asyncio.Future[JobResult]"]
@@ -153,20 +153,20 @@ class Writer:
     def __init__(
         self,
         connection: WriteConnection,
-        turns: FairLock,
+        lock: FairLock,
         *,
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take ownership of ``connection`` and ``turns``.
+        """Take ownership of ``connection`` and ``lock``.
 
         Jobs are refused while ``max_waiting`` are waiting, and those of one storage while half as
         many of it are. ``on_changes`` is called after each batch that adds to the change log.
         """
         self._connection = connection
-        self._turns = turns
+        self._lock = lock
         self._delay = CommitDelay()
-        self._turn_asked_s: float | None = None
+        self._lock_asked_s: float | None = None
         # Runs while a batch waits for more writes.
         self._timer: asyncio.TimerHandle | None = None
         self._awaited = 0
@@ -248,7 +248,7 @@ class Writer:
         wait_s = self._wait_s()
         if wait_s:
             timer = self._loop.call_later(wait_s, self._start_batch)
-            self._timer = timer if self._turn_asked_s is None else None
+            self._timer = timer if self._lock_asked_s is None else None
             return
         self._held = False
         self._awaited = 0  # those that have not come by now may never come
@@ -257,32 +257,32 @@ class Writer:
         try:
             completion = self._apply(jobs)
         except Exception as error:  # noqa: BLE001 - no caller may wait forever
-            self._turns.end()
+            self._lock.release()
             self._end_batch(failures(jobs, error), 0.0)
         else:
             self._calls.put((jobs, completion))
 
     def _wait_s(self) -> float:
         """How long to wait before asking again; 0 if the next batch may start."""
-        if self._turn_asked_s is None and len(self._waiting) < MAX_JOBS and not self._held:
+        if self._lock_asked_s is None and len(self._waiting) < MAX_JOBS and not self._held:
             if self._awaited:
                 self._held = True
                 return MAX_HOLD_S
             wait_s = self._delay.wait_s(
-                self._loop.time(), len(self._waiting), others_write=self._turns.others_write
+                self._loop.time(), len(self._waiting), others_write=self._lock.others_write
             )
             if wait_s:
                 return wait_s
-        if self._turns.has_come() or self._has_waited_too_long():
-            self._turn_asked_s = None
+        if self._lock.try_acquire() or self._has_waited_too_long():
+            self._lock_asked_s = None
             return 0.0
-        return TURN_INTERVAL_S
+        return LOCK_INTERVAL_S
 
     def _has_waited_too_long(self) -> bool:
         now_s = self._loop.time()
-        if self._turn_asked_s is None:
-            self._turn_asked_s = now_s
-        return now_s - self._turn_asked_s > MAX_TURN_WAIT_S
+        if self._lock_asked_s is None:
+            self._lock_asked_s = now_s
+        return now_s - self._lock_asked_s > MAX_LOCK_WAIT_S
 
     def _apply(self, jobs: list[Job]) -> _Completion:
         """Apply the batch if that does not block, and return what the thread must do."""
@@ -333,13 +333,13 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - no caller may wait forever
                 results = failures(jobs, error)
             # Here and not on the loop, which may be busy: others wait for it.
-            self._turns.end()
+            self._lock.release()
             commit_s = time.perf_counter() - began_s
             self._loop.call_soon_threadsafe(self._end_batch, results, commit_s)
 
     def _finish(self) -> None:
         self._thread.join()
-        self._turns.close()
+        self._lock.close()
         try:
             self._connection.close()
         except apsw.Error as error:

@@ -246,7 +246,7 @@ class UploadParts:
 
 
 class LockedParts:
-    """A draft whose lock is held (:class:`podstead.storage.protocol.HeldDraft`)."""
+    """A draft whose lock is held (:class:`podstead.storage.protocol.UploadDraft`)."""
 
     def __init__(self, name: str, objects: Objects, lock: DraftLock, file: ReceivedFile) -> None:
         self._name = name
