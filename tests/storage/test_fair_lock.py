@@ -258,7 +258,7 @@ async def test_a_stopped_worker_does_not_stop_the_others(
     layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has the turn and does not write: SQLite's own lock is what counts then."""
-    monkeypatch.setattr(writer, "MAX_TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(writer, "MAX_LOCK_WAIT_S", 0.01)
     stopped = FairLock(layout.fair_lock)
     store = SqliteStore(layout.root)
     await store.open()
