@@ -21,7 +21,7 @@ from podstead.resources.storage_usage import PodUsage
 from podstead.storage.layout import RootLayout
 from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
@@ -113,7 +113,7 @@ class PodPages:
         return Site(self._base_url, self._people, self._services.randomness)
 
     @cached_property
-    def _guard(self) -> Guard:
+    def _guard(self) -> PageGuard:
         return self.site.guard
 
     @cached_property

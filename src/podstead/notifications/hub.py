@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.deliveries import Deliveries, Delivering, EndReason, SubscriberQueue
-from podstead.notifications.history import ChangeLog, Feed
+from podstead.notifications.history import Feed
 from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
+from podstead.storage.protocol import ChangeLog
 from podstead.storage.records import LoggedChange
 
 MAX_WATCHES = 100_000

@@ -249,7 +249,7 @@ FORBIDDEN = {"click.echo", "click.secho", "click.confirm", "click.ClickException
              "sys.stdout.write", "sys.stderr.write", "click.echo_via_pager"}  # fmt: skip
 ALLOWED = {
     "output": FORBIDDEN,
-    "progress": {"sys.stderr.write"},  # what it writes is tested below
+    "running": {"sys.stderr.write"},  # the line of progress, tested below
     "options": {"click.echo"},  # the help
 }
 

@@ -64,12 +64,12 @@ class Migrations:
     def check_not_newer(self) -> Steps[None]:
         """Raise SchemaTooNew if a newer version has written the database."""
         for name, version, newest in (yield from self._all()):
-            check_not_newer(version, newest, name)
+            _refuse_newer(version, newest, name)
 
     def check_current(self) -> Steps[None]:
         """Raise SchemaTooNew or StorageError unless all migrations have been applied."""
         for name, version, newest in (yield from self._all()):
-            check_not_newer(version, newest, name)
+            _refuse_newer(version, newest, name)
             if version < newest:
                 raise StorageError(
                     f"The database has schema {name}{version}; migrate it to {newest} first"
@@ -139,7 +139,7 @@ class Migrations:
                 )
 
 
-def check_not_newer(version: int, newest: int, name: str = "") -> None:
+def _refuse_newer(version: int, newest: int, name: str = "") -> None:
     """Raise SchemaTooNew for a schema that only a newer version knows."""
     if version > newest:
         raise SchemaTooNew(

@@ -29,10 +29,10 @@ from podstead.notifications.channel_documents import (
 )
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.channels import Channels
-from podstead.notifications.history import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
+from podstead.storage.protocol import ChangeLog
 from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import network_key

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from podstead.core.clock import Randomness
 from podstead.web.browser_responses import see_other
 from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import People
 from podstead.web.response import HeaderField, Response
@@ -27,7 +27,7 @@ class Site:
         self.renderer = PageRenderer(
             server_name=self.server_name, base_url=base_url, randomness=randomness
         )
-        self.guard = Guard(
+        self.guard = PageGuard(
             origin=base_url,
             people=people,
             cookies=self.cookies,

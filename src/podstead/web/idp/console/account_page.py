@@ -26,7 +26,7 @@ from podstead.web.idp.console.access import again, for_operators
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
 from podstead.web.pages.addresses import CONSOLE, link_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -195,7 +195,7 @@ class AccountPage:
     directory: Directory
     administration: Administration
     pods: PodActions
-    guard: Guard
+    guard: PageGuard
     renderer: PageRenderer
     base_url: str
     pods_url: str

@@ -14,7 +14,7 @@ from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import INVITATIONS
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
@@ -38,7 +38,7 @@ class InvitationsPage:
     invitations: InvitationActions
     registration: str
     """The setting."""
-    guard: Guard
+    guard: PageGuard
     renderer: PageRenderer
     issuer: str
 

@@ -12,7 +12,7 @@ from podstead.web.multipart_forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer, refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -71,7 +71,7 @@ class TypedProfile:
 class ProfilePage:
     """Shows the profile and changes it."""
 
-    def __init__(self, *, profiles: Profiles, renderer: PageRenderer, guard: Guard) -> None:
+    def __init__(self, *, profiles: Profiles, renderer: PageRenderer, guard: PageGuard) -> None:
         self._profiles = profiles
         self._renderer = renderer
         self._guard = guard

@@ -13,7 +13,7 @@ from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.texts import N_
@@ -95,7 +95,7 @@ class SecurityPage:
         *,
         own_account: ShownAccount | None,
         sessions: PodSessions,
-        guard: Guard,
+        guard: PageGuard,
         renderer: PageRenderer,
     ) -> None:
         """``own_account`` is ``None`` if no provider is at this origin."""

@@ -21,7 +21,7 @@ from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.texts import N_
@@ -61,7 +61,9 @@ class ShownRequest:
 class AskPage:
     """Sends a request for access to the owner of a resource."""
 
-    def __init__(self, *, requests: AccessRequests, guard: Guard, renderer: PageRenderer) -> None:
+    def __init__(
+        self, *, requests: AccessRequests, guard: PageGuard, renderer: PageRenderer
+    ) -> None:
         self._requests = requests
         self._guard = guard
         self._renderer = renderer
@@ -104,7 +106,7 @@ class RequestsPage:
         waiting: WaitingRequests,
         sharing: SharingService,
         names: Names,
-        guard: Guard,
+        guard: PageGuard,
         renderer: PageRenderer,
     ) -> None:
         self._requests = requests

@@ -35,7 +35,7 @@ from podstead.web.pages import addresses
 from podstead.web.pages.addresses import share_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -89,7 +89,7 @@ class SharePage:
         requests: AccessRequests,
         contacts: Contacts,
         names: NamesByReader,
-        guard: Guard,
+        guard: PageGuard,
         renderer: PageRenderer,
     ) -> None:
         self._sharing = sharing
