@@ -20,7 +20,7 @@ _CELLS = [
 ]
 _PACKAGES = {cells[1].strip("`"): int(cells[0]) for cells in _CELLS if cells[0].isdecimal()}
 """The layer of each package."""
-_WITHOUT_LAYER = {cells[1].strip("`") for cells in _CELLS if cells[0] == "–"}
+_WITHOUT_LAYER = {cells[1].strip("`") for cells in _CELLS if cells[0] == "\N{EN DASH}"}
 _STEPS = [
     (cells[0].strip("`"), name)
     for cells in _CELLS

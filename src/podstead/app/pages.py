@@ -14,6 +14,7 @@ from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
@@ -165,33 +166,20 @@ class PodPages:
 
     @cached_property
     def _links(self) -> IncomingLinks:
-        services = self._services
-        return IncomingLinks(services.resource_context)
+        return IncomingLinks(self._services.resource_context)
 
     @cached_property
     def _sharing(self) -> SharingService:
         services = self._services
-        return SharingService(
-            resources=services.resources,
-            documents=services.documents,
-            store=services.store,
-            gate=services.gate,
-            owners=services.owners,
-            randomness=services.randomness,
-        )
+        return SharingService(services.resource_context, services.resources, services.owners)
 
     @cached_property
     def _access_requests(self) -> AccessRequests:
         services = self._services
         return AccessRequests(
-            base_url=self._base_url,
+            context=services.resource_context,
             resources=services.resources,
-            documents=services.documents,
-            store=services.store,
-            counters=services.store,
-            gate=services.gate,
             owners=services.owners,
-            clock=services.clock,
             stored_answers=services.stored_answers,
             notices=services.provider.request_notices if services.provider else None,
         )
@@ -199,13 +187,7 @@ class PodPages:
     @cached_property
     def _shared_lists(self) -> SharedLists:
         services = self._services
-        return SharedLists(
-            base_url=self._base_url,
-            records=services.records,
-            store=services.store,
-            gate=services.gate,
-            owners=services.owners,
-        )
+        return SharedLists(services.resource_context, services.owners)
 
     @cached_property
     def _requests_page(self) -> RequestsPage:
@@ -330,23 +312,20 @@ class PodPages:
 
     def _sharing_pages(self) -> tuple[object, ...]:
         services, provider = self._services, self._services.provider
+        documents = AgentDocuments(services.resources, services.documents)
         people = PeopleDirectory(
-            base_url=self._base_url,
-            resources=services.resources,
-            documents=services.documents,
-            pods=services.store,
+            documents,
+            services.records,
             emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
-            counters=services.store,
-            clock=services.clock,
         )
-        groups = GroupNames(self._base_url, services.resources, services.documents)
+        groups = GroupNames(documents)
         names = NamesByReader(self._base_url, groups)
         return (
             SharePage(
                 sharing=self._sharing,
                 people=people,
                 requests=self._access_requests,
-                contacts=Contacts(self._base_url, services.resources, services.documents),
+                contacts=Contacts(documents),
                 names=names,
                 guard=self._guard,
                 renderer=self.renderer,

@@ -365,6 +365,9 @@ class Log:
     def __init__(self) -> None:
         self.changes: list[LoggedChange] = []
 
+    def listen(self) -> ChangeSignal:
+        raise NotImplementedError
+
     async def newest_sequence(self) -> int:
         return len(self.changes)
 
