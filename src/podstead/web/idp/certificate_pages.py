@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn.web_id_documents import UnusableDocument
-from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.codes import IdpCodes
-from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.sessions import OpenSession
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browser_responses import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.idp.display import format_day, machine_time
-from podstead.web.pages.addresses import ACCOUNT, SECURITY
-from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -27,27 +26,12 @@ CERTIFICATES_PATH: Final = f"{ACCOUNT}/certificates"
 _PASSWORD_BYTES: Final = 8
 
 
+@dataclass(frozen=True, slots=True)
 class CertificatePages:
     """Creates certificates, and lists and removes keys, for the account page and for programs."""
 
-    def __init__(
-        self,
-        *,
-        certificates: CertificateKeys,
-        sessions: Sessions,
-        cookies: Cookies,
-        renderer: PageRenderer,
-        randomness: Randomness,
-        base_url: str,
-        pods_url: str,
-    ) -> None:
-        self._certificates = certificates
-        self._sessions = sessions
-        self._cookies = cookies
-        self._renderer = renderer
-        self._randomness = randomness
-        self._base_url = base_url
-        self._pods_url = pods_url
+    site: Site
+    certificates: CertificateKeys
 
     @route(CERTIFICATES_PATH, "GET", is_page=False)
     async def list(self, page: PageRequest) -> Response:
@@ -71,7 +55,7 @@ class CertificatePages:
         """
         owner = await self._recent_owner(page)
         try:
-            new = await self._certificates.create(owner.account, page.source)
+            new = await self.certificates.create(owner.account, page.source)
         except UnusableDocument as error:
             raise _unreadable() from error
         if not page.wants_page:
@@ -84,21 +68,16 @@ class CertificatePages:
         changing the profile raises."""
         owner = await self._recent_owner(page)
         try:
-            await self._certificates.remove(owner.account, page.segment, page.source)
+            await self.certificates.remove(owner.account, page.segment, page.source)
         except UnusableDocument as error:
             raise _unreadable() from error
-        if page.wants_page:
-            return see_other(
-                page.back or SECURITY,
-                self._cookies.set_notice(Notice("certificate-removed")),
-            )
-        return json_response(204, None)
+        return self.site.done(page, "certificate-removed")
 
     # --- parts --------------------------------------------------------------------------------
 
     async def _keys(self, page: PageRequest) -> Sequence[OwnKey]:
         try:
-            return await self._certificates.of(page.owner().account)
+            return await self.certificates.of(page.owner().account)
         except UnusableDocument as error:
             raise _unreadable() from error
 
@@ -108,7 +87,7 @@ class CertificatePages:
         return page.recent_owner("certificates")
 
     def _given(self, new: NewCertificate) -> Response:
-        resource = f"{self._base_url}{CERTIFICATES_PATH}/{new.mark}"
+        resource = f"{self.site.base_url}{CERTIFICATES_PATH}/{new.mark}"
         body = {
             "id": new.mark,
             "certificate": new.issued.certificate_pem.decode(),
@@ -121,9 +100,9 @@ class CertificatePages:
     def _page(self, page: PageRequest, new: NewCertificate) -> Response:
         owner = page.owner()
         name = f"{owner.account.pod}-{new.mark}"
-        password = self._randomness.token_hex(_PASSWORD_BYTES)
+        password = self.site.randomness.token_hex(_PASSWORD_BYTES)
         issued = new.issued
-        return self._renderer.account_page(
+        return self.site.account_page(
             page,
             "new_certificate.html",
             name=name,
@@ -134,7 +113,7 @@ class CertificatePages:
                 issued.key_store(name=name, password=password), "application/x-pkcs12"
             ),
             password=password,
-            base_url=self._pods_url,
+            base_url=self.site.pods_url,
             back=page.back or f"{ACCOUNT}?view=programs#certificates",
             machine_time=machine_time,
             format_day=format_day,

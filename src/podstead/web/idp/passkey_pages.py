@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.idp.codes import IdpCodes
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Passkey
-from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browser_responses import json_response
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
-from podstead.web.pages.addresses import ACCOUNT, SECURITY
-from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -24,32 +24,24 @@ PASSKEYS_PATH: Final = f"{ACCOUNT}/passkeys"
 _KEY_SEGMENT: Final = 4
 
 
+@dataclass(frozen=True, slots=True)
 class PasskeyPages:
     """Lists, renames and removes passkeys, for the forms of the account page and for programs."""
 
-    def __init__(
-        self,
-        *,
-        passkeys: Passkeys,
-        sessions: Sessions,
-        two_factors: TwoFactors,
-        cookies: Cookies,
-    ) -> None:
-        self._passkeys = passkeys
-        self._sessions = sessions
-        self._two_factors = two_factors
-        self._cookies = cookies
+    site: Site
+    passkeys: Passkeys
+    two_factors: TwoFactors
 
     @route(PASSKEYS_PATH, "GET", is_page=False)
     async def list(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
-        stored = await self._passkeys.of_account(page.owner().account.account_id)
+        stored = await self.passkeys.of_account(page.owner().account.account_id)
         return json_response(200, {"passkeys": [_as_json(each) for each in stored]})
 
     @route(PASSKEYS_PATH + "/{id}", "GET", is_page=False)
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self._passkeys.of_account(page.owner().account.account_id):
+        for each in await self.passkeys.of_account(page.owner().account.account_id):
             if each.key == page.segment:
                 return json_response(200, _as_json(each))
         raise NotFound(IdpCodes.NO_SUCH_PASSKEY)
@@ -61,7 +53,7 @@ class PasskeyPages:
         sent = await page.submission()
         account_id = page.owner().account.account_id
         key = page.path_segment(_KEY_SEGMENT)
-        await self._passkeys.rename(account_id, key, sent.text("name"))
+        await self.passkeys.rename(account_id, key, sent.text("name"))
         return self._done(page, "passkey-renamed")
 
     @route(PASSKEYS_PATH + "/{id}", "POST", "DELETE", is_page=False)
@@ -70,19 +62,16 @@ class PasskeyPages:
         await page.submission()
         owner = page.recent_owner("passkeys")
         key = page.path_segment(_KEY_SEGMENT)
-        preconditions = await self._two_factors.passkey_removal(owner.account, key)
-        method = await self._passkeys.remove(
+        preconditions = await self.two_factors.passkey_removal(owner.account, key)
+        method = await self.passkeys.remove(
             owner.owner, key, page.source, preconditions=preconditions
         )
-        return sign_in_method_removed(page, self._cookies, method, flash_message="passkey-removed")
+        return sign_in_method_removed(
+            page, self.site.cookies, method, flash_message="passkey-removed"
+        )
 
     def _done(self, page: PageRequest, flash_message: str) -> Response:
-        if page.wants_page:
-            return see_other(
-                page.back or SECURITY,
-                self._cookies.set_notice(Notice(flash_message)),
-            )
-        return json_response(204, None)
+        return self.site.done(page, flash_message)
 
 
 def _as_json(stored: Versioned[Passkey]) -> dict[str, object]:

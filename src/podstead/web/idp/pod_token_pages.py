@@ -9,11 +9,11 @@ from podstead.core.errors import NotFound
 from podstead.idp.codes import IdpCodes
 from podstead.idp.pod_tokens import PodTokens
 from podstead.storage.records import TokenRecord
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browser_responses import json_response
 from podstead.web.idp.display import machine_time
-from podstead.web.pages.addresses import ACCOUNT, SECURITY
-from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -25,7 +25,7 @@ class PodTokenPages:
     """Lists and revokes tokens, for the account page and for programs."""
 
     tokens: PodTokens
-    cookies: Cookies
+    site: Site
 
     @route(POD_TOKENS_PATH, "GET", is_page=False)
     async def list(self, page: PageRequest) -> Response:
@@ -46,10 +46,7 @@ class PodTokenPages:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
         await page.submission()
         await self.tokens.revoke(page.owner().account, page.segment, page.source)
-        if page.wants_page:
-            flash_message = self.cookies.set_notice(Notice("token-revoked"))
-            return see_other(page.back or SECURITY, flash_message)
-        return json_response(204, None)
+        return self.site.done(page, "token-revoked")
 
 
 def _as_json(token: TokenRecord) -> dict[str, object]:

@@ -15,15 +15,15 @@ from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.links import NostrLinks, did_of
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account
-from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browser_responses import json_response
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.pages.addresses import ACCOUNT, SECURITY
-from podstead.web.pages.cookies import Cookies, Notice
+from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -40,32 +40,23 @@ class ListedProfileKey:
     sign_in_method: EntryId | None
 
 
+@dataclass(frozen=True, slots=True)
 class ProfileKeyEndpoints:
     """Lists the keys, and allows them to sign in, for the account page and for programs."""
 
-    def __init__(
-        self,
-        *,
-        stated: ProfileKeys,
-        links: NostrLinks,
-        allowed: AllowedKeys,
-        sessions: Sessions,
-        cookies: Cookies,
-    ) -> None:
-        self._stated = stated
-        self._links = links
-        self._allowed = allowed
-        self._sessions = sessions
-        self._cookies = cookies
+    site: Site
+    stated: ProfileKeys
+    links: NostrLinks
+    allowed: AllowedKeys
 
     async def of(self, account: Account) -> Sequence[ListedProfileKey]:
         """The keys that are not linked to the account and that its profile names, or that may sign
         in while it does. Raises StorageError, Overloaded."""
-        linked = {each.key for each in await self._links.of_account(account.account_id)}
-        stated = await self._stated.keys_of(account)
+        linked = {each.key for each in await self.links.of_account(account.account_id)}
+        stated = await self.stated.keys_of(account)
         allowed = {
             each.value.public_key: each
-            for each in await self._allowed.of_account(account.account_id)
+            for each in await self.allowed.of_account(account.account_id)
         }
         keys = sorted((stated - linked) | allowed.keys())
         return [
@@ -103,10 +94,10 @@ class ProfileKeyEndpoints:
         Conflict, StorageError, Overloaded."""
         sent = await page.submission()
         owner = page.recent_owner("nostr")
-        await self._allowed.allow(owner.owner, sent.text("key"), page.source)
+        await self.allowed.allow(owner.owner, sent.text("key"), page.source)
         if page.wants_page:
             flash_message = Notice("profile-key-allowed")
-            return see_other(page.back or SECURITY, self._cookies.set_notice(flash_message))
+            return self.site.see_other(page.back or SECURITY, flash_message)
         return json_response(204, None)
 
     @route(PROFILE_KEYS_PATH + "/{key}", "POST", "DELETE", is_page=False)
@@ -116,10 +107,10 @@ class ProfileKeyEndpoints:
         await page.submission()
         account = page.owner().account
         key = await self._named(page)
-        await self._allowed.end(account, key.public_key, page.source)
+        await self.allowed.end(account, key.public_key, page.source)
         return sign_in_method_removed(
             page,
-            self._cookies,
+            self.site.cookies,
             key.sign_in_method or "",
             flash_message="profile-key-ended",
         )

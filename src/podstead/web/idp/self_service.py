@@ -6,6 +6,7 @@ Programs read and delete them as JSON; the forms of the account page post to the
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import AccessDenied, NotFound
@@ -20,9 +21,9 @@ from podstead.web.codes import WebCodes
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
-from podstead.web.pages.cookies import SESSION, Cookies, Notice
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import SESSION, Notice
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -36,31 +37,16 @@ EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
 """The events of an account, the newest first. Raises StorageError."""
 
 
+@dataclass(frozen=True, slots=True)
 class SelfService:
     """Lists and ends what belongs to an account, and creates client credentials."""
 
-    def __init__(
-        self,
-        *,
-        sessions: Sessions,
-        connected_clients: ConnectedClients,
-        credentials: ClientCredentials,
-        cookies: Cookies,
-        renderer: PageRenderer,
-        events: EventsOf,
-        audit: Audit,
-        base_url: str,
-        pods_url: str,
-    ) -> None:
-        self._sessions = sessions
-        self._connected_clients = connected_clients
-        self._credentials = credentials
-        self._cookies = cookies
-        self._renderer = renderer
-        self._events = events
-        self._audit = audit
-        self._base_url = base_url
-        self._pods_url = pods_url
+    site: Site
+    sessions: Sessions
+    connected_clients: ConnectedClients
+    credentials: ClientCredentials
+    events: EventsOf
+    audit: Audit
 
     # --- sessions -----------------------------------------------------------------------------
 
@@ -79,10 +65,10 @@ class SelfService:
         """Sign one browser out. Raises NotAuthenticated, WrongFormToken, NotFound."""
         await page.submission()
         owner = page.owner()
-        for stored in await self._sessions.of_account(owner.account):
+        for stored in await self.sessions.of_account(owner.account):
             if stored.value.public_id == page.segment:
-                await self._sessions.end(stored)
-                self._audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
+                await self.sessions.end(stored)
+                self.audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
                 is_this = stored.key == owner.stored.key
                 return self._signed_out_here(page) if is_this else self._gone(page, "session")
         raise NotFound(WebCodes.NO_SUCH_SESSION)
@@ -105,13 +91,13 @@ class SelfService:
         Raises NotAuthenticated, WrongFormToken, NotFound."""
         await page.submission()
         account_id = page.owner().account.account_id
-        connected_clients = await self._connected_clients.of_account(account_id)
+        connected_clients = await self.connected_clients.of_account(account_id)
         ended = False
         for connection_id in self._shown_as(page.segment, connected_clients):
-            client_id = await self._connected_clients.end(account_id, connection_id)
+            client_id = await self.connected_clients.end(account_id, connection_id)
             if client_id is not None:
                 ended = True
-                self._audit.note(
+                self.audit.note(
                     AuditEvent.CONSENT_ENDED, account_id=account_id, client_id=client_id
                 )
         if not ended:
@@ -123,7 +109,7 @@ class SelfService:
     ) -> Sequence[str]:
         """The connection ids that an id on the account page, or in the list for programs, stands
         for."""
-        for application in shown_applications(connected_clients, base_url=self._pods_url):
+        for application in shown_applications(connected_clients, base_url=self.site.pods_url):
             if application.application_id == shown_id:
                 return application.connection_ids
         return (shown_id,)
@@ -135,7 +121,7 @@ class SelfService:
         """Raises NotAuthenticated."""
         account_id = page.owner().account.account_id
         return json_response(
-            200, {"events": [_event_json(each) for each in await self._events(account_id)]}
+            200, {"events": [_event_json(each) for each in await self.events(account_id)]}
         )
 
     # --- client credentials -------------------------------------------------------------------
@@ -144,14 +130,14 @@ class SelfService:
     async def list_credentials(self, page: PageRequest) -> Response:
         """By id, as clients of other servers expect. Raises NotAuthenticated."""
         account_id = page.owner().account.account_id
-        listed = await self._credentials.of(account_id)
+        listed = await self.credentials.of(account_id)
         resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
         return json_response(200, {"clientCredentials": resources})
 
     @route(CREDENTIALS_PATH + "/{id}", "GET", is_page=False)
     async def get_credential(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self._credentials.of(page.owner().account.account_id):
+        for each in await self.credentials.of(page.owner().account.account_id):
             if each.credential_id == page.segment:
                 body = {"id": each.credential_id, "name": each.name, "webId": each.web_id}
                 return json_response(200, body)
@@ -166,11 +152,11 @@ class SelfService:
         """
         sent = await page.submission()
         owner = page.owner()
-        if not self._sessions.is_recent(owner):
+        if not self.sessions.is_recent(owner):
             if page.wants_page:
                 return see_other(again_url("credentials", page.back))
             raise AccessDenied(WebCodes.SIGN_IN_AGAIN)
-        created = await self._credentials.create(
+        created = await self.credentials.create(
             owner.owner,
             name=sent.text("name"),
             web_id=sent.text("webId") or None,
@@ -178,12 +164,12 @@ class SelfService:
         )
         credential = created.credential
         if page.wants_page:
-            return self._renderer.account_page(
+            return self.site.account_page(
                 page,
                 "new_credential.html",
                 credential=credential,
                 secret=created.secret,
-                base_url=self._base_url,
+                base_url=self.site.base_url,
                 back=page.back or SECURITY,
             )
         resource = self._resource(credential.credential_id)
@@ -194,7 +180,7 @@ class SelfService:
     async def end_credential(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
         await page.submission()
-        await self._credentials.delete(
+        await self.credentials.delete(
             page.owner().account.account_id,
             page.segment,
             source=page.source,
@@ -205,30 +191,25 @@ class SelfService:
 
     async def _sessions_json(self, page: PageRequest) -> list[dict[str, object]]:
         owner = page.owner()
-        listed = await self._sessions.of_account(owner.account)
+        listed = await self.sessions.of_account(owner.account)
         current = owner.session.public_id
         return [_session_json(each.value, current=current) for each in listed]
 
     async def _grants_json(self, page: PageRequest) -> list[dict[str, object]]:
-        listed = await self._connected_clients.of_account(page.owner().account.account_id)
+        listed = await self.connected_clients.of_account(page.owner().account.account_id)
         return [_grant_json(each) for each in listed]
 
     def _gone(self, page: PageRequest, flash_message: str) -> Response:
-        if page.wants_page:
-            return see_other(
-                page.back or SECURITY,
-                self._cookies.set_notice(Notice(flash_message)),
-            )
-        return json_response(204, None)
+        return self.site.done(page, flash_message)
 
     def _signed_out_here(self, page: PageRequest) -> Response:
-        forget = self._cookies.clear(SESSION)
+        forget = self.site.cookies.clear(SESSION)
         if page.wants_page:
-            return see_other(LOGIN, self._cookies.set_notice(Notice("signed-out")), forget)
+            return self.site.see_other(LOGIN, Notice("signed-out"), forget)
         return json_response(204, None, forget)
 
     def _resource(self, credential_id: str) -> str:
-        return f"{self._base_url}{CREDENTIALS_PATH}/{credential_id}"
+        return f"{self.site.base_url}{CREDENTIALS_PATH}/{credential_id}"
 
 
 def _named(listed: list[dict[str, object]], name: str) -> Mapping[str, object]:
