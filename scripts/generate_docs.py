@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from inspect import getdoc
 from pathlib import Path
 
-from podstead.app.monitoring.reference import metrics_page
-from podstead.cli.reference import commands_page
-from podstead.config.reference import settings_page
 from podstead.web.errors import STATUSES
+from scripts.reference_pages import commands_page, metrics_page, settings_page
 from scripts.requirements_page import requirements_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -5,11 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from podstead.cli.reference import commands_page
-from podstead.config.reference import settings_page
 from podstead.config.settings import TABLE
 from podstead.config.table import Sources
 from podstead.web.errors import STATUSES
+from scripts.reference_pages import commands_page, settings_page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.adapters.pod_owners import PodOwners
+from podstead.app.adapters.own_resources import PodOwners
 from podstead.core.identifiers import ResourcePath
 from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
 from tests.support.application import BASE, Server, acl_turtle

@@ -18,7 +18,7 @@ import pytest
 from podstead.app.process.certificate import read_key_pair
 from podstead.app.process.tls import relay, terminator
 from podstead.app.process.tls.engine import ServerContext, TlsConnection
-from podstead.app.process.tls.front import Front, private_folder
+from podstead.app.process.tls.front import TlsFrontend, private_folder
 from podstead.app.process.tls.terminator import Clients, Terminator
 from podstead.config import Settings
 from tests.support.listeners import CERTIFICATE, KEY, client_tls
@@ -58,7 +58,7 @@ class Stage:
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         self.terminator = Terminator(
-            *(listener, Front(self.context, self.folder), inner),
+            *(listener, TlsFrontend(self.context, self.folder), inner),
             max_connections=max_connections,
             clients=self.clients,
             loop=asyncio.get_running_loop(),

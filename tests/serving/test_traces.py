@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from podstead.app.monitoring.tracing import tracing_is_wanted
+from podstead.app.monitoring.observability import tracing_is_wanted
 from tests.support.processes import clean_environment, run_process
 from tests.support.server import DEADLINE_S, ServerProcess
 

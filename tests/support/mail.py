@@ -20,7 +20,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from podstead.app.accounts import AccountServices
-from podstead.app.mailing import MailSender
+from podstead.app.adapters.mail import MailSender
 from podstead.outbound.mail import MailError
 from podstead.web.about_operator import AboutOperator
 from podstead.web.mail.compose import MailSite

@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from podstead import __version__
-from podstead.app.adapters.account_emails import AccountEmails
-from podstead.app.adapters.rendering_processes import RenderingProcesses
-from podstead.app.adapters.thumbnail_files import ThumbnailFiles
-from podstead.app.registration import is_markdown
+from podstead.app.adapters.own_resources import AccountEmails
+from podstead.app.adapters.registration import is_markdown
+from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
 from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
@@ -164,12 +163,7 @@ class PodPages:
         lists = MemberLists(resources)
         organizer = Organizer(
             resources,
-            IncomingLinks(
-                store=services.store,
-                gate=services.gate,
-                documents=services.documents,
-                base_url=site.base_url,
-            ),
+            IncomingLinks(services.resource_context),
         )
         thumbnails = ThumbnailFiles(
             RootLayout(services.settings.root).thumbnails, clock=services.clock
@@ -187,7 +181,7 @@ class PodPages:
             TransferPage(site, organizer),
             RenamePage(site, organizer),
             DeletePage(site, organizer),
-            ArchiveDownload(Archives(store=services.store, gate=services.gate)),
+            ArchiveDownload(Archives(services.resource_context)),
         )
 
     def _sign_in_pages(self) -> tuple[object, ...]:

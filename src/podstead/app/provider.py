@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.audit import StoredAudit
-from podstead.app.adapters.client_documents import ClientDocumentReader
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.one_time_passwords import PyotpPasswords
 from podstead.app.adapters.own_certificates import make_in_thread
-from podstead.app.adapters.profile_patches import AccountProfiles
+from podstead.app.adapters.own_resources import AccountProfiles, ClientDocumentReader
 from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.app.adapters.registration import terms_hash
 from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages
-from podstead.app.registration import terms_hash
 from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
@@ -53,7 +52,7 @@ from podstead.web.pages.cookies import Cookies
 from podstead.web.routes import Route, plain_routes
 
 if TYPE_CHECKING:
-    from podstead.app.mailing import MailSender
+    from podstead.app.adapters.mail import MailSender
     from podstead.app.services import Services
 
 logger = logging.getLogger("podstead.app")
@@ -278,7 +277,7 @@ class Provider:
     def mail(self) -> MailSender | None:
         if self.settings.mail is None:
             return None
-        from podstead.app.mailing import build_mail_sender  # others need not load it
+        from podstead.app.adapters.mail import build_mail_sender  # others need not load it
 
         return build_mail_sender(self.settings, self.settings.mail, self.accounts)
 

@@ -15,19 +15,23 @@ from podstead.app.adapters.bundled_contexts import build_documents, bundled_cont
 from podstead.app.adapters.engine import key_storage, new_store
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.keys import load_token_keys
-from podstead.app.adapters.pod_owners import PodOwners
+from podstead.app.adapters.own_resources import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
+from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.git import GitServices, RepositorySweep
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
-from podstead.app.monitoring.access_log import application_class, ignored_fields
 from podstead.app.monitoring.checks import WorkerChecks
+from podstead.app.monitoring.observability import (
+    application_class,
+    ignored_fields,
+    traced,
+    traced_application,
+)
 from podstead.app.monitoring.readings import WorkerReadings
 from podstead.app.monitoring.stored_facts import worker_answers
-from podstead.app.monitoring.tracing import traced, traced_application
 from podstead.app.pages import PodPages
-from podstead.app.registration import about_operator, terms_hash
 from podstead.app.relying_party import own_client
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.event_uses import EventUses
@@ -51,17 +55,11 @@ from podstead.nostr import schnorr
 from podstead.nostr.http_auth import EventScope
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
-from podstead.resources.committer import Committer
-from podstead.resources.content import BodyReceiver, ContentValidator
+from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
-from podstead.resources.identity_changes import IdentityChanges
-from podstead.resources.patching import Patches
-from podstead.resources.reading import Listings, RenderingCache, Representations, ResourceReader
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.offers import StoredAnswers
 from podstead.resources.sharing.rules_index import RulesIndex
-from podstead.resources.tree_operations import Trees
-from podstead.resources.tree_plan import TreePlanner
 from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
@@ -387,53 +385,22 @@ class Services:
         return RulesIndex(self.records, base_url=self.base_url)
 
     @cached_property
+    def resource_context(self) -> ResourceContext:
+        return ResourceContext(
+            self.records, self.gate, self.documents, quota_bytes=self.settings.quota_bytes
+        )
+
+    @cached_property
     def resources(self) -> ResourceService:
-        store, documents, quota_bytes = self.store, self.documents, self.settings.quota_bytes
-        renderings = RenderingCache(capacity_bytes=self.settings.rendering_cache_bytes)
-        identity_changes = IdentityChanges(documents=documents, gate=self.gate)
-        content_validator = ContentValidator(
-            store=store,
-            documents=documents,
-            identity_changes=identity_changes,
-            write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
-        )
-        planner = TreePlanner(
-            store=store,
-            gate=self.gate,
-            documents=documents,
-            identity_changes=identity_changes,
-            content_validator=content_validator,
-        )
+        settings = self.settings
         return ResourceService(
-            store=store,
-            gate=self.gate,
-            reader=ResourceReader(
-                representations=Representations(documents=documents, renderings=renderings),
-                listings=Listings(store=store, documents=documents, renderings=renderings),
-                named_owners=self.owners if self.settings.advertise_owners else None,
-            ),
-            receiver=BodyReceiver(
-                store=store, documents=documents, max_body_bytes=self.settings.max_body_bytes
-            ),
-            content_validator=content_validator,
-            identity_changes=identity_changes,
-            clock=self.clock,
-            randomness=self.randomness,
-            patches=Patches(documents=documents, content_validator=content_validator),
-            committer=Committer(
-                store=store, default_quota_bytes=quota_bytes, acl_listener=AclAudit()
-            ),
+            self.resource_context,
             capacity=self.capacity,
-            trees=Trees(
-                store=store,
-                gate=self.gate,
-                planner=planner,
-                clock=self.clock,
-                randomness=self.randomness,
-                default_quota_bytes=quota_bytes,
-                base_url=self.base_url,
-                acl_listener=AclAudit(),
-            ),
+            max_body_bytes=settings.max_body_bytes,
+            rendering_cache_bytes=settings.rendering_cache_bytes,
+            named_owners=self.owners if settings.advertise_owners else None,
+            write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
+            acl_listener=AclAudit(),
         )
 
     @cached_property

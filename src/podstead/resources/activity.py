@@ -26,9 +26,9 @@ from podstead.core.identity import Identity
 from podstead.storage.protocol import DocumentSource
 from podstead.storage.records import ChangeType, LoggedChange, Metadata, Version
 from podstead.wac.decision import Reach
-from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac.effective import acl_paths
 from podstead.wac.gate import Gate
-from podstead.wac.modes import Mode, Requirement
+from podstead.wac.modes import Mode
 
 STEP_ROWS: Final = 2_000
 """How many rows of the whole log are examined in one step; other requests wait for it."""
@@ -99,16 +99,20 @@ class PastChanges:
     before: int | None
 
 
-class ActivityStore(DocumentSource, Protocol):
-    """The resources of a store and its change log."""
+class ChangeLog(Protocol):
+    """The change log of a store."""
 
     async def newest_sequence(self) -> int: ...
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
+
+
+class ActivityStore(DocumentSource, ChangeLog, Protocol):
+    """The resources of a store and its change log."""
 
     async def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
     ) -> Sequence[LoggedChange]: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 
 
 class PodActivity:
@@ -168,9 +172,7 @@ class PodActivity:
         return rows[0].sequence if rows else 0
 
     async def _authorize(self, agent: Identity | None, below: ResourcePath) -> None:
-        root = storage_root(below) or below
-        snapshot = await self._store.read_metadata(paths_to_read(root))
-        await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
+        await self._gate.require_control(agent, storage_root(below) or below)
 
     async def _shown(
         self,
@@ -201,8 +203,7 @@ class PodActivity:
         """Whether a resource exists at a path, and the agent may read and control it."""
         known = seen.get(path)
         if known is None:
-            snapshot = await self._store.read_metadata(paths_to_read(path))
-            grant = await self._gate.grant(agent, None, path, snapshot)
+            grant, snapshot = await self._gate.current_grant(agent, None, path)
             known = seen[path] = (
                 snapshot[path] is not None,
                 grant.allows(Mode.READ),
@@ -316,14 +317,6 @@ class MemberReach:
         return reaches
 
 
-class WrittenChanges(Protocol):
-    """The change log of a store."""
-
-    async def newest_sequence(self) -> int: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
-
-
 class ChangeAuthors:
     """Says who made a change, by the version that it created.
 
@@ -331,7 +324,7 @@ class ChangeAuthors:
     asked, and remembers the newest changes.
     """
 
-    def __init__(self, log: WrittenChanges, *, max_changes: int = _MAX_CHANGES) -> None:
+    def __init__(self, log: ChangeLog, *, max_changes: int = _MAX_CHANGES) -> None:
         self._log = log
         self._max_changes = max_changes
         self._agents: OrderedDict[tuple[ResourcePath, Version], str | None] = OrderedDict()

@@ -29,19 +29,18 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from podstead.core import media_types
-from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded, RequestRefused
+from podstead.core.errors import MethodNotAllowed, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, allowed_methods, is_container, segment_name
 from podstead.core.media_types import essence
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.context import ResourceContext
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
 MAX_NAME_BYTES: Final = 200
@@ -174,10 +173,10 @@ class TooManyFiles(Overloaded):
 class Archives:
     """Makes archives of containers."""
 
-    def __init__(self, *, store: ResourceStore, gate: Gate) -> None:
-        self._store = store
-        self._gate = gate
-        self._turns = AgentSemaphores(at_once=MAX_OF_REQUESTER)
+    def __init__(self, context: ResourceContext) -> None:
+        self._store = context.store
+        self._gate = context.gate
+        self._semaphores = AgentSemaphores(at_once=MAX_OF_REQUESTER)
 
     async def open(
         self, request: ResourceRequest, *, only: Collection[ResourcePath] = (), requester: str
@@ -192,13 +191,7 @@ class Archives:
         target = request.operation.target
         snapshot = await self._store.read_metadata(paths_to_read(target))
         state = TargetState(target, snapshot)
-        who = request.agent, request.operation.origin, target
-        try:
-            grant = await self._gate.authorize(*who, modes.for_read(target), snapshot)
-        except RequestRefused:
-            request.set_grant(state, await self._gate.grant(*who, snapshot))
-            raise
-        request.set_grant(state, grant)
+        await request.authorize(self._gate, state, modes.for_read(target))
         if state.existing is None:
             raise NotFound
         if not is_container(target):
@@ -210,7 +203,7 @@ class Archives:
     async def _in_turn(
         self, requester: str, chunks: AsyncGenerator[bytes, None]
     ) -> AsyncIterator[bytes]:
-        async with self._turns.by(requester), aclosing(chunks):
+        async with self._semaphores.by(requester), aclosing(chunks):
             async for chunk in chunks:
                 yield chunk
 
@@ -280,9 +273,7 @@ class Archives:
         return next(folder.members)
 
     async def _may_read(self, request: ResourceRequest, path: ResourcePath) -> bool:
-        snapshot = await self._store.read_metadata(paths_to_read(path))
-        origin = request.operation.origin
-        grant = await self._gate.grant(request.agent, origin, path, snapshot)
+        grant, _ = await self._gate.current_grant(request.agent, request.operation.origin, path)
         return grant.allows(Mode.READ)
 
     async def _readable_body(
@@ -292,8 +283,7 @@ class Archives:
         or it does not exist any more."""
         path, origin = listed.path, request.operation.origin
         for _ in range(_ATTEMPTS):
-            snapshot = await self._store.read_metadata(paths_to_read(path))
-            grant = await self._gate.grant(request.agent, origin, path, snapshot)
+            grant, snapshot = await self._gate.current_grant(request.agent, origin, path)
             metadata = snapshot[path]
             if metadata is None or not grant.allows(Mode.READ):
                 return None

@@ -18,8 +18,9 @@ import msgspec
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.core.identifiers import ROOT, ResourcePath
 from podstead.resources.documents import Documents, is_rdf
-from podstead.resources.planning import WriteHook
+from podstead.resources.planning import WriteHook, derived_records
 from podstead.resources.renaming import NameMapping, renamed_document
+from podstead.resources.trees import tree_pages
 from podstead.storage.document_reader import Superseded
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
@@ -72,16 +73,12 @@ class BaseMove:
     ) -> MovedDocuments:
         """Rewrite everything. Nobody else may write meanwhile."""
         moved = MovedDocuments()
-        after: ResourcePath | None = None
-        while True:
-            found = await self._records.store.read_tree(ROOT, after=after, limit=_RESOURCES_AT_ONCE)
-            page = sorted((each for each in found.values() if each), key=lambda each: each.path)
+        pages = tree_pages(self._records.store, ROOT, page_resources=_RESOURCES_AT_ONCE)
+        async for page in pages:
             await self._rewrite_page(page, moved, every_document=every_document, dry_run=dry_run)
             moved.read += len(page)
             progress(moved.read)
-            if len(page) < _RESOURCES_AT_ONCE:
-                return moved
-            after = page[-1].path
+        return moved
 
     async def _rewrite_page(
         self,
@@ -141,11 +138,10 @@ class BaseMove:
         except Superseded as error:
             raise Overloaded("Something else is writing to the data root; stop it") from error
         if not dry_run:
-            for hook in self._write_hooks:  # relative names mean something else, too
-                if hook.applies_to(each.path):
-                    changes = await hook.of(each.path, renamed.dataset)
-                    records += changes.records
-                    preconditions += changes.preconditions
+            # Relative names mean something else, too.
+            derived = await derived_records(self._write_hooks, each.path, renamed.dataset)
+            records += derived.records
+            preconditions += derived.preconditions
         if renamed.content is content:
             return None
         if each.kind is ResourceKind.ACL:

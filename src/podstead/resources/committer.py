@@ -257,18 +257,17 @@ class AclListener(Protocol):
         """Note that an agent has stored or deleted these ACLs. Raises nothing."""
 
 
-def tell_acl_changes(listener: AclListener, agent: Identity | None, write: Write) -> None:
-    """Notify the listener of the ACLs in a committed write, if there are any."""
-    stored: list[ResourcePath] = []
-    deleted: list[ResourcePath] = []
-    for put in write.puts:
-        if put.kind is ResourceKind.ACL:
-            stored.append(put.path)  # noqa: PERF401 - as a comprehension, a call in each write
-    for path in write.deletes:
-        if path.endswith(ACL_SUFFIX):
-            deleted.append(path)  # noqa: PERF401 - as above
-    if stored or deleted:
-        listener(agent, stored=stored, deleted=deleted)
+class WriteObserver(Protocol):
+    """Learns of the writes that requests make, before and after they are committed."""
+
+    async def planned(self, agent: Identity | None, write: Write) -> Write:
+        """The write to commit, with what the observer adds to it, such as records.
+
+        Called for each attempt to commit; what it raises refuses the request.
+        """
+
+    def committed(self, agent: Identity | None, write: Write) -> None:
+        """Called once the write is committed. Raises nothing."""
 
 
 MAX_ATTEMPTS = 64
@@ -289,12 +288,18 @@ class Committer:
     """Commits planned writes."""
 
     def __init__(
-        self, *, store: ResourceStore, default_quota_bytes: int, acl_listener: AclListener
+        self,
+        store: ResourceStore,
+        *,
+        quota_bytes: int,
+        acl_listener: AclListener,
+        observers: Sequence[WriteObserver] = (),
     ) -> None:
-        """``default_quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
-        self._acl_listener = acl_listener
+        """``quota_bytes`` is the quota of each pod without one of its own; 0 for none."""
         self._store = store
-        self._default_quota_bytes = default_quota_bytes
+        self._quota_bytes = quota_bytes
+        self._acl_listener = acl_listener
+        self._observers = tuple(observers)
         self._locks = WriteLocks(store.interprocess_lock)
 
     async def commit(
@@ -332,10 +337,12 @@ class Committer:
     ) -> Outcome | None:
         """Commit one plan; ``None`` if a precondition no longer held."""
         write = planned.with_preconditions(
-            request.preconditions, default_quota_bytes=self._default_quota_bytes
+            request.preconditions, default_quota_bytes=self._quota_bytes
         )
         if request.records:
             write = replace(write, records=write.records + request.records)
+        for observer in self._observers:
+            write = await observer.planned(request.agent, write)
         after = planned.outcome.metadata
         # Only documents: ACLs decide about the requests that follow, so no decision may be based on
         # an ACL that is not committed.
@@ -348,20 +355,55 @@ class Committer:
         ended = await self._store.commit(write)
         if isinstance(ended, Committed):
             lock.mark_committed()
-            tell_acl_changes(self._acl_listener, request.agent, write)
+            self._tell(request.agent, write)
             if ended.nearly_full is None:
                 return planned.outcome
             return replace(planned.outcome, nearly_full=ended.nearly_full)
         if isinstance(ended, OverQuota):
-            raise QuotaExceeded(
-                used_bytes=ended.used_bytes,
-                limit_bytes=ended.limit_bytes,
-                needed_bytes=ended.needed_bytes,
-            )
+            raise quota_exceeded(ended)
         if isinstance(ended.precondition, NoMembers):
             raise Conflict(ResourceCodes.NOT_EMPTY)
         lock.mark_overtaken()
         return None
+
+    async def commit_tree(self, agent: Identity | None, write: Write) -> Committed | None:
+        """Commit a write without locks; ``None`` if a precondition does not hold. Raises
+        QuotaExceeded."""
+        if write.puts:
+            write = replace(write, default_quota_bytes=self._quota_bytes)
+        for observer in self._observers:
+            write = await observer.planned(agent, write)
+        ended = await self._store.commit(write)
+        if isinstance(ended, OverQuota):
+            raise quota_exceeded(ended)
+        if not isinstance(ended, Committed):
+            return None
+        self._tell(agent, write)
+        return ended
+
+    def _tell(self, agent: Identity | None, write: Write) -> None:
+        """Tell listeners of a committed write, and of the ACLs in it."""
+        stored: list[ResourcePath] = []
+        deleted: list[ResourcePath] = []
+        for put in write.puts:
+            if put.kind is ResourceKind.ACL:
+                stored.append(put.path)  # noqa: PERF401 - as a comprehension, a call in each write
+        for path in write.deletes:
+            if path.endswith(ACL_SUFFIX):
+                deleted.append(path)  # noqa: PERF401 - as above
+        if stored or deleted:
+            self._acl_listener(agent, stored=stored, deleted=deleted)
+        for observer in self._observers:
+            observer.committed(agent, write)
+
+
+def quota_exceeded(ended: OverQuota) -> QuotaExceeded:
+    """The error for a write that the quota does not allow."""
+    return QuotaExceeded(
+        used_bytes=ended.used_bytes,
+        limit_bytes=ended.limit_bytes,
+        needed_bytes=ended.needed_bytes,
+    )
 
 
 async def _planned(

@@ -45,10 +45,10 @@ from podstead.rdf.listing import (
     server_managed,
 )
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.context import ResourceContext
 from podstead.resources.documents import (
     BYTES_OF_A_TRIPLE,
     EMPTY_DATASET,
-    Documents,
     is_rdf,
 )
 from podstead.resources.entity_tags import last_modified_ms
@@ -56,15 +56,15 @@ from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import (
     DEFAULT_DESCRIPTION_TYPE,
-    NO_RECORDS,
     Content,
     DerivedRecords,
     WriteHook,
+    derived_records,
+    has_hook,
 )
 from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
-from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Body, InlineBody, Metadata, Precondition, Record, Version
+from podstead.storage.records import Body, InlineBody, Metadata, Version
 from podstead.wac.acl import check_storable
 
 _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
@@ -125,9 +125,9 @@ def check_type_links(operation: Operation) -> None:
 class BodyReceiver:
     """Receives and stages request bodies."""
 
-    def __init__(self, *, store: ResourceStore, documents: Documents, max_body_bytes: int) -> None:
-        self._store = store
-        self._documents = documents
+    def __init__(self, context: ResourceContext, *, max_body_bytes: int) -> None:
+        self._store = context.store
+        self._documents = context.documents
         self._max_body_bytes = max_body_bytes
 
     async def receive(self, operation: Operation, *, only_rdf: bool) -> ReceivedBody:
@@ -182,14 +182,12 @@ class ContentValidator:
 
     def __init__(
         self,
-        *,
-        store: ResourceStore,
-        documents: Documents,
+        context: ResourceContext,
         identity_changes: IdentityChanges,
-        write_hooks: Sequence[WriteHook] = (),
+        write_hooks: Sequence[WriteHook],
     ) -> None:
-        self._store = store
-        self._documents = documents
+        self._store = context.store
+        self._documents = context.documents
         self._identity_changes = identity_changes
         self._write_hooks = tuple(write_hooks)
 
@@ -251,20 +249,11 @@ class ContentValidator:
 
     def keeps_records(self, path: ResourcePath) -> bool:
         """Whether :meth:`records_of` a document at the path may return any."""
-        return any(hook.applies_to(path) for hook in self._write_hooks)
+        return has_hook(self._write_hooks, path)
 
     async def records_of(self, path: ResourcePath, after: Dataset) -> DerivedRecords:
         """The records to commit with a write that gives the document at the path this content."""
-        records: list[Record] = []
-        preconditions: list[Precondition] = []
-        for hook in self._write_hooks:
-            if hook.applies_to(path):
-                changes = await hook.of(path, after)
-                records += changes.records
-                preconditions += changes.preconditions
-        if not records and not preconditions:
-            return NO_RECORDS
-        return DerivedRecords(tuple(records), tuple(preconditions))
+        return await derived_records(self._write_hooks, path, after)
 
     async def records_of_deletion(self, state: TargetState) -> DerivedRecords:
         """The records to commit with the deletion of the target and of its access rules."""

@@ -43,11 +43,12 @@ from podstead.rdf.identity_statements import (
     stated_by_profile,
 )
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.context import ResourceContext
+from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Metadata, Precondition, ResourceKind, Version
-from podstead.wac.gate import Gate, GrantedAccess
+from podstead.wac.gate import GrantedAccess
 from podstead.wac.modes import Mode, identity_change
 
 _CACHED_STATEMENTS: Final = 16_384
@@ -100,9 +101,9 @@ class _Change(msgspec.Struct, frozen=True):
 class IdentityChanges:
     """Allows or refuses writes that change statements of identity."""
 
-    def __init__(self, *, documents: Documents, gate: Gate) -> None:
-        self._documents = documents
-        self._gate = gate
+    def __init__(self, context: ResourceContext) -> None:
+        self._documents = context.documents
+        self._gate = context.gate
         self._cache: BoundedCache[tuple[ResourcePath, Version], IdentityStatements] = BoundedCache(
             _CACHED_STATEMENTS
         )

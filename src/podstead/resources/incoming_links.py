@@ -9,7 +9,6 @@ Documents in the tree itself are left out: their relative links move with it.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Final
 
@@ -20,14 +19,12 @@ from podstead.core.identifiers import ResourcePath, canonical_url, storage_root
 from podstead.core.identity import Identity
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset, Iri
+from podstead.resources.context import ResourceContext
 from podstead.resources.costly_work import AgentSemaphores
-from podstead.resources.documents import Documents, is_rdf
-from podstead.resources.trees import Tree
+from podstead.resources.documents import is_rdf
+from podstead.resources.trees import Tree, tree_pages
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata
-from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
 MAX_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
@@ -56,13 +53,10 @@ class FoundLinks(msgspec.Struct, frozen=True):
 class IncomingLinks:
     """Searches for links within one storage."""
 
-    def __init__(
-        self, *, store: ResourceStore, gate: Gate, documents: Documents, base_url: str
-    ) -> None:
-        self._store = store
-        self._gate = gate
-        self._documents = documents
-        self._turns = AgentSemaphores(base_url=base_url)
+    def __init__(self, context: ResourceContext) -> None:
+        self._context = context
+        self._documents = context.documents
+        self._semaphores = AgentSemaphores(base_url=context.documents.url_of(ResourcePath("")))
 
     async def find(
         self,
@@ -78,7 +72,7 @@ class IncomingLinks:
         ``target`` is a resource with everything below it. The searches of one agent run one after
         another.
         """
-        async with self._turns.of(agent):
+        async with self._semaphores.of(agent):
             return await self._find(agent, origin, target, after, max_documents)
 
     async def _find(
@@ -94,11 +88,9 @@ class IncomingLinks:
             return FoundLinks((), None)
         found: list[LinkingDocument] = []
         tree, read, read_bytes = Tree(target), 0, 0
-        while True:
-            rows = await self._store.read_tree(storage, after=after, limit=_ROWS_AT_ONCE)
-            for metadata in rows.values():
-                if metadata is None:
-                    continue
+        store = self._context.store
+        async for page in tree_pages(store, storage, after=after, page_resources=_ROWS_AT_ONCE):
+            for metadata in page:
                 if read >= max_documents or read_bytes >= MAX_BYTES_AT_ONCE:
                     return FoundLinks(tuple(found), after)
                 after = metadata.path
@@ -110,17 +102,14 @@ class IncomingLinks:
                 links = await self._links_in(agent, origin, metadata, tree)
                 if links:
                     found.append(LinkingDocument(after, links))
-            if len(rows) < _ROWS_AT_ONCE:
-                return FoundLinks(tuple(found), None)
-            await asyncio.sleep(0)
+        return FoundLinks(tuple(found), None)
 
     async def _links_in(
         self, agent: Identity | None, origin: str | None, metadata: Metadata, tree: Tree
     ) -> int:
         """The number of links in a document; 0 if the agent may not read it."""
         path = metadata.path
-        snapshot = await self._store.read_metadata(paths_to_read(path))
-        grant = await self._gate.grant(agent, origin, path, snapshot)
+        grant, snapshot = await self._context.gate.current_grant(agent, origin, path)
         current = snapshot[path]
         if current is None or not grant.allows(Mode.READ):
             return 0

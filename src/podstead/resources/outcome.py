@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from podstead.core.errors import RequestRefused
 from podstead.core.header_fields import ByteRange
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -21,8 +22,8 @@ from podstead.storage.records import (
     QuotaLevel,
     Record,
 )
-from podstead.wac.gate import GrantedAccess
-from podstead.wac.modes import Mode
+from podstead.wac.gate import Gate, GrantedAccess
+from podstead.wac.modes import Mode, Requirements
 
 
 class Result(StrEnum):
@@ -100,6 +101,19 @@ class ResourceRequest(msgspec.Struct):
     def grant_for(self, state: TargetState) -> GrantedAccess | None:
         """The grant that was decided on exactly this state object, else ``None``."""
         return self.grant if self._grant_state is state else None
+
+    async def authorize(self, gate: Gate, state: TargetState, required: Requirements) -> None:
+        """Pass the gate, or raise NotAuthenticated or AccessDenied.
+
+        A refusal also sets the grant, for the ``WAC-Allow`` header (W-50).
+        """
+        agent, origin, target = self.agent, self.operation.origin, state.target
+        try:
+            grant = await gate.authorize(agent, origin, target, required, state.snapshot)
+        except RequestRefused:
+            self.set_grant(state, await gate.grant(agent, origin, target, state.snapshot))
+            raise
+        self.set_grant(state, grant)
 
     @property
     def may_read(self) -> bool:

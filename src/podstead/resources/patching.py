@@ -77,12 +77,7 @@ def patch_content(patch: Patch) -> PatchContent:
 class Patches:
     """Reads patches and applies them."""
 
-    def __init__(
-        self,
-        *,
-        documents: Documents,
-        content_validator: ContentValidator,
-    ) -> None:
+    def __init__(self, documents: Documents, content_validator: ContentValidator) -> None:
         self._documents = documents
         self._content_validator = content_validator
 

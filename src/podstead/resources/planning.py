@@ -7,6 +7,7 @@ precondition no longer holds, the service reads and plans again; planners theref
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -321,7 +322,11 @@ def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) ->
 
 
 class WriteHook(Protocol):
-    """Derives the records that are committed with a write of a document."""
+    """Derives records from documents, by which other parts of the server index content.
+
+    The records are committed in the same write as the document, so the two are always consistent,
+    and they are derived from the graph that was parsed for that write anyway.
+    """
 
     def applies_to(self, path: ResourcePath) -> bool:
         """Whether a document at the path has such records. Called for every write; must be
@@ -333,3 +338,24 @@ class WriteHook(Protocol):
 
         Raises StorageError.
         """
+
+
+def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:
+    """Whether a document at the path has derived records."""
+    return any(hook.applies_to(path) for hook in hooks)
+
+
+async def derived_records(
+    hooks: Sequence[WriteHook], path: ResourcePath, content: Dataset
+) -> DerivedRecords:
+    """What to commit with a write that gives the document at the path this content."""
+    records: list[Record] = []
+    preconditions: list[Precondition] = []
+    for hook in hooks:
+        if hook.applies_to(path):
+            changes = await hook.of(path, content)
+            records += changes.records
+            preconditions += changes.preconditions
+    if not records and not preconditions:
+        return NO_RECORDS
+    return DerivedRecords(tuple(records), tuple(preconditions))

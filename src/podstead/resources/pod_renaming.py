@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.errors import BadRequest, Conflict, NotFound, QuotaExceeded
+from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.core.identifiers import (
     ResourcePath,
     acl_of,
@@ -25,9 +25,10 @@ from podstead.core.identifiers import (
 )
 from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.committer import quota_exceeded
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
-from podstead.resources.planning import WriteHook
+from podstead.resources.planning import WriteHook, derived_records, has_hook
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
@@ -200,11 +201,7 @@ class PodRenamer:
         )
         ended = await self._records.store.commit(write)
         if isinstance(ended, OverQuota):
-            raise QuotaExceeded(
-                used_bytes=ended.used_bytes,
-                limit_bytes=ended.limit_bytes,
-                needed_bytes=ended.needed_bytes,
-            )
+            raise quota_exceeded(ended)
         if not isinstance(ended, Committed):
             return None
         current = {
@@ -306,11 +303,8 @@ class PodRenamer:
         body: Body | None = None
         if renamed.content is not content or each.kind is ResourceKind.ACL:
             body = await self._records.store.stage_body(renamed.content)
-        dataset = renamed.dataset if self._has_hook(path) else EMPTY_DATASET
+        dataset = renamed.dataset if has_hook(self._write_hooks, path) else EMPTY_DATASET
         known[key] = _New(body, dataset)
-
-    def _has_hook(self, path: ResourcePath) -> bool:
-        return any(hook.applies_to(path) for hook in self._write_hooks)
 
     async def _hooked(
         self,
@@ -329,11 +323,9 @@ class PodRenamer:
                 _new_path(each.path, pod, after): EMPTY_DATASET if new is None else new.dataset,
             }
             for path, dataset in written.items():
-                for hook in self._write_hooks:
-                    if hook.applies_to(path):
-                        changes = await hook.of(path, dataset)
-                        records += changes.records
-                        preconditions += changes.preconditions
+                derived = await derived_records(self._write_hooks, path, dataset)
+                records += derived.records
+                preconditions += derived.preconditions
         return records, preconditions
 
 

@@ -40,6 +40,7 @@ from podstead.core.request_context import requester, requester_agent
 from podstead.rdf.codecs import serialize
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
+from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
 from podstead.resources.entity_tags import entity_tag, last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, Representation, Result
@@ -99,7 +100,7 @@ _Turn = tuple[RenderingKey, str, str | None]
 class Representations:
     """Negotiates media types, and produces the representations of documents."""
 
-    def __init__(self, *, documents: Documents, renderings: RenderingCache) -> None:
+    def __init__(self, documents: Documents, renderings: RenderingCache) -> None:
         self._documents = documents
         self._renderings = renderings
         self._converting: dict[_Turn, asyncio.Task[bytes]] = {}
@@ -212,7 +213,7 @@ class Listings:
     """Represents containers."""
 
     def __init__(
-        self, *, store: ResourceStore, documents: Documents, renderings: RenderingCache
+        self, store: ResourceStore, documents: Documents, renderings: RenderingCache
     ) -> None:
         self._store = store
         self._documents = documents
@@ -386,15 +387,12 @@ class ResourceReader:
     """Answers reads of resources that exist."""
 
     def __init__(
-        self,
-        *,
-        representations: Representations,
-        listings: Listings,
-        named_owners: StorageOwners | None,
+        self, context: ResourceContext, *, cache_bytes: int, named_owners: StorageOwners | None
     ) -> None:
         """``named_owners`` gives the published owners of storages; ``None`` to publish none."""
-        self._representations = representations
-        self._listings = listings
+        renderings = RenderingCache(capacity_bytes=cache_bytes)
+        self._representations = Representations(context.documents, renderings)
+        self._listings = Listings(context.store, context.documents, renderings)
         self._named_owners = named_owners
 
     async def answer(self, operation: Operation, existing: Metadata) -> Outcome:

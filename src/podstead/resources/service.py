@@ -8,9 +8,10 @@ the preconditions of the second decision; if one does not hold, the service read
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
 from podstead.core.errors import (
     DiskFull,
@@ -29,7 +30,7 @@ from podstead.core.identifiers import (
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.committer import MAX_ATTEMPTS, Committer
+from podstead.resources.committer import MAX_ATTEMPTS, AclListener, Committer, WriteObserver
 from podstead.resources.content import (
     BodyReceiver,
     ContentValidator,
@@ -39,23 +40,23 @@ from podstead.resources.content import (
     is_empty_container,
     requests_container,
 )
+from podstead.resources.context import ResourceContext
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ListedMembers, Outcome, ResourceRequest, Result
 from podstead.resources.patching import Patches, check_patch_type, patch_content
-from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put, plan_unchanged
+from podstead.resources.planning import Plan, WriteHook, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import ResourceReader, without_members
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_operations import TreeContents, Trees
+from podstead.resources.tree_plan import TreePlanner
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.quota import fixed_charge
-from podstead.storage.records import Metadata, random_version
+from podstead.storage.records import Metadata
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate
-from podstead.wac.modes import Requirements
+from podstead.wac.gate import StorageOwners
 
 
 class ResourceService:
@@ -63,32 +64,39 @@ class ResourceService:
 
     def __init__(
         self,
+        context: ResourceContext,
         *,
-        store: ResourceStore,
-        gate: Gate,
-        reader: ResourceReader,
-        receiver: BodyReceiver,
-        content_validator: ContentValidator,
-        identity_changes: IdentityChanges,
-        patches: Patches,
-        committer: Committer,
         capacity: StorageCapacity,
-        trees: Trees,
-        clock: Clock,
-        randomness: Randomness,
+        max_body_bytes: int,
+        rendering_cache_bytes: int,
+        named_owners: StorageOwners | None,
+        write_hooks: Sequence[WriteHook] = (),
+        acl_listener: AclListener,
+        observers: Sequence[WriteObserver] = (),
     ) -> None:
-        self._store = store
-        self._gate = gate
-        self._reader = reader
-        self._receiver = receiver
-        self._content_validator = content_validator
-        self._identity_changes = identity_changes
-        self._patches = patches
-        self._committer = committer
+        """``named_owners`` gives the published owners of storages; ``None`` to publish none."""
+        self._context = context
+        self._store = context.store
+        self._gate = context.gate
         self._capacity = capacity
-        self._trees = trees
-        self._clock = clock
-        self._randomness = randomness
+        self._reader = ResourceReader(
+            context, cache_bytes=rendering_cache_bytes, named_owners=named_owners
+        )
+        self._receiver = BodyReceiver(context, max_body_bytes=max_body_bytes)
+        self._identity_changes = IdentityChanges(context)
+        self._content_validator = ContentValidator(context, self._identity_changes, write_hooks)
+        self._patches = Patches(context.documents, self._content_validator)
+        self._committer = Committer(
+            context.store,
+            quota_bytes=context.quota_bytes,
+            acl_listener=acl_listener,
+            observers=observers,
+        )
+        self._trees = trees = Trees(
+            context,
+            TreePlanner(context, self._identity_changes, self._content_validator),
+            self._committer,
+        )
         self._operations = {
             "GET": self._read,
             "HEAD": self._read,
@@ -120,7 +128,7 @@ class ResourceService:
                     return moved
             operation, existing = request.operation, state.existing
             try:
-                await self._authorize(request, state, modes.for_read(state.target))
+                await request.authorize(self._gate, state, modes.for_read(state.target))
             except RequestRefused:
                 if existing is None or not await self._may_read_description(request, state):
                     raise
@@ -153,7 +161,7 @@ class ResourceService:
         those who may read the container. Raises RequestRefused and ServerTrouble."""
         target = request.operation.target
         state = await self._read_state(request, target)
-        await self._authorize(request, state, modes.for_read(target))
+        await request.authorize(self._gate, state, modes.for_read(target))
         container = state.existing
         if container is None or not container.kind.is_container:
             raise NotFound
@@ -182,9 +190,8 @@ class ResourceService:
             return None
         # A separate decision: to an agent without Read there, the redirect would reveal that the
         # resource exists.
-        snapshot = await self._store.read_metadata(paths_to_read(variant.path))
         who = request.agent, request.operation.origin, variant.path
-        grant = await self._gate.grant(*who, snapshot)
+        grant, snapshot = await self._gate.current_grant(*who)
         if not grant.allows(modes.Mode.READ) and not (
             variant.kind.is_container
             and (await self._gate.grant_on_description(*who, snapshot)).allows(modes.Mode.READ)
@@ -229,8 +236,8 @@ class ResourceService:
         async def plan(state: TargetState) -> Plan:
             existing = state.existing
             if existing is not None and is_empty_container(operation, received):
-                return plan_unchanged(existing, self._new_version())
-            new_version = self._new_version()
+                return plan_unchanged(existing, self._context.new_version())
+            new_version = self._context.new_version()
             content = await self._content_validator.validate(
                 request, state, received, new_version.version
             )
@@ -261,7 +268,7 @@ class ResourceService:
         state = await self._read_state(request, request.operation.target, expected=expected)
         required = modes.for_put(state.target, state.snapshot)
         # Before all other checks, here and below, because their results reveal what is stored.
-        await self._authorize(request, state, required)
+        await request.authorize(self._gate, state, required)
         self._check_length_of_target(state)
         self._check_conditions(request, state)
         return state
@@ -274,10 +281,10 @@ class ResourceService:
         proposal = NameProposal(
             operation,
             wants_container=wants_container,
-            randomness=self._randomness,
+            randomness=self._context.records.randomness,
         )
         # Checks the first proposal. If it is taken, _free_member checks the next one.
-        self._check_length(proposal.path())
+        check_new_path_length(proposal.path())
         received = await self._receiver.receive(
             await self._within_capacity(
                 operation, proposal.path(), extra_bytes=fixed_charge(proposal.path())
@@ -291,7 +298,7 @@ class ResourceService:
                 # The container was deleted, and POST creates none (C-6): admitting the request
                 # again raises NotFound.
                 raise Superseded
-            new_version = self._new_version()
+            new_version = self._context.new_version()
             content = await self._content_validator.validate(
                 request, state, received, new_version.version, posted=True
             )
@@ -311,7 +318,7 @@ class ResourceService:
         # the container.
         target = request.operation.target
         state = await self._read_state(request, target)
-        await self._authorize(request, state, modes.for_post(target))
+        await request.authorize(self._gate, state, modes.for_post(target))
         if state.existing is None:
             raise NotFound("There is no container here")
         if "POST" not in allowed_methods(target):
@@ -323,7 +330,7 @@ class ResourceService:
         """A member URL that is free with and without a slash (C-4, C-5). Raises TargetTooLong."""
         while True:
             path = proposal.path()
-            self._check_length(path)
+            check_new_path_length(path)
             state = TargetState(path, await self._store.read_metadata(paths_to_read(path)))
             if state.existing is None and state.slash_variant is None:
                 return state
@@ -348,7 +355,7 @@ class ResourceService:
             return state
 
         async def plan(state: TargetState) -> Plan:
-            new_version = self._new_version()
+            new_version = self._context.new_version()
             content = await self._patches.apply(request, state, patch, new_version.version)
             if isinstance(content, Metadata):
                 return plan_unchanged(content, new_version, request.agent, logged=True)
@@ -367,7 +374,7 @@ class ResourceService:
         self, request: ResourceRequest, state: TargetState, content: modes.PatchContent
     ) -> None:
         required = modes.for_patch(state.target, state.snapshot, content)
-        await self._authorize(request, state, required)
+        await request.authorize(self._gate, state, required)
 
     async def _delete(self, request: ResourceRequest) -> Outcome:
         if request.operation.whole_tree:
@@ -376,7 +383,7 @@ class ResourceService:
         async def plan(state: TargetState) -> Plan:
             await self._identity_changes.check_deletion(request, state)
             derived = await self._content_validator.records_of_deletion(state)
-            return plan_delete(state, self._new_version(), request.agent, derived=derived)
+            return plan_delete(state, self._context.new_version(), request.agent, derived=derived)
 
         admitted = await self._admit_delete(request)
         return await self._committer.commit(request, admitted, self._admit_delete, plan)
@@ -386,7 +393,7 @@ class ResourceService:
     ) -> TargetState:
         target = request.operation.target
         state = await self._read_state(request, target, description_of(target), expected=expected)
-        await self._authorize(request, state, modes.for_delete(target, state.snapshot))
+        await request.authorize(self._gate, state, modes.for_delete(target, state.snapshot))
         if "DELETE" not in allowed_methods(target):
             raise MethodNotAllowed(ResourceCodes.STORAGE_STAYS, allow=allowed_methods(target))
         if state.existing is None:
@@ -412,21 +419,6 @@ class ResourceService:
         request.existing = state.existing
         return state
 
-    async def _authorize(
-        self, request: ResourceRequest, state: TargetState, required: Requirements
-    ) -> None:
-        """Pass the gate, or raise NotAuthenticated or AccessDenied.
-
-        A refusal also sets the grant of the request, for the ``WAC-Allow`` header (W-50).
-        """
-        who = request.agent, request.operation.origin, state.target
-        try:
-            grant = await self._gate.authorize(*who, required, state.snapshot)
-        except RequestRefused:
-            request.set_grant(state, await self._gate.grant(*who, state.snapshot))
-            raise
-        request.set_grant(state, grant)
-
     def _check_conditions(self, request: ResourceRequest, state: TargetState) -> None:
         conditions = request.operation.conditions
         if not conditions.any_given:
@@ -445,13 +437,4 @@ class ResourceService:
     def _check_length_of_target(self, state: TargetState) -> None:
         # An auxiliary resource has no auxiliary resources, so no suffix must fit.
         if state.existing is None and state.auxiliary is None:
-            self._check_length(state.target)
-
-    def _check_length(self, path: ResourcePath) -> None:
-        check_new_path_length(path)
-
-    def _new_version(self) -> NewVersion:
-        return NewVersion(
-            version=random_version(self._randomness),
-            at_ms=self._store.shared_ms(self._clock.now_ms()),
-        )
+            check_new_path_length(state.target)

@@ -13,18 +13,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import RDF_TYPES, essence
+from podstead.resources.trees import tree_pages
 from podstead.storage.pod_quotas import PodQuotas
-from podstead.storage.protocol import DocumentSource, Snapshot
+from podstead.storage.protocol import Store
 from podstead.storage.records import Metadata
-from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
-from podstead.wac.modes import Mode, Requirement
 
 STEP_RESOURCES: Final = 1_000
 MAX_RESOURCES: Final = 200_000
@@ -104,27 +103,13 @@ class StorageUsage:
     breakdown: Breakdown
 
 
-class UsageStore(DocumentSource, Protocol):
-    """The resources of a store and what its pods are charged for."""
-
-    def data_version(self) -> int | None: ...
-
-    async def read_tree(
-        self, root: ResourcePath, *, after: ResourcePath | None = None, limit: int
-    ) -> Snapshot: ...
-
-    async def used_bytes(self, name: str) -> int: ...
-
-    async def list_charges(self, root: ResourcePath) -> Mapping[str, int]: ...
-
-
 class PodUsage:
     """Counts what takes the space of a pod."""
 
     def __init__(
         self,
         *,
-        store: UsageStore,
+        store: Store,
         gate: Gate,
         clock: Clock,
         quotas: PodQuotas,
@@ -141,8 +126,7 @@ class PodUsage:
     async def total(self, agent: Identity | None, root: ResourcePath) -> tuple[int, int]:
         """The used bytes and the quota of a storage, for an agent with Control of it. Raises
         NotAuthenticated and AccessDenied."""
-        snapshot = await self._store.read_metadata(paths_to_read(root))
-        await self._gate.require((Requirement(root, Mode.CONTROL),), agent, None, snapshot)
+        await self._gate.require_control(agent, root)
         return await self._store.used_bytes(root.strip("/")), await self._quotas.of(root)
 
     async def of(self, agent: Identity | None, root: ResourcePath) -> StorageUsage:
@@ -174,8 +158,7 @@ class PodUsage:
     async def _count(self, root: ResourcePath, now_ms: int) -> Breakdown:
         breakdown = Breakdown(now_ms)
         largest: list[tuple[int, ResourcePath, Metadata]] = []
-        after = None
-        while resources := await self._part(root, after):
+        async for resources in tree_pages(self._store, root, page_resources=STEP_RESOURCES):
             for resource in resources:
                 _add(breakdown, resource, root)
                 if not resource.kind.is_container and resource.kind.is_member:
@@ -184,17 +167,11 @@ class PodUsage:
                         heapq.heappush(largest, entry)
                     elif entry > largest[0]:
                         heapq.heapreplace(largest, entry)
-            after = resources[-1].path
             if breakdown.counted >= self._max_resources:
                 breakdown.is_complete = False
                 break
-            await asyncio.sleep(0)  # requests come first
         breakdown.largest = [each for _, _, each in sorted(largest, reverse=True)]
         return breakdown
-
-    async def _part(self, root: ResourcePath, after: ResourcePath | None) -> Sequence[Metadata]:
-        tree = await self._store.read_tree(root, after=after, limit=STEP_RESOURCES)
-        return [each for each in tree.values() if each is not None]
 
 
 def _add(breakdown: Breakdown, resource: Metadata, root: ResourcePath) -> None:

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
 from podstead.core.errors import (
     BadRequest,
@@ -35,8 +34,6 @@ from podstead.core.errors import (
     MethodNotAllowed,
     NotFound,
     PreconditionFailed,
-    QuotaExceeded,
-    RequestRefused,
     TargetTooLong,
 )
 from podstead.core.identifiers import (
@@ -49,33 +46,29 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.committer import AclListener, tell_acl_changes
+from podstead.resources.committer import Committer
+from podstead.resources.context import ResourceContext
 from podstead.resources.costly_work import AgentSemaphores
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
-from podstead.resources.planning import NewVersion
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.resources.tree_plan import PlannedTree, TreePlanner
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import EntryRegistry, ResourceStore, Snapshot
+from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
-    Committed,
     Metadata,
     NoEntry,
-    OverQuota,
     Precondition,
     QuotaLevel,
     ResourceKind,
     Write,
-    random_version,
 )
 from podstead.storage.repositories import KIND as REPOSITORIES
 from podstead.storage.repositories import repository_of
 from podstead.wac import modes
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
-from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, Requirements
 
 MAX_RESOURCES: Final = 10_000
@@ -118,33 +111,18 @@ class TreeContents(msgspec.Struct):
             self.with_rules += 1
 
 
-class TreeStore(ResourceStore, EntryRegistry, Protocol):
-    """The parts of a store that these operations need."""
-
-
 class Trees:
     """Carries out COPY, MOVE, and DELETE of whole trees."""
 
     def __init__(
-        self,
-        *,
-        store: TreeStore,
-        gate: Gate,
-        planner: TreePlanner,
-        clock: Clock,
-        randomness: Randomness,
-        default_quota_bytes: int,
-        base_url: str,
-        acl_listener: AclListener,
+        self, context: ResourceContext, planner: TreePlanner, committer: Committer
     ) -> None:
-        self._store = store
-        self._acl_listener = acl_listener
-        self._gate = gate
+        self._context = context
+        self._store = context.store
+        self._gate = context.gate
         self._planner = planner
-        self._clock = clock
-        self._randomness = randomness
-        self._default_quota_bytes = default_quota_bytes
-        self._turns = AgentSemaphores(base_url=base_url)
+        self._committer = committer
+        self._semaphores = AgentSemaphores(base_url=context.documents.url_of(ResourcePath("")))
 
     async def transfer(self, request: ResourceRequest) -> Outcome:
         """Copy or move the target of the request to its destination.
@@ -152,7 +130,7 @@ class Trees:
         Raises RequestRefused, among others Conflict if the tree keeps changing, and ServerTrouble.
         """
         transfer = _transfer_of(request)
-        async with self._turns.of(request.agent):
+        async with self._semaphores.of(request.agent):
             try:
                 return await self._transfer(request, transfer)
             except _IsContainer as of:
@@ -172,7 +150,7 @@ class Trees:
                 raise Conflict(ResourceCodes.SLASH_OF_DOCUMENT)
             preconditions = await self._admit_transfer(request, transfer, state)
             planned = await self._planner.plan_transfer(
-                request, transfer, state, self._new_version()
+                request, transfer, state, self._context.new_version()
             )
             return planned.with_preconditions(preconditions)
 
@@ -188,10 +166,10 @@ class Trees:
         async def attempt() -> PlannedTree:
             state = TreeState(tree, await self._read(tree))
             preconditions = await self._admit_deletion(request, tree, state)
-            planned = await self._planner.plan_deletion(request, state, self._new_version())
+            planned = await self._planner.plan_deletion(request, state, self._context.new_version())
             return planned.with_preconditions(preconditions)
 
-        async with self._turns.of(request.agent):
+        async with self._semaphores.of(request.agent):
             await self._commit(request, attempt)
         return Outcome(Result.DELETED)
 
@@ -200,7 +178,7 @@ class Trees:
 
         Raises AccessDenied, NotAuthenticated, NotFound, and ServerTrouble.
         """
-        async with self._turns.of(request.agent):
+        async with self._semaphores.of(request.agent):
             return await self._contents(request)
 
     async def _contents(self, request: ResourceRequest) -> TreeContents:
@@ -208,7 +186,7 @@ class Trees:
         tree = Tree(target)
         state = TreeState(tree, await self._read(tree))
         root = TargetState(target, state)
-        await self._authorize(request, root, modes.for_read(target))
+        await request.authorize(self._gate, root, modes.for_read(target))
         if root.existing is None:
             raise NotFound
         origin, contents = request.operation.origin, TreeContents()
@@ -231,23 +209,13 @@ class Trees:
                 planned = await attempt()
             except Superseded:
                 continue
-            write = planned.write
             try:
-                if write.puts:
-                    write = replace(write, default_quota_bytes=self._default_quota_bytes)
-                ended = await self._store.commit(write)
+                committed = await self._committer.commit_tree(request.agent, planned.write)
             finally:
                 # Has no effect on what was committed.
                 await self._planner.discard(planned.staged)
-            if isinstance(ended, Committed):
-                tell_acl_changes(self._acl_listener, request.agent, write)
-                return write, ended.nearly_full
-            if isinstance(ended, OverQuota):
-                raise QuotaExceeded(
-                    used_bytes=ended.used_bytes,
-                    limit_bytes=ended.limit_bytes,
-                    needed_bytes=ended.needed_bytes,
-                )
+            if committed is not None:
+                return planned.write, committed.nearly_full
         raise Conflict(ResourceCodes.TREE_KEEPS_CHANGING)
 
     async def _read(self, tree: Tree, *also: ResourcePath) -> Snapshot:
@@ -256,12 +224,6 @@ class Trees:
             paths |= dict.fromkeys((*paths_to_read(path), *auxiliaries_and(path)))
         limit = MAX_RESOURCES + 1 if tree.with_members else 1
         return await self._store.read_tree(tree.root, also=paths, limit=limit)
-
-    def _new_version(self) -> NewVersion:
-        return NewVersion(
-            version=random_version(self._randomness),
-            at_ms=self._store.shared_ms(self._clock.now_ms()),
-        )
 
     # --- may it be done? ------------------------------------------------------------------
 
@@ -289,9 +251,8 @@ class Trees:
         if source.existing is not None or variant is None or not variant.kind.is_container:
             return
         # A decision of its own: to others, the container must not be revealed.
-        snapshot = await self._store.read_metadata(paths_to_read(variant.path))
         origin = request.operation.origin
-        grant = await self._gate.grant(request.agent, origin, variant.path, snapshot)
+        grant, _ = await self._gate.current_grant(request.agent, origin, variant.path)
         if grant.allows(Mode.READ):
             raise _IsContainer(variant.path)
 
@@ -314,7 +275,7 @@ class Trees:
         """
         operation = request.operation
         root = TargetState(operation.target, state)
-        await self._authorize(request, root, required)
+        await request.authorize(self._gate, root, required)
         if operation.method not in allowed_methods(root.target):
             raise MethodNotAllowed(
                 ResourceCodes.STORAGE_AND_AUXILIARIES_STAY, allow=allowed_methods(root.target)
@@ -323,17 +284,6 @@ class Trees:
             raise NotFound
         if len(state.resources) > MAX_RESOURCES:
             raise Conflict(ResourceCodes.TOO_MANY_RESOURCES, number=MAX_RESOURCES)
-
-    async def _authorize(
-        self, request: ResourceRequest, root: TargetState, required: Requirements
-    ) -> None:
-        who = request.agent, request.operation.origin, root.target
-        try:
-            grant = await self._gate.authorize(*who, required, root.snapshot)
-        except RequestRefused:
-            request.set_grant(root, await self._gate.grant(*who, root.snapshot))
-            raise
-        request.set_grant(root, grant)
 
     async def _require(
         self, request: ResourceRequest, required: Requirements, state: TreeState
@@ -355,7 +305,7 @@ class Trees:
         A push that is in progress belongs to the container at its present URL.
         """
         storage = storage_root(source)
-        now_ms = self._clock.now_ms()
+        now_ms = self._context.records.now_ms()
         # Most storages have no repository at all.
         some = await self._store.list_entries(REPOSITORIES, owner=storage, limit=1, now_ms=now_ms)
         entries = [repository_of(container.path) for container in state.containers]

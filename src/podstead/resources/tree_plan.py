@@ -23,7 +23,8 @@ from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Dataset
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.content import ContentValidator
-from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
+from podstead.resources.context import ResourceContext
+from podstead.resources.documents import EMPTY_DATASET, is_rdf
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import NewVersion
@@ -32,7 +33,6 @@ from podstead.resources.target_state import TargetState
 from podstead.resources.trees import Tree, TreeState, TreeTransfer, auxiliaries_and
 from podstead.storage.blobs.body_store import BodyMissing
 from podstead.storage.document_reader import Superseded
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -51,7 +51,6 @@ from podstead.storage.records import (
     Write,
 )
 from podstead.storage.repositories import drop_repository
-from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
 _RESOURCES_AT_ONCE: Final = 64
@@ -93,16 +92,13 @@ class TreePlanner:
 
     def __init__(
         self,
-        *,
-        store: ResourceStore,
-        gate: Gate,
-        documents: Documents,
+        context: ResourceContext,
         identity_changes: IdentityChanges,
         content_validator: ContentValidator,
     ) -> None:
-        self._store = store
-        self._gate = gate
-        self._documents = documents
+        self._store = context.store
+        self._gate = context.gate
+        self._documents = context.documents
         self._identity_changes = identity_changes
         self._content_validator = content_validator
 

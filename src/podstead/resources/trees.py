@@ -1,11 +1,9 @@
-"""The state of a tree that is copied or moved, and of its destination.
-
-Pure: values in, values out.
-"""
+"""The walk through a tree, and the state of one that is copied or moved, and of its destination."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
 from podstead.core.identifiers import (
     ResourcePath,
@@ -15,7 +13,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.value import Value
-from podstead.storage.protocol import Snapshot
+from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind
 
 
@@ -111,3 +109,25 @@ class TreeState(Mapping[ResourcePath, Metadata | None]):
 def is_auxiliary(metadata: Metadata) -> bool:
     """Whether a resource is an ACL or a description."""
     return metadata.kind in (ResourceKind.ACL, ResourceKind.DESCRIPTION)
+
+
+async def tree_pages(
+    store: ResourceStore,
+    root: ResourcePath,
+    *,
+    after: ResourcePath | None = None,
+    page_resources: int,
+) -> AsyncIterator[Sequence[Metadata]]:
+    """Everything in a tree after a path, in the order of the paths, in pages of one snapshot each.
+
+    Other tasks can run between two pages.
+    """
+    while True:
+        found = await store.read_tree(root, after=after, limit=page_resources)
+        page = sorted((each for each in found.values() if each), key=lambda each: each.path)
+        if page:
+            yield page
+        if len(page) < page_resources:
+            return
+        after = page[-1].path
+        await asyncio.sleep(0)

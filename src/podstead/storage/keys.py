@@ -52,8 +52,8 @@ class KeyStorage(Protocol):
     def remove(self, name: str) -> bool:
         """Remove a key; whether there was one."""
 
-    def turn(self) -> AbstractContextManager[None]:
-        """While it lasts, nobody else has a turn, where that can be had."""
+    def locked(self) -> AbstractContextManager[None]:
+        """Lock the keys while it lasts, where that can be had."""
 
 
 class KeyFiles:
@@ -87,7 +87,7 @@ class KeyFiles:
     def remove(self, name: str) -> bool:
         return self._run("removed", lambda: _remove(self._directory / name))
 
-    def turn(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Several may add keys at the same time: an additional key does no harm."""
         return nullcontext()
 

@@ -149,6 +149,7 @@ class EffectiveAcls:
     ) -> None:
         """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
         cache of parsed ACLs, by the length of their documents."""
+        self.source = source
         self._parse = parse
         self._base_url = base_url
         self._acls: DocumentReader[_KnownAcl] = DocumentReader(
@@ -158,6 +159,7 @@ class EffectiveAcls:
     def over(self, source: DocumentSource) -> EffectiveAcls:
         """The same finder on another source, such as an earlier snapshot, sharing the cache."""
         other = copy(self)
+        other.source = source
         other._acls = self._acls.over(source)  # noqa: SLF001 - of this class
         return other
 

@@ -9,7 +9,7 @@ target exists (W-60, W-64). Nothing bypasses the rules, and access that no rule 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Protocol
@@ -24,7 +24,7 @@ from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.acl import agent_name, origin_of
 from podstead.wac.decision import Reach, Requester, Rules, agent_modes, reach_of
-from podstead.wac.effective import EffectiveAcl, EffectiveAcls
+from podstead.wac.effective import EffectiveAcl, EffectiveAcls, paths_to_read
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
 from podstead.wac.modes import (
     ALL_MODES,
@@ -56,7 +56,7 @@ class AclFinder(Protocol):
     async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl: ...
 
 
-class _FoundOnce:
+class _MemoizedLookups:
     """Finds the rules of each resource once, and the owner of each storage."""
 
     def __init__(self, acls: AclFinder, owners: StorageOwners) -> None:
@@ -112,8 +112,37 @@ class GrantedAccess(Value):
         )
 
 
-class Basis(msgspec.Struct, frozen=True):
-    """The rules that apply to a target, and the agent in their terms; ``None`` for the public."""
+class Ceiling(Value):
+    """The most that a request may be granted on a resource; every mode by default.
+
+    ``user`` bounds the modes of the agent, ``public`` those that are granted to everyone. The
+    ``preconditions`` must still hold when a write is committed. ``lasting`` is true if only a
+    change of the store can change the ceiling.
+    """
+
+    user: Modes = ALL_MODES
+    public: Modes = ALL_MODES
+    preconditions: tuple[Precondition, ...] = ()
+    lasting: bool = True
+
+
+class AccessRestriction(Protocol):
+    """Restricts what the rules grant, such as a limit on what an application may do.
+
+    The gate asks each restriction about each resource that it decides about, and grants the modes
+    that the rules and all restrictions have in common.
+    """
+
+    async def ceiling(
+        self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+    ) -> Ceiling:
+        """The most that a request of this agent may be granted on a resource that is not
+        auxiliary. What it raises refuses the request."""
+
+
+class DecisionInputs(msgspec.Struct, frozen=True):
+    """What a decision follows from: the rules that apply to the target, and the agent as the rules
+    see it (``None`` for the public)."""
 
     rules: Rules
     requester: Requester | None
@@ -123,17 +152,30 @@ class Gate:
     """Decides about every operation."""
 
     def __init__(
-        self, *, acls: EffectiveAcls, groups: GroupMemberships, owners: StorageOwners
+        self,
+        *,
+        acls: EffectiveAcls,
+        groups: GroupMemberships,
+        owners: StorageOwners,
+        restrictions: Sequence[AccessRestriction] = (),
     ) -> None:
         self._source_acls = acls
         self._acls: AclFinder = acls
         self._group_acls = acls
         self._groups = groups
         self._owners = owners
+        self._restrictions = tuple(restrictions)
+        if restrictions:  # so that a request pays for restrictions only where there are any
+            self._grant_on = self._restricted_grant_on  # type: ignore[method-assign]
 
     def over(self, source: DocumentSource) -> Gate:
         """The same gate on the ACLs of another source, with the current groups and owners."""
-        other = Gate(acls=self._source_acls.over(source), groups=self._groups, owners=self._owners)
+        other = Gate(
+            acls=self._source_acls.over(source),
+            groups=self._groups,
+            owners=self._owners,
+            restrictions=self._restrictions,
+        )
         other._group_acls = self._group_acls
         return other
 
@@ -141,7 +183,7 @@ class Gate:
         """As :meth:`over`, for many decisions about a few resources at one moment: their rules and
         owners are looked up once."""
         other = self.over(source)
-        once = _FoundOnce(other._acls, self._owners)  # noqa: SLF001 - of this class
+        once = _MemoizedLookups(other._acls, self._owners)  # noqa: SLF001 - of this class
         other._acls = other._owners = once  # noqa: SLF001 - of this class
         return other
 
@@ -157,18 +199,16 @@ class Gate:
 
         ``origin`` is the Origin header as received; ``snapshot`` holds
         :func:`podstead.wac.effective.paths_to_read` of the target. Raises NotAuthenticated for
-        the public and AccessDenied for an identity; StorageError and Overloaded if the rules
-        cannot be read; ValueError if there are no requirements, because only OPTIONS has none and
-        it never gets here (W-31).
+        the public and AccessDenied for an identity.
         """
         place = governed(target)
-        held = await self._held(agent, origin, place.subject, snapshot)
-        holdings = {place.subject: held}
-        await self._check(requirements, agent, origin, snapshot, holdings)
-        if len(holdings) > 1:
-            lasting = all(other.lasting for other in holdings.values())
-            held = GrantedAccess(held.user, held.public, _preconditions(holdings), lasting)
-        return held.on(place)
+        grant = await self._grant_on(agent, origin, place.subject, snapshot)
+        grants = {place.subject: grant}
+        await self._check(requirements, agent, origin, snapshot, grants)
+        if len(grants) > 1:
+            lasting = all(other.lasting for other in grants.values())
+            grant = GrantedAccess(grant.user, grant.public, _preconditions(grants), lasting)
+        return grant.on(place)
 
     async def require(
         self,
@@ -179,17 +219,31 @@ class Gate:
     ) -> tuple[Precondition, ...]:
         """The same as :meth:`authorize` for operations without a single target; returns the
         preconditions."""
-        holdings: dict[ResourcePath, GrantedAccess] = {}
-        await self._check(requirements, agent, origin, snapshot, holdings)
-        return _preconditions(holdings)
+        grants: dict[ResourcePath, GrantedAccess] = {}
+        await self._check(requirements, agent, origin, snapshot, grants)
+        return _preconditions(grants)
 
     async def grant(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> GrantedAccess:
         """What the agent may do with the target, which may be nothing; refuses nothing."""
         place = governed(target)
-        held = await self._held(agent, origin, place.subject, snapshot)
-        return held.on(place)
+        grant = await self._grant_on(agent, origin, place.subject, snapshot)
+        return grant.on(place)
+
+    async def current_grant(
+        self, agent: Identity | None, origin: str | None, target: ResourcePath
+    ) -> tuple[GrantedAccess, Snapshot]:
+        """What the agent may do with the target now, and the snapshot on which that was decided,
+        which holds :func:`podstead.wac.effective.paths_to_read` of the target."""
+        snapshot = await self._source_acls.source.read_metadata(paths_to_read(target))
+        return await self.grant(agent, origin, target, snapshot), snapshot
+
+    async def require_control(self, agent: Identity | None, subject: ResourcePath) -> None:
+        """Raises NotAuthenticated or AccessDenied for an agent without Control of the subject."""
+        grant, _ = await self.current_grant(agent, None, subject)
+        if not grant.allows(Mode.CONTROL):
+            raise NotAuthenticated if agent is None else AccessDenied
 
     async def grant_on_description(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
@@ -197,16 +251,16 @@ class Gate:
         """What the agent may do with a container without its members, in addition to :meth:`grant`;
         ``target`` is the container or its description. Only Read matters."""
         subject = governed(target).subject
-        return await self._held(agent, origin, subject, snapshot, of_description=True)
+        return await self._grant_on(agent, origin, subject, snapshot, of_description=True)
 
-    async def basis(
+    async def decision_inputs(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
-    ) -> Basis:
-        """What :meth:`grant` decides on, for explaining the decision. Raises the same errors."""
+    ) -> DecisionInputs:
+        """What :meth:`grant` decides from, for explaining the decision."""
         subject = governed(target).subject
         effective = await self._acls.find(subject, snapshot)
         if agent is None:
-            return Basis(effective.rules, None)
+            return DecisionInputs(effective.rules, None)
         names = _names(agent.iri, agent.aliases)
         memberships = await self._memberships(names, effective)
         requester = Requester(
@@ -215,7 +269,7 @@ class Gate:
             canonical_origin(origin),
             owns_storage=await self._owns(names, subject),
         )
-        return Basis(effective.rules, requester)
+        return DecisionInputs(effective.rules, requester)
 
     async def reach(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
@@ -226,9 +280,9 @@ class Gate:
         from the ``WAC-Allow`` header.
         """
         subject = governed(target).subject
-        held = await self._held(agent, origin, subject, snapshot)
-        if not held.allows(Mode.CONTROL):
-            known = held.allows(Mode.READ) and held.public_may_read
+        grant = await self._grant_on(agent, origin, subject, snapshot)
+        if not grant.allows(Mode.CONTROL):
+            known = grant.allows(Mode.READ) and grant.public_may_read
             return Reach.EVERYONE if known else None
         effective = await self._acls.find(subject, snapshot)
         owner = await self._owner_of(subject)
@@ -253,20 +307,43 @@ class Gate:
         agent: Identity | None,
         origin: str | None,
         snapshot: Snapshot,
-        holdings: dict[ResourcePath, GrantedAccess],
+        grants: dict[ResourcePath, GrantedAccess],
     ) -> None:
-        """Check every requirement, and add the grant on each subject to ``holdings``."""
-        if not requirements:
+        """Check every requirement, and add the grant on each subject to ``grants``."""
+        if not requirements:  # only OPTIONS has none, and it never gets here (W-31)
             raise ValueError("An operation without requirements must not be authorized")
         for requirement in requirements:
             subject = requirement.subject
-            held = holdings.get(subject)
-            if held is None:
-                held = holdings[subject] = await self._held(agent, origin, subject, snapshot)
-            if requirement.mode not in held.user:
+            grant = grants.get(subject)
+            if grant is None:
+                grant = grants[subject] = await self._grant_on(agent, origin, subject, snapshot)
+            if requirement.mode not in grant.user:
                 raise NotAuthenticated if agent is None else AccessDenied
 
-    async def _held(
+    async def _restricted_grant_on(
+        self,
+        agent: Identity | None,
+        origin: str | None,
+        subject: ResourcePath,
+        snapshot: Snapshot,
+        *,
+        of_description: bool = False,
+    ) -> GrantedAccess:
+        """As :meth:`_grant_on`, within the ceiling of every restriction."""
+        grant = await Gate._grant_on(
+            self, agent, origin, subject, snapshot, of_description=of_description
+        )
+        for restriction in self._restrictions:
+            ceiling = await restriction.ceiling(agent, origin, subject, snapshot)
+            grant = GrantedAccess(
+                grant.user & ceiling.user,
+                grant.public & ceiling.public,
+                grant.preconditions + ceiling.preconditions,
+                grant.lasting and ceiling.lasting,
+            )
+        return grant
+
+    async def _grant_on(
         self,
         agent: Identity | None,
         origin: str | None,
@@ -286,7 +363,7 @@ class Gate:
         memberships = NO_MEMBERSHIPS
         if rules.groups:
             memberships = await self._memberships(names, effective)
-        return await self._held_by(names, origin, subject, effective, memberships)
+        return await self._agent_grant(names, origin, subject, effective, memberships)
 
     async def _memberships(self, names: frozenset[str], effective: EffectiveAcl) -> Memberships:
         storage = effective.storage
@@ -295,7 +372,7 @@ class Gate:
             names, effective.rules.groups, storage=storage, readable=readable
         )
 
-    async def _held_by(
+    async def _agent_grant(
         self,
         names: frozenset[str],
         origin: str | None,
@@ -306,13 +383,13 @@ class Gate:
         """The modes of an agent with these names and memberships under the rules."""
         rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
-        held = agent_modes(rules, Requester(names, memberships.groups, asked_from))
+        granted = agent_modes(rules, Requester(names, memberships.groups, asked_from))
         # Ownership adds Control and nothing else, so it is not looked up for agents that have it.
-        if Mode.CONTROL not in held and await self._owns(names, subject):
+        if Mode.CONTROL not in granted and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
-            held = agent_modes(rules, owner)
+            granted = agent_modes(rules, owner)
         return GrantedAccess(
-            held,
+            granted,
             rules.public,
             effective.preconditions + memberships.preconditions,
             effective.lasting and memberships.lasting,
@@ -329,16 +406,18 @@ class Gate:
         place = governed(document)
         effective = await self._group_acls.find(place.subject, snapshot)
         rules = effective.rules
-        held = GrantedAccess(rules.public, rules.public, effective.preconditions, effective.lasting)
-        if not _reveals(held.on(place)) and storage is not None:
+        grant = GrantedAccess(
+            rules.public, rules.public, effective.preconditions, effective.lasting
+        )
+        if not _reveals(grant.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
             if owner is not None:
                 names = _names(owner, frozenset())
                 memberships = await self._groups.of(
                     names, rules.groups, storage=effective.storage, readable=None
                 )
-                held = await self._held_by(names, None, place.subject, effective, memberships)
-        return Readable(_reveals(held.on(place)), held.preconditions, held.lasting)
+                grant = await self._agent_grant(names, None, place.subject, effective, memberships)
+        return Readable(_reveals(grant.on(place)), grant.preconditions, grant.lasting)
 
     async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
         """Whether one of the names is that of the owner of the resource's storage."""
@@ -362,9 +441,9 @@ def canonical_origin(origin: str | None) -> str | None:
     return None if origin is None else origin_of(origin) or OPAQUE_ORIGIN
 
 
-def _reveals(held: GrantedAccess) -> bool:
+def _reveals(grant: GrantedAccess) -> bool:
     """Whether the agent may know the content: with Control, it can grant itself Read."""
-    return held.allows(Mode.READ) or held.allows(Mode.CONTROL)
+    return grant.allows(Mode.READ) or grant.allows(Mode.CONTROL)
 
 
 def _on_acl(modes: Modes) -> Modes:
@@ -372,7 +451,7 @@ def _on_acl(modes: Modes) -> Modes:
     return ALL_MODES if Mode.CONTROL in modes else NO_MODES
 
 
-def _preconditions(holdings: Mapping[ResourcePath, GrantedAccess]) -> tuple[Precondition, ...]:
+def _preconditions(grants: Mapping[ResourcePath, GrantedAccess]) -> tuple[Precondition, ...]:
     """The preconditions of all grants, each once."""
-    parts = [held.preconditions for held in holdings.values()]
+    parts = [grant.preconditions for grant in grants.values()]
     return tuple(dict.fromkeys(chain.from_iterable(parts)))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podstead.app.mailing import MailSender
+from podstead.app.adapters.mail import MailSender
 from podstead.config import Settings
 from podstead.outbound.mail import parse_mail_destination
 from tests.support.application import Server, Start

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from podstead.app import mailing
-from podstead.app.mailing import VERIFICATIONS_PER_DAY
-from podstead.app.monitoring.readings import MailCounts, MailOutcome
+from podstead.app.adapters import mail
+from podstead.app.adapters.mail import VERIFICATIONS_PER_DAY
+from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import StorageError
 from podstead.idp.mail_queue import LEASE_MS, MAX_WAITING_FOR_ACCOUNT
@@ -171,7 +171,7 @@ async def test_one_account_does_not_write_to_many_strangers(
 async def test_addresses_with_a_plus_sign_are_one_mailbox(
     server: Server, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mailing, "VERIFICATIONS_TO_MAILBOX_PER_DAY", 1)
+    monkeypatch.setattr(mail, "VERIFICATIONS_TO_MAILBOX_PER_DAY", 1)
     await state_address(server, "alice", "victim+a@example.org")
     await state_address(server, "bob", "Victim+b@Example.org")
     assert len(await office.deliver()) == 1

@@ -135,7 +135,7 @@ def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
 
 
 def test_without_mail_what_sends_it_is_not_loaded(loaded: frozenset[str]) -> None:
-    mail = {"aiosmtplib", "podstead.app.mailing", "podstead.outbound.smtp"}
+    mail = {"aiosmtplib", "podstead.app.adapters.mail", "podstead.outbound.smtp"}
     assert mail <= loaded
     assert not mail & _loaded_by(idp=True)
 

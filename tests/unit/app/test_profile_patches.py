@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.adapters.profile_patches import AccountProfiles
+from podstead.app.adapters.own_resources import AccountProfiles
 from podstead.core.errors import BodyTooLarge, Conflict
 from podstead.core.operation import InMemoryBody
 from podstead.resources.outcome import Outcome, ResourceRequest, Result

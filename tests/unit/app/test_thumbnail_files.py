@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from podstead.app.adapters.thumbnail_files import ThumbnailFiles
+from podstead.app.adapters.rendering_processes import ThumbnailFiles
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Version
 from tests.support.clock import FakeClock

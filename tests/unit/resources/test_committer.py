@@ -90,9 +90,7 @@ class Writers:
 
     def __init__(self, store: WatchedStore) -> None:
         self._store = store
-        self._committer = Committer(
-            store=store, default_quota_bytes=0, acl_listener=lambda *_, **__: None
-        )
+        self._committer = Committer(store, quota_bytes=0, acl_listener=lambda *_, **__: None)
         self.decided_on: list[Version | None] = []
 
     async def write(

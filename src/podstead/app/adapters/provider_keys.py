@@ -64,7 +64,7 @@ class KeyFolder:
 
     def maintain(self) -> None:
         """Create keys that are missing or due, and remove expired ones. Raises StorageError."""
-        with self._keys.turn():
+        with self._keys.locked():
             now_s = self._clock.now_ms() // 1000
             roster = KeyRoster(self._read_all(), now_s)
             for algorithm in ALGORITHMS:
@@ -91,12 +91,12 @@ class KeyFolder:
 
     def rotate(self) -> None:
         """Create new keys, which sign after a day. Raises StorageError."""
-        with self._keys.turn():
+        with self._keys.locked():
             self._make_all(at_once=False)
 
     def replace_all(self) -> None:
         """Create new keys that sign immediately, and remove all others. Raises StorageError."""
-        with self._keys.turn():
+        with self._keys.locked():
             before = self.roster().keys
             self._make_all(at_once=True)
             for key in before:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import secrets
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -34,7 +35,6 @@ from podstead.app.adapters.keys import (
     ensure_token_key,
     load_token_keys,
 )
-from podstead.app.adapters.retrying import retry_while_busy
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
@@ -48,6 +48,26 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.private_files import sync_directory, write_private
 from podstead.storage.root import lock_root
 from podstead.storage.sqlite import faults_at_a_glance
+
+T = TypeVar("T")
+
+RETRY_TIMEOUT_S = 1.0
+_RETRY_S = 0.02
+
+
+def retry_while_busy(attempt: Callable[[], T], *, is_busy: Callable[[Exception], bool]) -> T:
+    """The result of ``attempt``. While it raises an exception that ``is_busy``, it is tried again
+    for :data:`RETRY_TIMEOUT_S` seconds; then that exception is raised, and any other
+    immediately."""
+    give_up_s = time.monotonic() + RETRY_TIMEOUT_S
+    while True:
+        try:
+            return attempt()
+        except Exception as error:
+            if not is_busy(error) or time.monotonic() > give_up_s:
+                raise
+        time.sleep(_RETRY_S)
+
 
 _SHARED_FOLDER_FILE: Final = "shared-folder"
 _MARK_BYTES: Final = 16
@@ -75,8 +95,6 @@ def claim_shared_folder(folder: Path, fact: str, facts: BodyFacts, *, advice: st
             f"The servers with this database share another folder than {folder}. {advice}"
         )
 
-
-T = TypeVar("T")
 
 _NO_DATA = frozenset({BODIES_MARK, GIT_MARK})
 

@@ -6,10 +6,11 @@ a pod, WebID, address or path of a request is ever a label value.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 from podstead.storage.commit_figures import BATCH_BOUNDS, COMMIT_BOUNDS_S
 from podstead.web.request_counts import DURATION_BOUNDS_S
@@ -167,3 +168,23 @@ MAIN_FAMILIES: Final = (BUILD, STARTED, WORKERS, RESTARTS)
 """What the main process knows."""
 
 FAMILIES: Final = (*MAIN_FAMILIES, *WORKER_FAMILIES, *STORED_FAMILIES)
+
+
+class MailOutcome(Enum):
+    """What came of an attempt to send a message."""
+
+    SENT = "sent"
+    DELAYED = "delayed"
+    """It is tried again later."""
+    GIVEN_UP = "given_up"
+
+
+class MailCounts:
+    """Counts the attempts of this process."""
+
+    counts: ClassVar[Counter[MailOutcome]] = Counter()
+
+    @classmethod
+    def note(cls, outcome: MailOutcome) -> None:
+        """Count an attempt."""
+        cls.counts[outcome] += 1

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
-from typing import ClassVar, Final
+from typing import Final
 
 import msgspec
 
@@ -19,33 +17,12 @@ from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.monitoring import families
-from podstead.app.monitoring.families import MetricFamily
+from podstead.app.monitoring.families import MailCounts, MailOutcome, MetricFamily
 from podstead.core.histogram import Histogram
 from podstead.idp.audit import AuditEvent
 from podstead.storage.protocol import Store
 from podstead.web.request_counts import RequestCounts
 from podstead.web.response_cache import ResponseCache
-
-
-class MailOutcome(Enum):
-    """What came of an attempt to send a message."""
-
-    SENT = "sent"
-    DELAYED = "delayed"
-    """It is tried again later."""
-    GIVEN_UP = "given_up"
-
-
-class MailCounts:
-    """Counts the attempts of this process."""
-
-    counts: ClassVar[Counter[MailOutcome]] = Counter()
-
-    @classmethod
-    def note(cls, outcome: MailOutcome) -> None:
-        """Count an attempt."""
-        cls.counts[outcome] += 1
-
 
 _SIGN_INS: Final = {
     AuditEvent.SIGNED_IN: "succeeded",

@@ -89,7 +89,7 @@ async def read_stored_facts(settings: Settings, store: Store) -> StoredFacts:
     )
 
 
-class Question(Enum):
+class WorkerQuery(Enum):
     """What the main process may ask."""
 
     COUNTERS = "counters"
@@ -103,14 +103,14 @@ class Question(Enum):
 def worker_answers(
     settings: Settings, *, readings: WorkerReadings, checks: WorkerChecks, store: Store
 ) -> Callable[[str], Awaitable[bytes]]:
-    """The function that answers with JSON. It raises ValueError for an unknown question,
+    """The function that answers with JSON. It raises ValueError for an unknown query,
     StorageError and OSError."""
 
-    async def answer(question: str) -> bytes:
-        asked = Question(question)
-        if asked is Question.COUNTERS:
+    async def answer(query: str) -> bytes:
+        asked = WorkerQuery(query)
+        if asked is WorkerQuery.COUNTERS:
             return msgspec.json.encode(readings.read())
-        if asked is Question.STORED:
+        if asked is WorkerQuery.STORED:
             return msgspec.json.encode((await read_stored_facts(settings, store)).readings())
         return msgspec.json.encode(await checks.run())
 

@@ -69,23 +69,23 @@ def backup_lease(settings: Settings, place: Path) -> Iterator[BackupLease]:
     if settings.database is None:
         yield BackupLease()
         return
-    holding = _LeaseThread(settings, place)
-    holding.start()
+    thread = _LeaseThread(settings, place)
+    thread.start()
     try:
-        yield holding.turn.result()
+        yield thread.acquired.result()
     finally:
-        holding.over.set()
-        holding.join()
-    if holding.trouble is not None:
-        raise holding.trouble
+        thread.over.set()
+        thread.join()
+    if thread.trouble is not None:
+        raise thread.trouble
 
 
 class _LeaseThread(threading.Thread):
     """Holds the lease until it is over."""
 
     def __init__(self, settings: Settings, place: Path) -> None:
-        super().__init__(name="podstead-backup-turn", daemon=True)
-        self.turn: Future[BackupLease] = Future()
+        super().__init__(name="podstead-backup-lease", daemon=True)
+        self.acquired: Future[BackupLease] = Future()
         self.over = threading.Event()
         self.trouble: BaseException | None = None
         self._settings = settings
@@ -95,10 +95,10 @@ class _LeaseThread(threading.Thread):
         try:
             asyncio.run(self._hold())
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
-            if self.turn.done():
+            if self.acquired.done():
                 self.trouble = error
             else:
-                self.turn.set_exception(error)
+                self.acquired.set_exception(error)
 
     async def _hold(self) -> None:
         async with opened_records(self._settings) as records:
@@ -107,14 +107,14 @@ class _LeaseThread(threading.Thread):
                 if await self._is_over():
                     return
             latest = await records.read(LATEST_BACKUPS, self._series)
-            turn = BackupLease(0.0 if latest is None else latest.value.begun_s)
-            self.turn.set_result(turn)
+            acquired = BackupLease(0.0 if latest is None else latest.value.begun_s)
+            self.acquired.set_result(acquired)
             while not await self._is_over():
                 # At worst, another node makes a backup, too.
                 with suppress(ServerTrouble):
                     await lease.hold()
-            if turn.begun_s is not None:
-                made = LatestBackup(turn.begun_s)
+            if acquired.begun_s is not None:
+                made = LatestBackup(acquired.begun_s)
                 await records.commit([LATEST_BACKUPS.put(self._series, made)])
             await lease.release()
 
@@ -206,13 +206,13 @@ async def keep_backing_up(
         wait_s = series.due_in_s(interval_s, now_s=time.time())
         try:
             if wait_s <= 0:
-                with backup_lease(series.settings, series.place) as turn:
+                with backup_lease(series.settings, series.place) as lease:
                     now_s = time.time()
                     # Also in the folder, which another node may have filled meanwhile.
-                    wait_s = max(each.due_in_s(interval_s, now_s=now_s) for each in (turn, series))
+                    wait_s = max(each.due_in_s(interval_s, now_s=now_s) for each in (lease, series))
                     if wait_s <= 0:
                         on_result(await series.add(on_step))
-                        turn.begun_s = now_s
+                        lease.begun_s = now_s
             if wait_s > 0:
                 wait(wait_s)
         except (PodsteadError, OSError) as error:

@@ -31,7 +31,7 @@ from podstead.app.monitoring import families
 from podstead.app.monitoring.checks import Check, Checks
 from podstead.app.monitoring.exposition import CONTENT_TYPE, exposition
 from podstead.app.monitoring.readings import Reading, Readings, Total, single
-from podstead.app.monitoring.stored_facts import Question
+from podstead.app.monitoring.stored_facts import WorkerQuery
 from podstead.app.process.admin_http import AdminHttpHandler, AdminHttpServer
 from podstead.app.process.tls.front import private_folder
 from podstead.config import Settings, StartRefused
@@ -47,20 +47,20 @@ _PIECE_BYTES: Final = 1 << 16
 
 
 Answer = Callable[[str], Awaitable[bytes]]
-"""Answers a question of the main process."""
+"""Answers a query of the main process."""
 
 
 async def open_control_socket(folder: Path, answer: Answer) -> asyncio.AbstractServer | None:
-    """Begin to answer the questions of the main process, in this worker. Without a socket the
+    """Begin to answer the queries of the main process, in this worker. Without a socket the
     worker runs on, and is silent."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            question = await reader.readline()
-            writer.write(await answer(question.decode("ascii", "replace").strip()))
+            query = await reader.readline()
+            writer.write(await answer(query.decode("ascii", "replace").strip()))
             await writer.drain()
         except Exception:
-            logger.exception("A question of the main process could not be answered")
+            logger.exception("A query of the main process could not be answered")
         finally:
             writer.close()
 
@@ -73,13 +73,13 @@ async def open_control_socket(folder: Path, answer: Answer) -> asyncio.AbstractS
         return None
 
 
-def ask(folder: Path, worker: int, question: str) -> bytes | None:
+def ask(folder: Path, worker: int, query: str) -> bytes | None:
     """The answer of the worker with that process id; ``None`` if there is none in time."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_WITHIN_S)
         try:
             connection.connect(str(_path(folder, worker)))
-            connection.sendall(f"{question}\n".encode("ascii"))
+            connection.sendall(f"{query}\n".encode("ascii"))
             pieces = []
             while piece := connection.recv(_PIECE_BYTES):
                 pieces.append(piece)
@@ -231,7 +231,7 @@ class Monitor:
         found: Checks = {}
         answered = 0
         for pid in self._workers.worker_pids():
-            answer = ask(self._folder, pid, Question.CHECKS.value)
+            answer = ask(self._folder, pid, WorkerQuery.CHECKS.value)
             if answer is None:
                 continue
             answered += 1
@@ -247,13 +247,13 @@ class Monitor:
             answering = 0
             stored: Readings = {}
             for pid in pids:
-                answer = ask(self._folder, pid, Question.COUNTERS.value)
+                answer = ask(self._folder, pid, WorkerQuery.COUNTERS.value)
                 if answer is None:
                     continue
                 answering += 1
                 self._total.note(pid, msgspec.json.decode(answer, type=Readings))
                 if not stored:
-                    about_all = ask(self._folder, pid, Question.STORED.value)
+                    about_all = ask(self._folder, pid, WorkerQuery.STORED.value)
                     stored = msgspec.json.decode(about_all, type=Readings) if about_all else {}
             for ended in self._seen - pids:
                 forget(self._folder, ended)

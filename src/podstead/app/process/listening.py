@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from podstead.app.adapters.retrying import retry_while_busy
+from podstead.app.adapters.root import retry_while_busy
 from podstead.config import Settings, StartRefused
 
 BACKLOG = 1024
@@ -36,7 +36,7 @@ number."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BindAddress:
     """Where to listen, and the setting that says so."""
 
     host: str
@@ -73,14 +73,14 @@ def open_listeners(
     """Open all listening sockets; ``inherited``, if given, is the one for HTTP. Raises
     StartRefused."""
     if inherited is None:
-        http = _open_all(_Place(settings.host, settings.port, "--port"), workers)
+        http = _open_all(_BindAddress(settings.host, settings.port, "--port"), workers)
     else:
         http = [inherited] * workers
     port = settings.sockets_port
     if port is None:
         return ListeningSockets(http)
     try:
-        websocket = _open_all(_Place(settings.host, port, "--sockets-port"), workers)
+        websocket = _open_all(_BindAddress(settings.host, port, "--sockets-port"), workers)
     except StartRefused:
         for each in http:
             each.close()
@@ -88,9 +88,9 @@ def open_listeners(
     return ListeningSockets(http, websocket)
 
 
-def _open_all(place: _Place, workers: int) -> list[socket.socket]:
-    family, address = _resolve(place)
-    first = _open_exclusively(family, address, place)
+def _open_all(bind: _BindAddress, workers: int) -> list[socket.socket]:
+    family, address = _resolve(bind)
+    first = _open_exclusively(family, address, bind)
     if workers == 1 or sys.platform != "linux":
         return [first] * workers
     first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -144,14 +144,14 @@ def closing_all(listeners: Sequence[socket.socket]) -> Iterator[None]:
             listener.close()
 
 
-def _resolve(place: _Place) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+def _resolve(bind: _BindAddress) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     try:
         found = socket.getaddrinfo(
-            place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
         raise StartRefused(
-            f"host is '{place.host}', which has no address. Set it to a name or an address of "
+            f"host is '{bind.host}', which has no address. Set it to a name or an address of "
             "this machine."
         ) from error
     # A name such as localhost has addresses of both families; every client tries IPv4.
@@ -160,35 +160,35 @@ def _resolve(place: _Place) -> tuple[socket.AddressFamily, tuple[object, ...]]:
 
 
 def _open_exclusively(
-    family: socket.AddressFamily, address: tuple[object, ...], place: _Place
+    family: socket.AddressFamily, address: tuple[object, ...], bind: _BindAddress
 ) -> socket.socket:
     try:
         return retry_while_busy(lambda: _listen(family, address, share=False), is_busy=_is_busy)
     except OSError as error:
-        raise StartRefused(_why(error, place)) from error
+        raise StartRefused(_why(error, bind)) from error
 
 
 def _is_busy(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
 
 
-def _why(error: OSError, place: _Place) -> str:
+def _why(error: OSError, bind: _BindAddress) -> str:
     if _is_busy(error):
         return (
-            f"Port {place.port} of {place.host} is in use. Stop the program that listens "
-            f"there, or choose another port with {place.option}."
+            f"Port {bind.port} of {bind.host} is in use. Stop the program that listens "
+            f"there, or choose another port with {bind.option}."
         )
     if error.errno == errno.EACCES:
         return (
-            f"The current user may not open port {place.port}. Choose one above 1023 with "
-            f"{place.option}."
+            f"The current user may not open port {bind.port}. Choose one above 1023 with "
+            f"{bind.option}."
         )
     if error.errno == errno.EADDRNOTAVAIL:
         return (
-            f"host is '{place.host}', which is not an address of this machine. Set --host to "
+            f"host is '{bind.host}', which is not an address of this machine. Set --host to "
             "one that is."
         )
-    return f"Cannot open port {place.port} of {place.host}: {error.strerror}."
+    return f"Cannot open port {bind.port} of {bind.host}: {error.strerror}."
 
 
 def _notice_the_vanished(listener: socket.socket) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.app.monitoring import tracing
+from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
 from podstead.outbound.mail import MailKind
@@ -57,7 +57,7 @@ _FOR_CLIENT_CERTIFICATES = (
 )
 
 
-_FOR_MAIL = ("podstead.app.mailing",)
+_FOR_MAIL = ("podstead.app.adapters.mail",)
 _FOR_SMTP = ("podstead.outbound.smtp",)
 
 
@@ -99,5 +99,5 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield from _FOR_ACME
     if settings.sockets_port is not None:
         yield from _FOR_SOCKETS
-    if tracing.tracing_is_wanted():
-        yield tracing.MODULE
+    if observability.tracing_is_wanted():
+        yield observability.MODULE

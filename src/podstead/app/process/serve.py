@@ -40,7 +40,7 @@ from podstead.app.process.admin import Admin, Monitor, serve_admin
 from podstead.app.process.certificate import RENEWAL_SIGNAL, CertificatePair, Renewal, ServerKeys
 from podstead.app.process.listening import BACKLOG, ListeningSockets
 from podstead.app.process.logs import logging_config, server_level
-from podstead.app.process.tls.front import Front, private_folder
+from podstead.app.process.tls.front import TlsFrontend, private_folder
 from podstead.app.process.worker import (
     LEAVE_SIGNAL,
     STOP_SIGNALS,
@@ -101,10 +101,10 @@ def serve(
     reports, report = multiprocessing.Pipe(duplex=False)
     with ExitStack() as held:
         front = held.enter_context(_front(keys))
-        equipment = WorkerContext(settings, factory, listening, report, front, admin)
+        context = WorkerContext(settings, factory, listening, report, front, admin)
         if keys is not None:
-            equipment.socket_context = keys.socket_context
-        server = _Server(equipment, keys)
+            context.socket_context = keys.socket_context
+        server = _Server(context, keys)
         with signals_blocked():
             stop = _Stop(server, listening.all, sockets_stay=sockets_stay)
             start_thread(stop.wait)
@@ -120,7 +120,7 @@ def serve(
                 start_thread(keep_certificate)
             try:
                 server.serve(
-                    spawn_target=partial(run_worker, equipment),
+                    spawn_target=partial(run_worker, context),
                     target_loader=_load_nothing,
                     wrap_loader=False,
                 )
@@ -141,12 +141,12 @@ handshake takes two round trips."""
 
 
 @contextmanager
-def _front(keys: ServerKeys | None) -> Iterator[Front | None]:
+def _front(keys: ServerKeys | None) -> Iterator[TlsFrontend | None]:
     if keys is None or keys.context is None:
         yield None
         return
     with private_folder("webid-tls") as folder:
-        yield Front(keys.context, folder)
+        yield TlsFrontend(keys.context, folder)
 
 
 def _note_readiness(monitor: Monitor, on_ready: Callable[[], None]) -> None:
@@ -162,8 +162,8 @@ def _load_nothing() -> Callable[..., object]:
 class _Server(MPServer):
     """Granian's main process, which can also make the workers use a renewed certificate."""
 
-    def __init__(self, equipment: WorkerContext, keys: ServerKeys | None) -> None:
-        settings = equipment.settings
+    def __init__(self, context: WorkerContext, keys: ServerKeys | None) -> None:
+        settings = context.settings
         super().__init__(
             target="podstead",
             # Granian's own socket is not used; it is bound to a port that the system chooses, and
@@ -173,7 +173,7 @@ class _Server(MPServer):
             interface=Interfaces.ASGI,
             loop=Loops.uvloop,
             http=HTTPModes.auto,
-            workers=len(equipment.listening.http),
+            workers=len(context.listening.http),
             workers_kill_timeout=settings.drain_timeout_s,
             backlog=BACKLOG,
             backpressure=settings.max_connections,
@@ -187,7 +187,7 @@ class _Server(MPServer):
             log_dictconfig=logging_config(settings),
             respawn_failed_workers=False,  # until all have started, see _await_readiness
         )
-        self._equipment = equipment
+        self._context = context
         self._pair = None if keys is None else keys.pair
         self._content_hash = b"" if keys is None else keys.content_hash
         self._renewed: ServerKeys | None = None
@@ -212,13 +212,13 @@ class _Server(MPServer):
 
     def adopt(self, keys: ServerKeys) -> None:
         """Use other keys for new connections. Not to be called by two threads at once."""
-        front = self._equipment.front
+        front = self._context.front
         if front is None or keys.context is None:
             self._renewed = keys
             self.signal_handler_reload()  # type: ignore[no-untyped-call]
             return
         front.context = keys.context  # for future workers
-        self._equipment.socket_context = keys.socket_context
+        self._context.socket_context = keys.socket_context
         for worker in self.wrks:
             if worker.inner.pid is not None and _is_alive(worker):
                 os.kill(worker.inner.pid, RENEWAL_SIGNAL)
@@ -239,9 +239,9 @@ class _Server(MPServer):
         self.main_loop_interrupt.clear()
         renewed, before = self._renewed, self._pair
         if renewed is not None and renewed.pair is not None and before is not None:
-            contexts = self._equipment.socket_context, renewed.socket_context
+            contexts = self._context.socket_context, renewed.socket_context
             self._use(renewed.pair)
-            self._equipment.socket_context = contexts[1]
+            self._context.socket_context = contexts[1]
             if all(
                 self._replace(index, spawn_target, target_loader) for index in range(self.workers)
             ):
@@ -250,7 +250,7 @@ class _Server(MPServer):
                 self._note_use(renewed.content_hash)
             else:
                 self._use(before)
-                self._equipment.socket_context = contexts[0]
+                self._context.socket_context = contexts[0]
                 renewed.pair.forget()
         # A signal that arrived meanwhile may have been cleared.
         if self.interrupt_signal or self.interrupt_children:

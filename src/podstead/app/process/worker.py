@@ -37,7 +37,7 @@ from podstead.app.process.certificate import RENEWAL_SIGNAL, prepare_keys
 from podstead.app.process.connections.kernel import PacketFilter
 from podstead.app.process.connections.supervisor import Supervisor, bounds_of
 from podstead.app.process.listening import BACKLOG, ListeningSockets
-from podstead.app.process.tls.front import Front, remove_folder
+from podstead.app.process.tls.front import TlsFrontend, remove_folder
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 
@@ -78,7 +78,7 @@ class WorkerContext:
     listening: ListeningSockets
     report: Connection
     """The pipe to which a worker writes its process id when it answers requests."""
-    front: Front | None
+    front: TlsFrontend | None
     """The TLS listener that requests client certificates, if it is used."""
     admin: Admin | None = None
     """The private address of the main process, if there is one."""
@@ -93,7 +93,7 @@ class WorkerContext:
 
 
 def run_worker(
-    equipment: WorkerContext,
+    context: WorkerContext,
     worker_id: int,
     process_name: str | None,
     _load: object,
@@ -101,29 +101,29 @@ def run_worker(
     *arguments: Any,  # noqa: ANN401 - handed through
 ) -> None:
     """Run a worker from start to end; granian calls this in the new process."""
-    start_thread(partial(_end_with_parent, equipment.folders()))
-    if equipment.admin is not None:
-        equipment.admin.listener.close()
-    listener = equipment.listening.http[worker_id - 1]
-    for_sockets = equipment.listening.websocket[worker_id - 1 : worker_id]
+    start_thread(partial(_end_with_parent, context.folders()))
+    if context.admin is not None:
+        context.admin.listener.close()
+    listener = context.listening.http[worker_id - 1]
+    for_sockets = context.listening.websocket[worker_id - 1 : worker_id]
     own = [listener, *for_sockets]
-    for other in equipment.listening.all:
+    for other in context.listening.all:
         if other not in own:
             other.close()
     supervisor = Supervisor(
         filters={each.getsockname()[1]: PacketFilter(each.fileno()) for each in own},
-        bounds=bounds_of(equipment.settings),
-        trusted=equipment.settings.trusted_proxies,
+        bounds=bounds_of(context.settings),
+        trusted=context.settings.trusted_proxies,
     )
     accepting = listener.fileno()
-    doorway = None
-    if equipment.front is not None:
-        doorway = _TlsProxy(listener, equipment.front, equipment.settings)
-        listener = doorway.open_inner()
+    tls_proxy = None
+    if context.front is not None:
+        tls_proxy = _TlsProxy(listener, context.front, context.settings)
+        listener = tls_proxy.open_inner()
     holder = SocketHolder(  # type: ignore[call-arg]
-        listener.detach(), uds=doorway is not None, backlog=BACKLOG
+        listener.detach(), uds=tls_proxy is not None, backlog=BACKLOG
     )
-    load = partial(_load_application, equipment, doorway, for_sockets, supervisor, accepting)
+    load = partial(_load_application, context, tls_proxy, for_sockets, supervisor, accepting)
     MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
         worker_id, process_name, load, ((None, holder), None), *arguments
     )
@@ -157,7 +157,7 @@ def _end_with_parent(folders: Sequence[Path]) -> None:
 class _TlsProxy:
     """Connects the listening socket, the terminator, granian and the application."""
 
-    def __init__(self, listener: socket.socket, front: Front, settings: Settings) -> None:
+    def __init__(self, listener: socket.socket, front: TlsFrontend, settings: Settings) -> None:
         self._listener = listener
         self._front = front
         self._max_connections = settings.max_connections
@@ -188,62 +188,62 @@ class _TlsProxy:
 
 
 def _load_application(
-    equipment: WorkerContext,
-    doorway: _TlsProxy | None,
+    context: WorkerContext,
+    tls_proxy: _TlsProxy | None,
     for_sockets: Sequence[socket.socket],
     supervisor: Supervisor,
     accepting: int,
 ) -> Application:
     """Granian calls this in a worker, when the event loop exists and does not run yet."""
-    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor, accepting)
+    drain = _Drain(asyncio.get_event_loop(), partial(_renew, context), supervisor, accepting)
     start_thread(drain.wait)
     try:
-        application = equipment.factory(equipment.settings)
+        application = context.factory(context.settings)
     except PodsteadError as error:
         logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
         sys.exit(1)
     drain.first = getattr(application, "drain", None)
     answer: Application = partial(supervisor.requests.track, application)
     for each in for_sockets:
-        drain.websockets = _socket_listener(each, answer, equipment)
-    if doorway is not None:
-        drain.terminator, answer = doorway.connect(answer)
-    return _Started(application, answer, drain, equipment)
+        drain.websockets = _socket_listener(each, answer, context)
+    if tls_proxy is not None:
+        drain.terminator, answer = tls_proxy.connect(answer)
+    return _ReportingApplication(application, answer, drain, context)
 
 
-async def _answer_nothing(_question: str) -> bytes:
+async def _answer_nothing(_query: str) -> bytes:
     """The answer of an application without metrics: that it runs."""
     return b"{}"
 
 
 def _socket_listener(
-    listener: socket.socket, application: Application, equipment: WorkerContext
+    listener: socket.socket, application: Application, context: WorkerContext
 ) -> SocketListener:
     from podstead.app.process.sockets.listener import SocketListener
 
-    settings = equipment.settings
+    settings = context.settings
     return SocketListener(
         listener,
         application,
-        tls=lambda: equipment.socket_context,
+        tls=lambda: context.socket_context,
         handshake_timeout_s=settings.header_read_timeout_s,
         max_connections=settings.max_connections,
         loop=asyncio.get_event_loop(),
     )
 
 
-def _renew(equipment: WorkerContext) -> None:
+def _renew(context: WorkerContext) -> None:
     """Use the renewed certificate, which the main process has checked, for new connections."""
-    if equipment.front is None:
+    if context.front is None:
         return
     try:
-        keys = prepare_keys(equipment.settings)
+        keys = prepare_keys(context.settings)
     except PodsteadError as error:
         logger.error("The certificate in use stays. %s", error)  # noqa: TRY400 - as above
         return
     if keys is not None and keys.context is not None:
-        equipment.front.context = keys.context
-        equipment.socket_context = keys.socket_context
+        context.front.context = keys.context
+        context.socket_context = keys.socket_context
 
 
 class _Drain:
@@ -345,23 +345,23 @@ def _closing(send: Send) -> Send:
     return send_and_close
 
 
-class _Started:
+class _ReportingApplication:
     """The application, whose start is reported and whose failure to start is one.
 
     Granian takes an exception from the lifespan for an application that has none, and would serve.
     """
 
     def __init__(
-        self, application: Application, answer: Application, drain: _Drain, equipment: WorkerContext
+        self, application: Application, answer: Application, drain: _Drain, context: WorkerContext
     ) -> None:
         """``answer`` takes the requests, and the application what the lifespan brings. If the
         application has a method ``answer``, it answers what the main process asks."""
         self._application = application
         self._answer = answer
         self._drain = drain
-        self._report = equipment.report
-        self._admin = equipment.admin
-        self._questions: asyncio.AbstractServer | None = None
+        self._report = context.report
+        self._admin = context.admin
+        self._control_socket: asyncio.AbstractServer | None = None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "lifespan":
@@ -390,7 +390,9 @@ class _Started:
                 start_thread(self._drain.supervisor.watch)
                 if self._admin is not None:
                     folder, known = self._admin.folder, getattr(self._application, "answer", None)
-                    self._questions = await open_control_socket(folder, known or _answer_nothing)
+                    self._control_socket = await open_control_socket(
+                        folder, known or _answer_nothing
+                    )
                 self._report.send_bytes(str(os.getpid()).encode("ascii"))
 
         try:

@@ -16,7 +16,7 @@ import hashlib
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.errors import NotFound, StorageError
@@ -26,7 +26,6 @@ from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.exporting import crate
 from podstead.resources.exporting.contents import (
     ArchivedResource,
-    ExportStore,
     PodContents,
     RepositoryBundler,
     changed_since,
@@ -40,7 +39,7 @@ from podstead.resources.exporting.zip_records import (
     local_header,
 )
 from podstead.storage.open_body import OpenBody, StreamedBody
-from podstead.storage.protocol import PodRegistry, ResourceStore
+from podstead.storage.protocol import ResourceStore, Store
 
 _IN_THREAD_FROM_BYTES: Final = 256 * 1024
 _PIECE_BYTES: Final = 64 * 1024
@@ -344,16 +343,12 @@ MAX_RESOURCES: Final = 100_000
 MAX_OF_PERSON: Final = 2
 
 
-class DownloadStore(ExportStore, PodRegistry, Protocol):
-    """The parts of a store that downloads need."""
-
-
 class PodDownload(StreamedBody):
     """An archive that waits for the person's other downloads (:class:`OpenBody` of the storage)."""
 
-    def __init__(self, archive: PodArchive, turns: AgentSemaphores, requester: str) -> None:
+    def __init__(self, archive: PodArchive, semaphores: AgentSemaphores, requester: str) -> None:
         self._archive = archive
-        self._turns = turns
+        self._semaphores = semaphores
         self._requester = requester
         self.size_bytes = archive.size_bytes
         self.tag = archive.tag
@@ -361,7 +356,7 @@ class PodDownload(StreamedBody):
     async def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Raises RateLimited and ContentsChanged."""
         async with (
-            self._turns.by(self._requester),
+            self._semaphores.by(self._requester),
             aclosing(self._archive.chunks(start, end)) as chunks,
         ):
             async for chunk in chunks:
@@ -375,7 +370,7 @@ class PodDownloads:
     def __init__(
         self,
         *,
-        store: DownloadStore,
+        store: Store,
         base_url: str,
         issuer: str,
         clock: Clock,
@@ -387,7 +382,7 @@ class PodDownloads:
         self._base_url = base_url
         self._issuer = issuer
         self._clock = clock
-        self._turns = AgentSemaphores(at_once=MAX_OF_PERSON)
+        self._semaphores = AgentSemaphores(at_once=MAX_OF_PERSON)
 
     async def open(self, name: str) -> PodDownload:
         """The archive of a pod as it is now. The caller has authorized the request. Raises NotFound
@@ -395,7 +390,7 @@ class PodDownloads:
         pod = await self._store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'")
-        async with self._turns.by(pod.name):
+        async with self._semaphores.by(pod.name):
             contents = await read_contents(
                 self._store,
                 pod,
@@ -407,4 +402,4 @@ class PodDownloads:
             )
             # Determining the size takes a second for a hundred thousand resources.
             archive = await asyncio.to_thread(PodArchive, self._store, contents)
-        return PodDownload(archive, self._turns, pod.name)
+        return PodDownload(archive, self._semaphores, pod.name)

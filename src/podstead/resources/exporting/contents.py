@@ -22,8 +22,9 @@ from podstead.core.media_types import JSON_LD, essence
 from podstead.resources.archives import ArchiveFolder, archive_name
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.trees import tree_pages
 from podstead.storage.open_body import OpenBody
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.protocol import ResourceStore, Store
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
 from podstead.storage.repositories import container_of, repository_entries
 
@@ -33,10 +34,6 @@ _ATTEMPTS: Final = 8
 _BUNDLE: Final = "repository.bundle"
 _FORMAT: Final = "2"
 """Changes whenever the same pod would be written differently."""
-
-
-class ExportStore(ResourceStore, EntryRegistry, Protocol):
-    """The parts of a store that an export needs."""
 
 
 class RepositoryBundle(OpenBody, Protocol):
@@ -92,7 +89,7 @@ class PodContents(msgspec.Struct, frozen=True):
 
 
 async def read_contents(
-    store: ExportStore,
+    store: Store,
     pod: PodRecord,
     *,
     base_url: str,
@@ -130,16 +127,11 @@ async def _all_resources(
     store: ResourceStore, root: ResourcePath, max_resources: int | None
 ) -> Sequence[Metadata]:
     found: list[Metadata] = []
-    after: ResourcePath | None = None
-    while True:
-        page = await store.read_tree(root, after=after, limit=_RESOURCES_AT_ONCE)
-        some = sorted((each for each in page.values() if each), key=lambda each: each.path)
-        found += some
+    async for page in tree_pages(store, root, page_resources=_RESOURCES_AT_ONCE):
+        found += page
         if max_resources is not None and len(found) > max_resources:
             raise Overloaded(ResourceCodes.TOO_MANY_FILES, number=max_resources)
-        if len(some) < _RESOURCES_AT_ONCE:
-            return found
-        after = some[-1].path
+    return found
 
 
 async def changed_since(

@@ -165,11 +165,11 @@ class Comparison:
             return await _granted(decider, None, resource)
         snapshot = await decider.source.read_metadata(paths_to_read(resource))
         if grantee.kind is GranteeKind.GROUP:
-            basis = await decider.gate.basis(None, None, resource, snapshot)
+            basis = await decider.gate.decision_inputs(None, None, resource, snapshot)
             return agent_modes(basis.rules, Requester(frozenset(), frozenset({grantee.iri})))
         iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
         agent = Identity(iri, AuthenticationMethod.SESSION)
-        basis = await decider.gate.basis(agent, None, resource, snapshot)
+        basis = await decider.gate.decision_inputs(agent, None, resource, snapshot)
         hidden = await self._visible.hidden(basis.rules.groups)
         if not hidden or basis.requester is None:
             return (await decider.gate.grant(agent, None, resource, snapshot)).user

@@ -228,7 +228,7 @@ class SharingService:
         identity = None if person is None else Identity(person, AuthenticationMethod.SESSION)
         target = any_member(resource) if inside else resource
         snapshot = await self._store.read_metadata(paths_to_read(target))
-        basis = await self._gate.basis(identity, origin, target, snapshot)
+        basis = await self._gate.decision_inputs(identity, origin, target, snapshot)
         requester = basis.requester
         hidden = frozenset[str]()
         if requester is not None and (agent_ is None or person != agent_.iri):

@@ -61,8 +61,8 @@ class PostgresKeys:
         return bool(self._run("DELETE FROM private_keys WHERE name = %s RETURNING 1", (name,)))
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Others wait for the end of this turn, which is that of a transaction at the latest."""
+    def locked(self) -> Iterator[None]:
+        """Others wait for the lock, which ends with a transaction at the latest."""
         with _trouble(), connect(self._conninfo) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (KEYS_LOCK,))
             yield

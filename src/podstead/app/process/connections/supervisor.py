@@ -41,7 +41,7 @@ def bounds_of(settings: Settings) -> Bounds:
 
 
 @dataclass(slots=True)
-class _Known:
+class _Tracked:
     """A connection, with what identifies it at the next look."""
 
     descriptor: int
@@ -70,7 +70,7 @@ class Supervisor:
         """The application notes here which requests are in flight."""
         self._shares = Shares(bounds)
         self._descriptors = Descriptors()
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Tracked] = {}
         self._others: dict[int, bytes] = {}
         """Connected sockets that are not clients' connections, by descriptor. Remembered, so that
         each is examined once and not at every look."""
@@ -121,7 +121,7 @@ class Supervisor:
         for each in self._filters.values():
             each.block(blocked)
 
-    def _judge(self, known: _Known, now_s: float) -> None:
+    def _judge(self, known: _Tracked, now_s: float) -> None:
         connection, bounds = known.connection, self._bounds
         sent = self._descriptors.sent(known.descriptor)
         if sent is not None:
@@ -152,9 +152,9 @@ class Supervisor:
             self._others[descriptor] = name
             return
         connection = Connection(client_network(peer, self._trusted), now_s)
-        self._known[descriptor] = _Known(descriptor, name, port, peer.client, connection)
+        self._known[descriptor] = _Tracked(descriptor, name, port, peer.client, connection)
 
-    def _end(self, known: _Known, *, abort: bool) -> None:
+    def _end(self, known: _Tracked, *, abort: bool) -> None:
         # It stays known until the HTTP server has closed it; otherwise the next look would take it
         # for a new connection.
         known.is_ended = self._descriptors.end(

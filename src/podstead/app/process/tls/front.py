@@ -31,7 +31,7 @@ Unix socket, which can have at least 104 bytes."""
 
 
 @dataclass(slots=True)
-class Front:
+class TlsFrontend:
     """What the TLS listeners of all workers share."""
 
     context: ServerContext

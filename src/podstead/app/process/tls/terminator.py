@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from podstead.app.process.tls.engine import Handshake
-from podstead.app.process.tls.front import Front
+from podstead.app.process.tls.front import TlsFrontend
 from podstead.app.process.tls.relay import ClientHalf, ServerHalf
 
 Message = MutableMapping[str, Any]
@@ -113,7 +113,7 @@ class Terminator:
     def __init__(
         self,
         listener: socket.socket,
-        front: Front,
+        front: TlsFrontend,
         inner: Path,
         *,
         max_connections: int,

@@ -1,7 +1,8 @@
 """Sends the messages in the queue to people, one worker at a time.
 
-A message is tried again after a failure, less and less often, for two days at most. A worker that
-ends between handing a message over and recording that sends it twice; both have one Message-ID.
+They are handed over to a mail server or, for trying things out, to files or the console. A message
+is tried again after a failure, less and less often, for two days at most. A worker that ends
+between handing a message over and recording that sends it twice; both have one Message-ID.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import sys
 from datetime import UTC, datetime
 from email.errors import HeaderParseError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
-from podstead.app.adapters.mail_transports import mail_transport
-from podstead.app.monitoring.readings import MailCounts, MailOutcome
-from podstead.app.registration import about_operator
+from podstead.app.adapters.registration import about_operator
+from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble
 from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S, OneTimeLinks
@@ -29,11 +32,65 @@ from podstead.idp.email_verification import PROOF_S, EmailVerification
 from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
 from podstead.idp.names import mailbox_key
 from podstead.idp.records import ACCOUNTS, Account
-from podstead.outbound.mail import MailDelayed, MailDestination, MailRefused, MailTransport
+from podstead.outbound.mail import (
+    MailDelayed,
+    MailDestination,
+    MailKind,
+    MailRefused,
+    MailTransport,
+)
 from podstead.storage.registry import Versioned, secret_key
 from podstead.web.mail import compose
 from podstead.web.mail.compose import MailSite, MailText
 from podstead.web.pages.addresses import link_url, verify_url
+
+
+def mail_transport(destination: MailDestination) -> MailTransport:
+    """The transport for a destination."""
+    if destination.kind is MailKind.CONSOLE:
+        return ConsoleTransport()
+    if destination.folder is not None:
+        return FileTransport(destination.folder)
+    # A library that only servers with a mail server load.
+    from podstead.outbound.smtp import SmtpTransport
+
+    return SmtpTransport(destination)
+
+
+class FileTransport:
+    """Writes each message to a file of its own, which only this user can read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def send(self, message: EmailMessage, *, recipient: str) -> None:  # noqa: ARG002 - in the message
+        """Raises MailDelayed."""
+        try:
+            await asyncio.to_thread(self._write, message)
+        except OSError as error:
+            raise MailDelayed(f"{self._folder}: {error.strerror}") from error
+
+    def _write(self, message: EmailMessage) -> None:
+        name = str(message["Message-ID"]).strip("<>").partition("@")[0]
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target = self._folder / f"{name}.eml"
+        draft = self._folder / f".{name}.draft"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(bytes(message))
+        draft.rename(target)
+
+
+class ConsoleTransport:
+    """Prints the text of each message on standard error."""
+
+    async def send(self, message: EmailMessage, *, recipient: str) -> None:
+        """Raises nothing."""
+        body = message.get_body(("plain",))
+        text = "" if body is None else body.get_content()
+        sys.stderr.write(f"--- Mail to {recipient}: {message['Subject']}\n{text}---\n")
+        sys.stderr.flush()
+
 
 logger = logging.getLogger("podstead.mail")
 
