@@ -12,7 +12,7 @@ WITHOUT_ENGINE := tests/conformance/test_catalogue.py tests/clients/test_nip44_v
 	tests/clients/test_packages.py tests/clients/test_watch_community_server.py
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-CODE := src tests scripts $(wildcard bench)
+CODE := src tests scripts docs/build/example-feature $(wildcard bench)
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ help: ## Show these commands
 
 # All that is safe on this machine and needs no setting, unless there is a file of settings.
 GIT = $(shell $(BIN)/python -c \
-	'from podstead.app.adapters.git_processes import find_git; find_git(); print("--git")' 2>/dev/null)
+	'from podstead.features.git.processes import find_git; find_git(); print("--git")' 2>/dev/null)
 FULL = $(if $(findstring --config,$(ARGS) $(PODSTEAD_CONFIG:%=--config)),,--idp $(GIT))
 
 .PHONY: start

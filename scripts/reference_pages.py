@@ -12,8 +12,8 @@ import click
 from podstead.app.monitoring.families import FAMILIES
 from podstead.cli.commands import main
 from podstead.cli.options import OPTION_ROWS
-from podstead.config.settings import TABLE
-from podstead.config.table import Group, Row, Sources
+from podstead.config.settings import settings_table
+from podstead.config.table import Row, Sources, groups_of
 
 _COMMANDS_INTRODUCTION = """\
 # Commands
@@ -114,12 +114,12 @@ A size is a number of bytes, or a number with a unit: `500M`, `5G` (K, M, G and 
 
 def settings_page() -> str:
     """The page ``docs/operate/settings.md``."""
-    return "\n".join([_SETTINGS_INTRODUCTION, *map(_section, Group)])
+    return "\n".join([_SETTINGS_INTRODUCTION, *map(_section, groups_of(settings_table()))])
 
 
-def _section(group: Group) -> str:
-    rows = [row for row in TABLE if row.group is group]
-    return "\n".join([f"## {group.value}", "", *_entries(rows)])
+def _section(group: str) -> str:
+    rows = [row for row in settings_table() if row.group == group]
+    return "\n".join([f"## {group}", "", *_entries(rows)])
 
 
 def _entries(rows: Sequence[Row[Any]]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.engine_choice import CHOICE
+from tests.support.features import LEFT_OUT, features_of
 from tests.support.memory import MEMORY, has_room_in_memory
 from tests.support.system_packages import is_installed, needed_by
 
@@ -68,7 +69,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
+    """Honour ``@pytest.mark.feature("git")`` and ``@pytest.mark.needs("nginx")``; in CI no package
+    may be missing."""
+    for name in features_of(item):
+        if name in LEFT_OUT:
+            pytest.skip(f"is about the feature {name}, which is left out")
     for package in needed_by(item):
         if not is_installed(package):
             message = f"needs the Debian package {package} (scripts/install-packages)"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from podstead.config.table import Sources
 from podstead.web.errors import STATUSES
 from scripts.reference_pages import commands_page, settings_page
@@ -28,7 +28,7 @@ def test_every_status_of_a_refusal_is_documented() -> None:
 
 def test_every_setting_is_documented_with_each_of_its_spellings() -> None:
     page = settings_page()
-    for row in TABLE:
+    for row in settings_table():
         assert f"### {row.name}\n\n{row.meaning}" in page
         assert (re.search(rf"`{row.option}[ `]", page) is not None) == (
             Sources.OPTION in row.sources

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from podstead.cli.commands import main
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from podstead.config.table import Sources
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def test_every_link_leads_to_a_page(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_toml_example_holds_known_settings(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    known = {row.name for row in TABLE if Sources.FILE in row.sources}
+    known = {row.name for row in settings_table() if Sources.FILE in row.sources}
     for example in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
         assert set(tomllib.loads(example)) <= known
 
@@ -76,7 +76,7 @@ def _variables_of(command: click.Command) -> Iterator[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_variable_exists(document: Path) -> None:
-    variables = {row.variable for row in TABLE} | set(_variables_of(main))
+    variables = {row.variable for row in settings_table()} | set(_variables_of(main))
     found = set(re.findall(r"PODSTEAD_[A-Z_]+\b", document.read_text(encoding="utf-8")))
     assert found <= variables
 

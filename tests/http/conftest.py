@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,7 +66,7 @@ async def start(settings: Settings) -> AsyncIterator[Start]:
     async with AsyncExitStack() as stack:
 
         async def start_with(*, clock: Clock | None = None, **changes: Any) -> Server:  # noqa: ANN401
-            changed = replace(settings, **changes)
+            changed = settings.with_values(**changes)
             layout = prepare_root(changed.root)
             ensure_token_key(KeyFiles(layout.keys))
             application = await stack.enter_async_context(running(changed, clock=clock))

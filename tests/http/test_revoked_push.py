@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podstead.git.service import GitService
+from podstead.features.git.service import GitService
 from tests.support.application import Server, Start
 from tests.support.git import NOTHING, Git, push_of
 

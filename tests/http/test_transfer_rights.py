@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from podstead.core.identifiers import ResourcePath
+from podstead.features.git.entries import RepositoryName, put_repository
 from podstead.storage.records import Committed, Version, Write
-from podstead.storage.repositories import RepositoryName, put_repository
 from podstead.storage.sqlite import SqliteStore
 from tests.http.identity import IDENTITY, PREFIXES
 from tests.support.application import BASE, Server, acl_turtle

@@ -19,8 +19,9 @@ import pytest
 
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
-from podstead.app.operator.checking.findings import REMEDIES, Code
+from podstead.app.operator.checking.findings import Code, FindingCode
 from podstead.cli.output import bytes_text
+from podstead.features.git.data_root import RepositoryCode
 from podstead.storage.keys import KeyFiles
 from tests.support.client import Client, Pod, create_pod
 from tests.support.git import Git, url_of
@@ -147,7 +148,7 @@ def add_old_repository(repository: Path, other: Path) -> None:
     os.utime(other, (LONG_AGO_S, LONG_AGO_S))
 
 
-def damages(it: Broken) -> list[tuple[Code, str, Callable[[], object]]]:
+def damages(it: Broken) -> list[tuple[FindingCode, str, Callable[[], object]]]:
     """Ways to break a root: the code, where it is found, and how it is done."""
     (pack,) = it.repository.glob("objects/pack/*.pack")
     orphan = it.root / "blobs/00/00" / f"0000{'0' * 28}-{'0' * 64}"
@@ -264,10 +265,10 @@ def damages(it: Broken) -> list[tuple[Code, str, Callable[[], object]]]:
                 it.path("6.txt.acl"),
             ),
         ),
-        (Code.REPOSITORY_DAMAGED, it.path("private/notes/"), partial(flip, pack)),
-        (Code.REPOSITORY_ORPHANED, str(other), partial(add_old_repository, it.repository, other)),
+        (RepositoryCode.DAMAGED, it.path("private/notes/"), partial(flip, pack)),
+        (RepositoryCode.ORPHANED, str(other), partial(add_old_repository, it.repository, other)),
         (
-            Code.REPOSITORY_MISSING,
+            RepositoryCode.MISSING,
             it.path("private/gone/"),
             partial(
                 it.execute,
@@ -325,7 +326,8 @@ def test_damage_of_each_kind_is_found_and_repaired_and_the_server_runs(
     assert {(each["code"], each["where"]) for each in found} == {
         (code.value, where) for code, where in {*follows, *(each[:2] for each in expected)}
     }
-    assert {each["code"] for each in found} == {code.value for code in Code} - ELSEWHERE
+    codes = {code.value for code in (*Code, *RepositoryCode)}
+    assert {each["code"] for each in found} == codes - ELSEWHERE
     assert not any(each["repaired"] for each in found)
     assert not (broken.root / "set-aside").exists()
 
@@ -429,8 +431,5 @@ def test_a_folder_that_is_no_root_cannot_be_checked(tmp_path: Path) -> None:
 def test_each_code_has_a_remedy_and_a_row_in_the_documentation() -> None:
     page = Path(__file__).parents[2] / "docs/operate/check-and-compact.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
-    assert (
-        {row.split("`")[1] for row in rows}
-        == {code.value for code in Code}
-        == {code.value for code in REMEDIES}
-    )
+    assert {row.split("`")[1] for row in rows} == {code.value for code in (*Code, *RepositoryCode)}
+    assert all(code.remedy for code in (*Code, *RepositoryCode))

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
 
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from tests.support.postgresql import new_database
 from tests.support.processes import REPOSITORY
 from tests.support.proxies import free_port, program
@@ -31,7 +31,7 @@ from tests.support.waiting import wait_until
 
 FOLDER = REPOSITORY / "deploy/cluster"
 KUBERNETES = FOLDER / "kubernetes"
-VARIABLES = {row.variable for row in TABLE}
+VARIABLES = {row.variable for row in settings_table()}
 NODES = ("node-1", "node-2", "node-3")
 KUBERNETES_VERSIONS = ("1.31", "1.34")
 

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from tests.support.processes import REPOSITORY
 from tests.support.proxies import free_port
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.waiting import wait_until
 
 FOLDER = REPOSITORY / "deploy/docker"
-VARIABLES = {row.variable for row in TABLE}
+VARIABLES = {row.variable for row in settings_table()}
 
 
 def instructions() -> list[tuple[str, str]]:

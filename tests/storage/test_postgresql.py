@@ -205,16 +205,15 @@ def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path)
             database=url,
             base_url="https://pods.example",
             bodies=tmp_path / "bodies",
-            git=True,
-        )
+        ).with_values(git=True)
         start(first)
         start(first)
-        second = replace(first, root=tmp_path / "second", git=False)
+        second = first.with_values(root=tmp_path / "second", git=False)
         start(second)
         with pytest.raises(RootUnusable, match="start this one without --git"):
-            start(replace(second, git=True))
+            start(second.with_values(git=True))
         (tmp_path / "second" / "git").symlink_to(tmp_path / "first" / "git")
-        start(replace(second, git=True))
+        start(second.with_values(git=True))
         (tmp_path / "bodies").rename(tmp_path / "not mounted")
         with pytest.raises(RootUnusable, match="mount it there"), prepared_root(second):
             pass
@@ -223,8 +222,8 @@ def test_a_node_without_the_folders_of_the_others_does_not_start(tmp_path: Path)
 def test_a_copy_has_folders_of_its_own(tmp_path: Path) -> None:
     with new_database() as source, new_database() as target:
         settings = Settings(
-            root=tmp_path / "from", database=source, base_url="https://pods.example", git=True
-        )
+            root=tmp_path / "from", database=source, base_url="https://pods.example"
+        ).with_values(git=True)
         start(settings)
         target_root = tmp_path / "to"
         places = ("--from", str(settings.root), source, "--to", str(target_root), target)

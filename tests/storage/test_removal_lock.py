@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.git.directories import Directories
+from podstead.features.git.directories import directories_of
+from podstead.features.git.entries import RepositoryName
 from podstead.storage import removal_lock
 from podstead.storage.layout import RootLayout
 from podstead.storage.removal_lock import removals_locked
-from podstead.storage.repositories import RepositoryName
 from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import (
     NOW_MS,
@@ -68,7 +68,7 @@ async def test_holds_of_two_backups_are_shared(layout: RootLayout, opened: Sqlit
 
 
 async def test_a_repository_without_container_is_removed_after_the_hold(layout: RootLayout) -> None:
-    directories = Directories(layout.git, removal_lock=layout.removal_lock)
+    directories = directories_of(layout)
     name = RepositoryName("0" * 32)
 
     async def fill(_: Path) -> None:

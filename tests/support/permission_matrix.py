@@ -1,7 +1,7 @@
 """Who may do what: the one permission matrix, which tests check at four levels.
 
 The levels are what operations require (``unit/wac/test_modes.py``), the gate
-(``unit/wac/test_protected_operations.py``), the application over ASGI
+(``unit/wac/test_modes.py``), the application over ASGI
 (``http/test_permission_matrix.py``) and the server over a socket
 (``conformance/test_permission_matrix.py``).
 

@@ -23,13 +23,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from podstead.features import LEFT_OUT_VARIABLE
+
 NUMBER_BYTES = 4
 """The size of a process id or exit code on the pipe that reports it."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 # An interpreter, the loader and the C library read these at their start and not later.
-_READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_")
+_READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", LEFT_OUT_VARIABLE)
 
 
 class ForkedProcess:
@@ -131,7 +133,11 @@ def run_process(
 def clean_environment() -> dict[str, str]:
     """Without settings, except that a server has one worker and no private address unless a test
     asks for more: tests run in parallel, and most are about what one worker does."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("PODSTEAD_")}
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith("PODSTEAD_") or name == LEFT_OUT_VARIABLE
+    }
     return {**kept, "PODSTEAD_WORKERS": "1", "PODSTEAD_ADMIN_LISTEN": "off"}
 
 

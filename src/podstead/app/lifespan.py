@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import gc
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podstead.app.adapters.audit import log_acts_regularly, store_regularly
 from podstead.app.adapters.system import SystemRandomness
-from podstead.app.git import RepositorySweep
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
+from podstead.features import WorkerFeature
 from podstead.resources.sharing.rules_index import RulesIndexBuilder
 from podstead.storage.lease import Lease
 from podstead.storage.protocol import Store
@@ -56,8 +56,8 @@ class WorkerLifespan:
         services.live_updates.start()
         if provider is not None:
             await asyncio.to_thread(provider.keys.maintain)
-        if services.git is not None:
-            await services.git.open()
+        for feature in services.features:
+            await feature.start()
         _settle_memory()
         # Its own randomness: what requests draw does not depend on what happens in the background.
         records = RecordStore(services.store, services.clock, SystemRandomness())
@@ -65,7 +65,7 @@ class WorkerLifespan:
         if services.settings.database is not None:  # of the workers of all nodes, one sweeps
             lease = Lease("sweep", records, lasts_ms=SWEEP_LEASE_MS)
         self._run(
-            sweep_regularly(services.store, services.repositories, provider, services.clock, lease)
+            sweep_regularly(services.store, services.features, provider, services.clock, lease)
         )
         if not await _has_step_completed(self._rules_index):
             self._run(build_index(self._rules_index))
@@ -82,9 +82,8 @@ class WorkerLifespan:
         services = self._services
         await services.stored_answers.close()
         await services.live_updates.drain()
-        if services.git is not None:
-            await services.git.close()
-        await services.repositories.close()
+        for feature in services.features:
+            await feature.stop()
         await services.foreign.close()
         await services.documents.costly.close()
         await services.store.close()
@@ -92,7 +91,7 @@ class WorkerLifespan:
 
 async def sweep_regularly(
     store: Store,
-    repositories: RepositorySweep,
+    features: Sequence[WorkerFeature],
     provider: Provider | None,
     clock: Clock,
     lease: Lease | None = None,
@@ -107,7 +106,8 @@ async def sweep_regularly(
                 if lease is None or clock.now_ms() >= next_ms:
                     next_ms = clock.now_ms() + SWEEP_PERIOD_S * 1000
                     await store.sweep_own_files(now_ms=clock.now_ms())
-                    await repositories.now()
+                    for feature in features:
+                        await feature.sweep()
                     if is_ours:
                         await store.sweep(now_ms=clock.now_ms())
                     if provider is not None:

@@ -123,12 +123,14 @@ class PodPages:
                     is_markdown(services.settings),
                     self._content_renderer,
                 ),
+                *(page for each in services.features for page in each.pages),
             ),
             *plain_routes(ClientDocument(services.own_client)),
         )
         provider = services.provider_here
         at_this_origin = (*routes, *(provider.pages.routes if provider else ()))
-        site.renderer.link_to(route.path for route in at_this_origin)
+        rows = [row for each in services.features for row in each.navigation]
+        site.renderer.link_to((route.path for route in at_this_origin), rows)
         return routes
 
     @cached_property

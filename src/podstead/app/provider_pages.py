@@ -196,7 +196,7 @@ class ProviderPages:
         )
 
     def _account_pages(self) -> tuple[object, ...]:
-        site, provider, git = self.site, self._provider, self._services.git
+        site, provider = self.site, self._provider
         return (
             self.account,
             SelfService(
@@ -216,8 +216,7 @@ class ProviderPages:
                     store=self._services.store,
                     base_url=site.pods_url,
                     issuer=provider.issuer,
-                    clock=self._services.clock,
-                    bundles=None if git is None else git.bundles,
+                    bundler=self._services.bundler,
                 ),
             ),
         )

@@ -7,6 +7,7 @@ by a request: it uses the objects themselves.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ from podstead.app.adapters.own_resources import PodOwners
 from podstead.app.adapters.rdf_processes import RdfProcesses
 from podstead.app.adapters.registration import about_operator, terms_hash
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.git import GitServices, RepositorySweep
 from podstead.app.lifespan import WorkerLifespan
 from podstead.app.live_updates import CHANNEL_TYPES, LiveUpdates
 from podstead.app.monitoring.checks import WorkerChecks
@@ -49,7 +49,7 @@ from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
-from podstead.git.directories import Directories
+from podstead.features import WorkerFeature, container_hooks, features
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import EventScope
@@ -57,6 +57,7 @@ from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
+from podstead.resources.exporting.contents import RepositoryBundler
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.offers import StoredAnswers
 from podstead.resources.sharing.rules_index import RulesIndex
@@ -64,7 +65,6 @@ from podstead.resources.uploads import UploadService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.invitations import Invitations
-from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.wac.effective import EffectiveAcls
@@ -387,7 +387,11 @@ class Services:
     @cached_property
     def resource_context(self) -> ResourceContext:
         return ResourceContext(
-            self.records, self.gate, self.documents, quota_bytes=self.settings.quota_bytes
+            self.records,
+            self.gate,
+            self.documents,
+            quota_bytes=self.settings.quota_bytes,
+            container_hooks=container_hooks(self.records),
         )
 
     @cached_property
@@ -401,6 +405,7 @@ class Services:
             named_owners=self.owners if settings.advertise_owners else None,
             write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
             acl_listener=AclAudit(),
+            observers=[each.observer for each in self.features if each.observer is not None],
         )
 
     @cached_property
@@ -420,21 +425,18 @@ class Services:
     def live_updates(self) -> LiveUpdates:
         return LiveUpdates(self)
 
-    # git
+    # Features
 
     @cached_property
-    def directories(self) -> Directories:
-        layout = RootLayout(self.settings.root)
-        return Directories(layout.git, removal_lock=layout.removal_lock)
+    def features(self) -> Sequence[WorkerFeature]:
+        """What features do in this worker. Raises StartRefused."""
+        found = [each.in_worker(self) for each in features()]
+        return tuple(each for each in found if each is not None)
 
     @cached_property
-    def repositories(self) -> RepositorySweep:
-        return RepositorySweep(self.directories, self.store, self.clock)
-
-    @cached_property
-    def git(self) -> GitServices | None:
-        """``None`` unless the setting ``git`` is on. Raises StartRefused."""
-        return GitServices(self) if self.settings.git else None
+    def bundler(self) -> RepositoryBundler | None:
+        """What archives of pods contain besides the resources."""
+        return next((each.bundler for each in self.features if each.bundler is not None), None)
 
     # New pods
 
@@ -518,7 +520,6 @@ class Services:
             ),
             challenges=self.challenges,
             base_url=base_url,
-            container_deleted=self.repositories.soon,
             redirects_reads=settings.redirect_large_reads,
             former_pods=FormerPods(self.store, base_url=base_url, clock=self.clock),
         )
@@ -569,6 +570,7 @@ class Services:
                 *self.live_updates.routes(),
                 *self.uploads_endpoint().routes(),
                 *self.pages.routes,
+                *(route for each in self.features for route in each.routes),
                 *(self.provider_here.routes if self.provider_here else ()),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
@@ -606,7 +608,7 @@ class Services:
             lifespan=WorkerLifespan(self).span(),
             clock=self.clock,
             nonces=self.nonces,
-            git=None if self.git is None else self.git.endpoint,
+            claims=tuple(each.claim for each in self.features if each.claim is not None),
             certificates=self.client_certificates,
             provider_routes=dict.fromkeys(self.provider_hosts, self._provider_routes),
             slow_request=self.provider.slow_requests.note if self.provider else None,

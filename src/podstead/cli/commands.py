@@ -6,6 +6,7 @@ A command is imported when it is asked for: a server must not keep in memory wha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -15,25 +16,26 @@ from podstead import __version__
 from podstead.cli.output import CommandFailed
 from podstead.config import StartRefused
 from podstead.core.errors import BadRequest, PodsteadError, RootUnusable
+from podstead.features import features
 
 _COMMANDS: Final = {
-    "account": ("podstead.cli.account", "account"),
-    "backup": ("podstead.cli.backup", "backup"),
-    "cert": ("podstead.cli.cert", "cert"),
-    "check": ("podstead.cli.maintenance", "check_data"),
-    "compact": ("podstead.cli.maintenance", "compact_data"),
-    "copy": ("podstead.cli.copy", "copy_place"),
-    "doctor": ("podstead.cli.maintenance", "doctor"),
-    "import": ("podstead.cli.importing", "import_"),
-    "invite": ("podstead.cli.invite", "invite"),
-    "keys": ("podstead.cli.keys", "keys"),
-    "move-base": ("podstead.cli.maintenance", "move_base"),
-    "pod": ("podstead.cli.pod", "pod"),
-    "restore": ("podstead.cli.backup", "restore"),
-    "service": ("podstead.cli.service", "service"),
-    "start": ("podstead.cli.start", "start"),
-    "token": ("podstead.cli.token", "token"),
-    "watch": ("podstead.cli.watch", "watch"),
+    "account": "podstead.cli.account:account",
+    "backup": "podstead.cli.backup:backup",
+    "cert": "podstead.cli.cert:cert",
+    "check": "podstead.cli.maintenance:check_data",
+    "compact": "podstead.cli.maintenance:compact_data",
+    "copy": "podstead.cli.copy:copy_place",
+    "doctor": "podstead.cli.maintenance:doctor",
+    "import": "podstead.cli.importing:import_",
+    "invite": "podstead.cli.invite:invite",
+    "keys": "podstead.cli.keys:keys",
+    "move-base": "podstead.cli.maintenance:move_base",
+    "pod": "podstead.cli.pod:pod",
+    "restore": "podstead.cli.backup:restore",
+    "service": "podstead.cli.service:service",
+    "start": "podstead.cli.start:start",
+    "token": "podstead.cli.token:token",
+    "watch": "podstead.cli.watch:watch",
 }
 """The module and the name of each command."""
 
@@ -60,14 +62,19 @@ class _AllCommands(CommandGroup):
     """The commands of the program."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*_COMMANDS, *super().list_commands(ctx)])
+        return sorted([*_all_commands(), *super().list_commands(ctx)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        found = _COMMANDS.get(cmd_name) or _all_commands().get(cmd_name)
+        if found is None:
             return super().get_command(ctx, cmd_name)
-        module, name = _COMMANDS[cmd_name]
+        module, _, name = found.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+
+def _all_commands() -> Mapping[str, str]:
+    return {**_COMMANDS, **dict(pair for each in features() for pair in each.commands.items())}
 
 
 @click.group(cls=_AllCommands, context_settings={"help_option_names": ["-h", "--help"]})

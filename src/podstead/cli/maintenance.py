@@ -103,7 +103,6 @@ def _print_finding(finding: Finding, *, as_json: bool) -> None:
     echo(f"{finding.code.value}: {finding.where}: {finding.what}. [{done}]")
 
 
-_PARTS = ("database", "bodies", "repositories", "total")
 _OUTCOMES = {
     "shrunk": ("A server is running, so the database was not rewritten; that can give back more."),
     "vacuumed": (
@@ -133,7 +132,11 @@ def compact_data(settings: Settings) -> Output:
         lambda progress: compact_root(settings, on_step=progress),
         "The data could not be compacted",
     )
-    sizes = {part: (getattr(result.before, part), getattr(result.after, part)) for part in _PARTS}
+    sizes = {part: (before, result.after[part]) for part, before in result.before.items()}
+    figures = {}
+    for folder, done in result.folders:
+        figures[f"packed_{folder.items}"] = done.packed
+        figures[f"busy_{folder.items}"] = done.busy
     return Output(
         {
             **{
@@ -141,8 +144,7 @@ def compact_data(settings: Settings) -> Output:
                 for part, (before, after) in sizes.items()
             },
             "database_outcome": result.database.value,
-            "packed_repositories": result.packed,
-            "busy_repositories": result.busy,
+            **figures,
         },
         _compact_lines(result, sizes),
     )
@@ -154,8 +156,9 @@ def _compact_lines(result: CompactResult, sizes: Mapping[str, tuple[int, int]]) 
         for part, (before, after) in sizes.items()
     ]
     yield from table_lines(("", "BEFORE", "AFTER", "GIVEN BACK"), rows)
-    if result.busy:
-        yield f"Left as before, because in use or damaged: {counted(result.busy, 'repository')}."
+    for folder, done in result.folders:
+        if done.busy:
+            yield f"Left as before, because in use or damaged: {counted(done.busy, folder.item)}."
     if result.database.value in _OUTCOMES:
         yield _OUTCOMES[result.database.value]
 

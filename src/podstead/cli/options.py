@@ -11,15 +11,15 @@ import click
 
 from podstead.cli.output import echo
 from podstead.config import Settings, read_settings, unknown_variables
-from podstead.config.settings import TABLE
-from podstead.config.table import Group, Row, Sources
+from podstead.config.settings import settings_table
+from podstead.config.table import Row, Sources, groups_of
 
 C = TypeVar("C", bound=Callable[..., object])
 
 _HELP_ALL = "podstead.help_all"
 """Where the context notes that the help is to list all options."""
 
-OPTION_ROWS = tuple(row for row in TABLE if Sources.OPTION in row.sources)
+OPTION_ROWS = tuple(row for row in settings_table() if Sources.OPTION in row.sources)
 
 
 def settings_options(rows: Iterable[Row[Any]] = OPTION_ROWS) -> Callable[[C], C]:
@@ -96,16 +96,16 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = {row.field: row for row in OPTION_ROWS}
-        entries: dict[Group | None, list[tuple[str, str]]] = {}
+        entries: dict[str | None, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             row = rows.get(parameter.name or "")
             if record is None or not (row is None or self._is_listed(row, ctx)):
                 continue
             entries.setdefault(row.group if row else None, []).append(record)
-        for group in (*Group, None):
+        for group in (*groups_of(OPTION_ROWS), None):
             if group in entries:
-                with formatter.section(group.value if group else "Other options"):
+                with formatter.section(group or "Other options"):
                     formatter.write_dl(entries[group])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -16,6 +16,7 @@ from podstead.cli.running import in_root
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 from podstead.core.messages import counted
+from podstead.features import features
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.administration import DataRoot
@@ -130,8 +131,8 @@ def summary(settings: Settings, *, pid: int) -> str:
         lines["accounts"] = f"sign in at {settings.issuer}/idp/login"
     if settings.webid_tls:
         lines["webid-tls"] = "clients can authenticate with certificates"
-    if settings.git:
-        lines["git"] = "each container is a git repository"
+    for feature in features():
+        lines |= feature.summary(settings)
     facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())
     return f"Podstead is ready at {settings.base_url}/\n{facts}"
 

@@ -23,20 +23,25 @@ from podstead.config.rules import (
     with_terms_text,
     with_token_secrets,
 )
-from podstead.config.settings import TABLE, Settings
+from podstead.config.settings import Settings, settings_table
 from podstead.config.table import VARIABLE_PREFIX, Row, Sources
+from podstead.features import LEFT_OUT_VARIABLE, features
 
 OptionValue = str | bool | tuple[str, ...] | None
 """The value of one option on the command line: a text, several texts, or a switch."""
 
 _SEPARATORS = re.compile(r"[\s,]+")
 _OTHER_VARIABLES = frozenset(
-    {"PODSTEAD_TOKEN", "PODSTEAD_TOKEN_SECRET", "PODSTEAD_TOKEN_SECRET_PREVIOUS"}
+    {
+        "PODSTEAD_TOKEN",
+        "PODSTEAD_TOKEN_SECRET",
+        "PODSTEAD_TOKEN_SECRET_PREVIOUS",
+        LEFT_OUT_VARIABLE,
+    }
 )
-"""Further variables, of clients and for secrets. :data:`TABLE` has all others."""
+"""Further variables, of clients and for secrets. :func:`settings_table` has all others."""
 _VARIABLE_OF_KUBERNETES = re.compile(r"PODSTEAD_(SERVICE_|PORT_[0-9])")
 """The variables that Kubernetes sets for a service named podstead."""
-_CONFIG = next(row for row in TABLE if row.field == "config")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,14 @@ def read_settings(
     configuration file and the secret file. Raises StartRefused.
     """
     file = None
-    config = _from_option(_CONFIG, options, folder) or _from_variable(_CONFIG, environment, folder)
+    row = next(row for row in settings_table() if row.field == "config")
+    config = _from_option(row, options, folder) or _from_variable(row, environment, folder)
     if config is not None:
-        file = _read_file(_parse(_CONFIG, config), label=config.label)
+        file = _read_file(_parse(row, config), label=config.label)
     # The base URL's default follows from other settings.
     values: dict[str, Any] = {"base_url": "", "root": folder / Settings().root}
     set_by: list[tuple[str, str]] = []
-    for row in TABLE:
+    for row in settings_table():
         given = (
             _from_option(row, options, folder)
             or _from_variable(row, environment, folder)
@@ -82,8 +88,10 @@ def read_settings(
         if given is not None:
             values[row.field] = _parse(row, given)
             set_by.append((row.field, given.label))
-    settings = Settings(**values, set_by=tuple(set_by))
+    settings = Settings().with_values(**values, set_by=tuple(set_by))
     check_together(settings)
+    for feature in features():
+        feature.check_settings(settings)
     settings = with_base_url(settings)
     check_provider_url(settings)
     check_passkeys(settings)
@@ -92,7 +100,9 @@ def read_settings(
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """A message for each variable that looks like a setting but is none."""
-    known = {row.variable for row in TABLE if Sources.VARIABLE in row.sources} | _OTHER_VARIABLES
+    known = {
+        row.variable for row in settings_table() if Sources.VARIABLE in row.sources
+    } | _OTHER_VARIABLES
     ends = [name.removeprefix(VARIABLE_PREFIX) for name in known]
     warnings = []
     for name in sorted(environment.keys() - known):
@@ -167,7 +177,7 @@ def _read_file(path: Path, *, label: str) -> _File:
         raise StartRefused(f"{label}: {path} is not UTF-8 text.") from error
     except tomllib.TOMLDecodeError as error:
         raise StartRefused(f"{label}: {path} is not valid TOML: {error}.") from error
-    known = [row.name for row in TABLE if Sources.FILE in row.sources]
+    known = [row.name for row in settings_table() if Sources.FILE in row.sources]
     for key, value in content.items():
         if key not in known:
             hint = _hint(key, known, is_table=isinstance(value, dict))
@@ -177,7 +187,7 @@ def _read_file(path: Path, *, label: str) -> _File:
 
 def _hint(key: str, known: list[str], *, is_table: bool) -> str:
     name = key.replace("_", "-").lower()
-    if name not in known and any(row.name == name for row in TABLE):
+    if name not in known and any(row.name == name for row in settings_table()):
         return "which cannot be set in a file. Remove it."
     if is_table:
         return f"which is not a setting. Settings are top-level keys: remove the line [{key}]."

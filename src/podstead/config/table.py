@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from enum import Enum, Flag, auto
+from enum import Flag, StrEnum, auto
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from podstead.config.value_types import ValueType
@@ -15,14 +16,13 @@ VARIABLE_PREFIX = "PODSTEAD_"
 _METADATA_KEY = "row"
 
 
-class Group(Enum):
+class Group(StrEnum):
     """The sections of the reference page and of the help text, in order."""
 
     SERVER = "Server"
     STORAGE = "Storage"
     TOKENS = "Simple tokens"
     IDENTITY = "Identity providers"
-    GIT = "Git"
     TRUST = "Trust"
     LIMITS = "Limits"
     NOTIFICATIONS = "Notifications"
@@ -46,7 +46,8 @@ class Row(Generic[T]):
     name: str
     """The TOML key; the option and the variable are derived from it."""
     kind: ValueType[T]
-    group: Group
+    group: str
+    """Its section: a :class:`Group`, or one of a feature's own."""
     meaning: str
     """What it does, in full sentences."""
     _: KW_ONLY
@@ -65,6 +66,8 @@ class Row(Generic[T]):
     """The field of the settings dataclass, filled in by :func:`rows_of`."""
     default: object = None
     """The default, filled in by :func:`rows_of`."""
+    owner: type = object
+    """The dataclass that has the field, filled in by :func:`rows_of`."""
 
     @property
     def option(self) -> str:
@@ -105,7 +108,7 @@ def setting(
     default: T,
     name: str,
     kind: ValueType[T],
-    group: Group,
+    group: str,
     meaning: str,
     **details: Unpack[Details],
 ) -> T:
@@ -115,7 +118,7 @@ def setting(
 
 
 def optional(
-    name: str, kind: ValueType[T], group: Group, meaning: str, **details: Unpack[Details]
+    name: str, kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
 ) -> T | None:
     """A field that is ``None`` unless it is set."""
     row = Row(name, kind, group, meaning, **details)
@@ -123,19 +126,32 @@ def optional(
 
 
 def several(
-    name: str, kind: ValueType[T], group: Group, meaning: str, **details: Unpack[Details]
+    name: str, kind: ValueType[T], group: str, meaning: str, **details: Unpack[Details]
 ) -> tuple[T, ...]:
     """A field that takes any number of values, none by default."""
     row = Row(name, kind, group, meaning, repeated=True, **details)
     return cast("tuple[T, ...]", dataclasses.field(default=(), metadata={_METADATA_KEY: row}))
 
 
-def rows_of(dataclass_type: type) -> tuple[Row[Any], ...]:
-    """The table: the rows of all fields, sorted by group and otherwise in order of definition."""
+def rows_of(*owners: type) -> tuple[Row[Any], ...]:
+    """The rows of all fields of these dataclasses, sorted by group and otherwise in order of
+    definition. Raises ValueError if two have the same name."""
     rows = [
-        dataclasses.replace(field.metadata[_METADATA_KEY], field=field.name, default=field.default)
-        for field in dataclasses.fields(dataclass_type)
+        dataclasses.replace(
+            field.metadata[_METADATA_KEY], field=field.name, default=field.default, owner=owner
+        )
+        for owner in owners
+        for field in dataclasses.fields(owner)
         if _METADATA_KEY in field.metadata
     ]
-    groups = list(Group)
+    names = [name for row in rows for name in {row.name, row.field}]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"There are two settings with these names: {', '.join(sorted(twice))}")
+    groups = list(dict.fromkeys([*Group, *(row.group for row in rows)]))
     return tuple(sorted(rows, key=lambda row: groups.index(row.group)))
+
+
+def groups_of(rows: Iterable[Row[Any]]) -> tuple[str, ...]:
+    """The sections of rows, in their order."""
+    return tuple(dict.fromkeys(row.group for row in rows))

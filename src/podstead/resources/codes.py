@@ -8,10 +8,6 @@ from podstead.core.codes import ErrorCode
 class ResourceCodes(ErrorCode):
     """What errors of operations on resources say to people."""
 
-    CONTAINS_REPOSITORY = (
-        "A container in it is a git repository, which stays where it is. Clone it, push it to "
-        "another container, and delete this one"
-    )
     INSIDE_DOCUMENT = "A document cannot contain other resources"
     SLASH_VARIANT_EXISTS = "A resource exists whose URL differs only in the trailing slash"
     POD_NAME_IN_USE = "Another pod already has this name, ignoring case; choose another one"

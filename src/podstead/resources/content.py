@@ -12,7 +12,7 @@ right to write, whatever the media type (:mod:`podstead.resources.identity_chang
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -64,7 +64,7 @@ from podstead.resources.planning import (
 )
 from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
-from podstead.storage.records import Body, InlineBody, Metadata, Version
+from podstead.storage.records import Body, InlineBody, Metadata, Record, Version
 from podstead.wac.acl import check_storable
 
 _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
@@ -190,6 +190,7 @@ class ContentValidator:
         self._documents = context.documents
         self._identity_changes = identity_changes
         self._write_hooks = tuple(write_hooks)
+        self._container_hooks = context.container_hooks
 
     async def validate(
         self,
@@ -259,12 +260,20 @@ class ContentValidator:
         """The records to commit with the deletion of the target and of its access rules."""
         derived = await self.records_of(state.stored_path, EMPTY_DATASET)
         existing = state.existing
+        if existing is not None and existing.kind.is_container:
+            dropped = self.records_of_containers([existing.path])
+            derived = derived.with_more(DerivedRecords(tuple(dropped)))
         if existing is None or not existing.kind.is_member:
             return derived
         acl = acl_of(existing.path)
         if state.metadata(acl) is None:
             return derived
         return derived.with_more(await self.records_of(acl, EMPTY_DATASET))
+
+    def records_of_containers(self, deleted: Iterable[ResourcePath]) -> list[Record]:
+        """The records to commit with the deletion of these containers."""
+        hooks = self._container_hooks
+        return [each for path in deleted for hook in hooks for each in hook.of_deletion(path)]
 
     async def _with_records(self, state: TargetState, content: Content, after: Dataset) -> Content:
         if not self.keeps_records(state.stored_path):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.resources.documents import Documents
-from podstead.resources.planning import NewVersion
+from podstead.resources.planning import ContainerHook, NewVersion
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import random_version
@@ -21,6 +22,7 @@ class ResourceContext:
     gate: Gate
     documents: Documents
     quota_bytes: int = 0
+    container_hooks: Sequence[ContainerHook] = ()
 
     @property
     def store(self) -> Store:

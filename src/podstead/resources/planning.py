@@ -7,7 +7,7 @@ precondition no longer holds, the service reads and plans again; planners theref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -49,7 +49,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.repositories import drop_repository
 
 DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The media type of an empty container body and of generated resources."""
@@ -170,8 +169,7 @@ def plan_delete(
     *,
     derived: DerivedRecords = NO_RECORDS,
 ) -> Plan:
-    """Delete the target with its auxiliary resources (C-17 to C-20), a container with its
-    repository.
+    """Delete the target with its auxiliary resources (C-17 to C-20).
 
     Deleting the description of a container empties the container's body. ``derived`` is committed
     with the deletion. Raises NotFound. The commit itself checks whether a container is empty.
@@ -193,19 +191,15 @@ def plan_delete(
             else:
                 preconditions.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
-    dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
         # Checked after the version: a container that has changed is planned again, and only one
         # that is unchanged and not empty is a conflict.
         preconditions.append(NoMembers(existing.path))
-        # Otherwise a container created later at this path would get the old one's repository.
-        dropped = (drop_repository(existing.path),)
     write = Write(
         version=new_version.version,
         at_ms=new_version.at_ms,
         preconditions=tuple(preconditions),
         deletes=tuple(deletes),
-        records=dropped,
         changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
     )
     return Plan(derived.added_to(write), Outcome(Result.DELETED))
@@ -338,6 +332,24 @@ class WriteHook(Protocol):
 
         Raises StorageError.
         """
+
+
+class ContainerHook(Protocol):
+    """Keeps the records that belong to containers."""
+
+    def of_deletion(self, container: ResourcePath) -> Sequence[Record]:
+        """The record changes for deleting a container: one that is created later at the path must
+        not get the records of the first one."""
+
+    async def of_move(self, containers: Sequence[ResourcePath]) -> Sequence[Precondition]:
+        """The preconditions under which these containers of one storage can be moved. Raises
+        Conflict if they cannot, StorageError."""
+
+    async def of_renaming(
+        self, root: ResourcePath, renamed: Callable[[ResourcePath], ResourcePath]
+    ) -> Changes[None]:
+        """The record changes for renaming the pod with this root container; ``renamed`` gives the
+        new path of each resource. Raises StorageError."""
 
 
 def has_hook(hooks: Sequence[WriteHook], path: ResourcePath) -> bool:

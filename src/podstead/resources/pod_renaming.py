@@ -28,7 +28,7 @@ from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import quota_exceeded
 from podstead.resources.documents import EMPTY_DATASET, Documents, is_rdf
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
-from podstead.resources.planning import WriteHook, derived_records, has_hook
+from podstead.resources.planning import ContainerHook, WriteHook, derived_records, has_hook
 from podstead.resources.renaming import NameMapping, renamed_document
 from podstead.storage.codes import StorageCodes
 from podstead.storage.document_reader import Superseded
@@ -60,12 +60,6 @@ from podstead.storage.records import (
     StoredBody,
     Version,
     Write,
-)
-from podstead.storage.repositories import (
-    container_of,
-    put_repository,
-    repository_entries,
-    repository_name_in,
 )
 from podstead.storage.state import folded
 from podstead.storage.tokens import revocations
@@ -106,11 +100,13 @@ class PodRenamer:
         records: RecordStore,
         documents: Documents,
         write_hooks: Sequence[WriteHook],
+        container_hooks: Sequence[ContainerHook],
         default_quota_bytes: int,
     ) -> None:
         self._records = records
         self._documents = documents
         self._write_hooks = tuple(write_hooks)
+        self._container_hooks = container_hooks
         self._default_quota_bytes = default_quota_bytes
 
     async def rename(
@@ -169,7 +165,6 @@ class PodRenamer:
             for each in resources
         ]
         preconditions += _preconditions(resources)
-        moved = await self._repositories(pod, after)
         more = await self._hooked(pod, after, resources, known)
         further_records, further_preconditions = joined(after)
         tokens = await self._records.store.list_tokens(pod=pod.name)
@@ -177,9 +172,7 @@ class PodRenamer:
         write = Write(
             version=self._records.new_version(),
             at_ms=now_ms,
-            preconditions=tuple(
-                dict.fromkeys([*preconditions, *moved[0], *more[1], *further_preconditions])
-            ),
+            preconditions=tuple(dict.fromkeys([*preconditions, *more[1], *further_preconditions])),
             puts=tuple(puts),
             deletes=tuple(each.path for each in reversed(resources)),
             records=(
@@ -189,7 +182,6 @@ class PodRenamer:
                 put_tombstone(pod.name, new_name=name),
                 *revocations(tokens, now_s=self._records.now_s()),
                 *records,
-                *moved[1],
                 *more[0],
                 *further_records,
             ),
@@ -253,19 +245,6 @@ class PodRenamer:
             raise Conflict(ResourceCodes.IMPORT_UNFINISHED)
         return preconditions, records
 
-    async def _repositories(
-        self, pod: PodRecord, after: PodRecord
-    ) -> tuple[list[Precondition], list[Record]]:
-        """The git repositories stay where they are, and belong to the new containers."""
-        preconditions: list[Precondition] = []
-        records: list[Record] = []
-        now_ms = self._records.now_ms()
-        async for each in repository_entries(self._records.store, root=pod.root, now_ms=now_ms):
-            preconditions.append(EntryAt(each.entry, each.version))
-            container = _new_path(container_of(each), pod, after)
-            records += [DropEntry(each.entry), put_repository(container, repository_name_in(each))]
-        return preconditions, records
-
     async def _resources(self, pod: PodRecord) -> list[Metadata]:
         """Raises Conflict if there are too many for one write."""
         found = await self._records.store.read_tree(pod.root, limit=MAX_RENAMED + 1)
@@ -313,7 +292,8 @@ class PodRenamer:
         resources: Sequence[Metadata],
         known: Mapping[tuple[ResourcePath, Version], _New],
     ) -> tuple[list[Record], list[Precondition]]:
-        """The records that follow from deletions at the old paths and puts at the new ones."""
+        """What hooks add: for deletions at the old paths and puts at the new ones, and for the
+        renaming as a whole."""
         records: list[Record] = []
         preconditions: list[Precondition] = []
         for each in resources:
@@ -326,6 +306,10 @@ class PodRenamer:
                 derived = await derived_records(self._write_hooks, path, dataset)
                 records += derived.records
                 preconditions += derived.preconditions
+        for hook in self._container_hooks:
+            changes = await hook.of_renaming(pod.root, lambda path: _new_path(path, pod, after))
+            records += changes.records
+            preconditions += changes.preconditions
         return records, preconditions
 
 

@@ -43,7 +43,6 @@ from podstead.core.identifiers import (
     is_container,
     parent_container,
     slash_variant,
-    storage_root,
 )
 from podstead.resources.codes import ResourceCodes
 from podstead.resources.committer import Committer
@@ -58,14 +57,11 @@ from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
     Metadata,
-    NoEntry,
     Precondition,
     QuotaLevel,
     ResourceKind,
     Write,
 )
-from podstead.storage.repositories import KIND as REPOSITORIES
-from podstead.storage.repositories import repository_of
 from podstead.wac import modes
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH, paths_to_read
@@ -243,7 +239,9 @@ class Trees:
         _check_conditions(request, TargetState(source, state))
         _check_destination(request, transfer, state)
         if transfer.moves:
-            preconditions += await self._check_repositories(source, state)
+            containers = [container.path for container in state.containers]
+            for hook in self._context.container_hooks:
+                preconditions += await hook.of_move(containers)
         return preconditions
 
     async def _check_slash(self, request: ResourceRequest, source: TargetState) -> None:
@@ -296,23 +294,6 @@ class Trees:
             )
             await asyncio.sleep(0)
         return list(found)
-
-    async def _check_repositories(
-        self, source: ResourcePath, state: TreeState
-    ) -> list[Precondition]:
-        """Refuse to move a container that is a git repository. Returns the preconditions.
-
-        A push that is in progress belongs to the container at its present URL.
-        """
-        storage = storage_root(source)
-        now_ms = self._context.records.now_ms()
-        # Most storages have no repository at all.
-        some = await self._store.list_entries(REPOSITORIES, owner=storage, limit=1, now_ms=now_ms)
-        entries = [repository_of(container.path) for container in state.containers]
-        for entry in entries if some else ():
-            if await self._store.read_entry(entry, now_ms=now_ms) is not None:
-                raise Conflict(ResourceCodes.CONTAINS_REPOSITORY)
-        return [NoEntry(entry) for entry in entries]
 
 
 def _transfer_of(request: ResourceRequest) -> TreeTransfer:

@@ -50,7 +50,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.repositories import drop_repository
 from podstead.wac.modes import Mode
 
 _RESOURCES_AT_ONCE: Final = 64
@@ -126,12 +125,12 @@ class TreePlanner:
     async def plan_deletion(
         self, request: ResourceRequest, state: TreeState, new_version: NewVersion
     ) -> PlannedTree:
-        """The write that deletes the whole tree, with its repositories. Raises as
-        :meth:`plan_transfer` does."""
+        """The write that deletes the whole tree. Raises as :meth:`plan_transfer` does."""
         tree = Tree(request.operation.target)
         draft = _Draft(preconditions=_tree_preconditions(tree, state))
         await self._delete(draft, request, state, list(reversed(state.resources)))
-        draft.records += [drop_repository(container.path) for container in state.containers]
+        containers = (container.path for container in state.containers)
+        draft.records += self._content_validator.records_of_containers(containers)
         return _planned(draft, new_version, request.agent)
 
     async def discard(self, staged: Sequence[StagedBlob]) -> None:

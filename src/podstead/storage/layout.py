@@ -39,11 +39,6 @@ class RootLayout:
         return self.root / "blobs" / "drafts"
 
     @property
-    def git(self) -> Path:
-        """The git repositories, one directory each."""
-        return self.root / "git"
-
-    @property
     def thumbnails(self) -> Path:
         """Small pictures that can be made again; created with the first one."""
         return self.root / "thumbnails"

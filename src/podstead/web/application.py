@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -42,7 +42,6 @@ from podstead.core.request_context import (
     set_mark,
     set_requester,
 )
-from podstead.git.requests import GitRequest, git_request
 from podstead.storage.dependencies import Ahead, ReadAhead
 from podstead.storage.disk_space import is_full
 from podstead.wac.effective import paths_to_read
@@ -57,16 +56,15 @@ from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
-from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, path_of, read_request
-from podstead.web.request_counts import GIT, OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
+from podstead.web.request_counts import OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
 from podstead.web.resource_responses import options_response, updates_via
 from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
-from podstead.web.routes import Access, Route, Routes, is_reserved
+from podstead.web.routes import Access, Claim, ClaimedRequest, Route, Routes, is_reserved
 from podstead.web.sending import send_response
 from podstead.web.signed_content import with_checked_content
 from podstead.web.websocket import SocketClosed, WebSocket
@@ -128,7 +126,7 @@ class Application:
         clock: Clock,
         ids: RequestIds,
         nonces: Nonces | None = None,
-        git: GitEndpoint | None = None,
+        claims: Sequence[Claim] = (),
         certificates: ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
         slow_request: SlowRequestListener | None = None,
@@ -137,14 +135,15 @@ class Application:
         sockets_base_url: str | None = None,
         prefetch: ReadAhead | None = None,
     ) -> None:
-        """``nonces`` are the nonces that DPoP proofs must contain, if required. ``git`` handles
-        requests of git, if containers are repositories. ``certificates`` finds client certificates,
-        if they are accepted. ``provider_routes`` has the routes of an identity provider with its
-        own origin, by Host value; all other hosts have ``routes``. ``slow_request`` is called for
-        requests whose responses begin late. ``requests`` counts all of them. ``answers`` answers
-        what the main process asks about this worker. ``sockets_base_url`` is the prefix of the URLs
-        of sockets, if it is not the base URL. ``prefetch`` reads what a request for a resource
-        needs before it is authenticated, if the store does that."""
+        """``nonces`` are the nonces that DPoP proofs must contain, if required. ``claims`` are
+        asked for the requests to paths of resources that features answer. ``certificates`` finds
+        client certificates, if they are accepted. ``provider_routes`` has the routes of an
+        identity provider with its own origin, by Host value; all other hosts have ``routes``.
+        ``slow_request`` is called for requests whose responses begin late. ``requests`` counts all
+        of them. ``answers`` answers what the main process asks about this worker.
+        ``sockets_base_url`` is the prefix of the URLs of sockets, if it is not the base URL.
+        ``prefetch`` reads what a request for a resource needs before it is authenticated, if the
+        store does that."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -159,7 +158,7 @@ class Application:
         self._clock = clock
         self._full_logged_ms = -_FULL_DISK_LOG_PERIOD_MS
         self._nonces = nonces
-        self._git = git
+        self._claims = claims
         self._certificates = certificates
         self._slow_request = slow_request
         self.requests = requests or RequestCounts()
@@ -252,7 +251,7 @@ class Application:
         """A new response. ``ahead`` is what was read ahead for the request, if that was done."""
         began_s = monotonic()
         sharing = Sharing.REFLECTED
-        asked: GitRequest | None = None
+        claimed: ClaimedRequest | None = None
         route = UNREADABLE
         mark = None
         if not self.is_logged:
@@ -272,15 +271,15 @@ class Application:
             route = RESOURCES if service is None else service.label
             if service is not None:
                 sharing = service.sharing
-            elif self._git is not None and routes is self.routes and not is_reserved(request.path):
-                asked = git_request(request.method, request.path, request.query)
-                route = RESOURCES if asked is None else GIT
-            if self._prefetch is None or service is not None or asked is not None:
-                response = await self._answer(request, routes, service, asked)
+            elif self._claims and routes is self.routes and not is_reserved(request.path):
+                claimed = self._claimed(request)
+                route = RESOURCES if claimed is None else claimed.label
+            if self._prefetch is None or service is not None or claimed is not None:
+                response = await self._answer(request, routes, service, claimed)
             else:
                 response = await self._answer_ahead(request, routes, self._prefetch, ahead)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-            response = self._answer_to(error, scope, to_git=asked is not None)
+            response = self._answer_to(error, scope, claimed=claimed is not None)
         else:
             await apply_content_coding(
                 response,
@@ -298,6 +297,14 @@ class Application:
         self._note(route, scope, response, monotonic() - began_s)
         return response
 
+    def _claimed(self, request: Request) -> ClaimedRequest | None:
+        """The request, if a feature claims it."""
+        for claim in self._claims:
+            claimed = claim(request.method, request.path, request.query)
+            if claimed is not None:
+                return claimed
+        return None
+
     def _note(self, route: str, scope: Scope, response: Response, took_s: float) -> None:
         """Note that a request was answered."""
         method, status = scope["method"], response.status
@@ -306,7 +313,7 @@ class Application:
         if took_s >= SLOW_REQUEST_S and self._slow_request is not None:
             self._slow_request(method, scope["path"], status, round(took_s * 1000))
 
-    def _answer_to(self, error: Exception, scope: Scope, *, to_git: bool = False) -> Response:
+    def _answer_to(self, error: Exception, scope: Scope, *, claimed: bool = False) -> Response:
         """The response to a request that failed. Errors of the server are logged."""
         if isinstance(error, FormerHost) and scope["method"] in _REDIRECTED:
             return _moved(error.base_url, scope)
@@ -321,7 +328,7 @@ class Application:
             logger.warning("Responded to a request with 503: %s", cause_text(error))
         elif trouble:
             logger.error("A request could not be handled", exc_info=error)
-        return self._refuse(error, scope, to_git=to_git)
+        return self._refuse(error, scope, claimed=claimed)
 
     def _log_full_disk(self) -> None:
         """Log that the disk is full, at most once in a period."""
@@ -344,7 +351,11 @@ class Application:
         return self.provider_routes.get(host, self.routes) if self.provider_routes else self.routes
 
     async def _answer(
-        self, request: Request, routes: Routes, service: Route | None, asked: GitRequest | None
+        self,
+        request: Request,
+        routes: Routes,
+        service: Route | None,
+        claimed: ClaimedRequest | None,
     ) -> Response:
         method, path = request.method, request.path
         if method not in _KNOWN_METHODS:
@@ -352,15 +363,15 @@ class Application:
         if method == "OPTIONS":
             return _options_of_server() if request.is_of_server else self._options(path, routes)
         own = service is not None and service.access is Access.OWN
-        agent = None if own else await self._authenticate(request, asked)
+        agent = None if own else await self._authenticate(request, claimed)
         if agent is not None:
             note_agent(agent.iri)
         if agent is not None and request.body.announced:
-            request = self._with_sender_checked_again(request, asked, agent)
+            request = self._with_sender_checked_again(request, claimed, agent)
         if agent is not None and agent.content_digest is not None:
             request = await with_checked_content(request, agent.content_digest)
-        if self._git is not None and asked is not None:
-            return await self._git.handle(request, asked, agent)
+        if claimed is not None:
+            return await claimed.handle(request, agent)
         return await routes.endpoint(service, path, method)(request, agent)
 
     async def _answer_ahead(
@@ -388,7 +399,9 @@ class Application:
         service = routes.service(path)
         return _allowing(methods, () if service is None else service.options)
 
-    async def _authenticate(self, request: Request, asked: GitRequest | None) -> Identity | None:
+    async def _authenticate(
+        self, request: Request, claimed: ClaimedRequest | None
+    ) -> Identity | None:
         fields = request.fields
         if not fields.authorization and request.certificate is None:
             return None
@@ -396,21 +409,21 @@ class Application:
         if known is not None:
             return known
         return await self._authentication.authenticate(
-            self._credentials(request, asked), client_address=request.client_address
+            self._credentials(request, claimed), client_address=request.client_address
         )
 
     def _with_sender_checked_again(
-        self, request: Request, asked: GitRequest | None, identity: Identity
+        self, request: Request, claimed: ClaimedRequest | None, identity: Identity
     ) -> Request:
         """The request with a body that checks the credentials again if it takes long to arrive."""
 
         async def check_again() -> None:  # rarely called, so nothing is prepared for it
-            await self._authenticator.check_again(self._credentials(request, asked), identity)
+            await self._authenticator.check_again(self._credentials(request, claimed), identity)
 
         body = RecheckedBody(request.body, check_again=check_again, clock=self._clock)
         return replace(request, body=body)
 
-    def _credentials(self, request: Request, asked: GitRequest | None) -> RequestCredentials:
+    def _credentials(self, request: Request, claimed: ClaimedRequest | None) -> RequestCredentials:
         certificate = None
         if request.certificate is not None and not request.fields.authorization:  # A-2, A-172
             certificate = request.certificate.der()
@@ -422,17 +435,17 @@ class Application:
             url=f"{self._scheme}://{request.host}{target.decode('latin-1')}",
             client_address=address_key(request.client_address),
             has_content=request.body.announced,
-            repository=None if asked is None else asked.container,
+            repository=None if claimed is None else claimed.repository,
             certificate=certificate,
         )
 
-    def _refuse(self, error: PodsteadError, scope: Scope, *, to_git: bool = False) -> Response:
+    def _refuse(self, error: PodsteadError, scope: Scope, *, claimed: bool = False) -> Response:
         return refusal(
             error,
             method=scope["method"],
             accept=_first(scope, b"accept"),
             challenges=self._challenges,
-            to_git=to_git,
+            claimed=claimed,
             accept_language=_first(scope, b"accept-language"),
         )
 

@@ -15,8 +15,8 @@ class AuthenticateChallenges:
 
     ``realm`` is the issuer of the built-in provider or, without a provider, the base URL.
     ``provider`` is that issuer, or ``None``. ``signed_requests`` is true if signed events are
-    accepted, and ``passwords`` if they are accepted as passwords, too. Only git gets the challenge
-    for passwords, because browsers would ask people for one (A-7).
+    accepted, and ``passwords`` if they are accepted as passwords, too. Only requests that a
+    feature claims get the challenge for passwords: browsers would ask people for one (A-7).
     """
 
     realm: str
@@ -29,7 +29,7 @@ class AuthenticateChallenges:
         """The name of the server for people: the host of its realm."""
         return self.realm.partition("://")[2]
 
-    def headers(self, error: NotAuthenticated, *, to_git: bool = False) -> Headers:
+    def headers(self, error: NotAuthenticated, *, claimed: bool = False) -> Headers:
         """The fields for one refusal. The error is given only if a credential was sent, in the
         challenge of its scheme, and never repeats what was sent (A-8)."""
         common = f'realm="{self.realm}", scope="openid webid"'
@@ -41,7 +41,7 @@ class AuthenticateChallenges:
         }
         if self.signed_requests:
             schemes["Nostr"] = f'Nostr realm="{self.realm}"'
-        if to_git and self.passwords:
+        if claimed and self.passwords:
             schemes["Basic"] = f'Basic realm="{self.realm}", charset="UTF-8"'
         if error.invalid and error.scheme in schemes:
             schemes[error.scheme] += f', error="{error.error}", error_description="{error}"'

@@ -110,16 +110,17 @@ def refusal(
     method: str,
     accept: str | None,
     challenges: AuthenticateChallenges,
-    to_git: bool = False,
+    claimed: bool = False,
     target: ResourcePath | None = None,
     accept_language: str | None = None,
     text_of: Callable[[PodsteadError], str] = str,
 ) -> Response:
     """The response to a request that failed with ``error``. ``challenges`` are the schemes that a
-    401 lists; ``to_git`` is true if the client is git. A page links to what is near ``target``, in
+    401 lists; ``claimed`` is true if a feature answers the request (:class:`ClaimedRequest` of the
+    routes). A page links to what is near ``target``, in
     the language that the client accepts. ``text_of`` gives the message for a script of a page."""
     status, reason = status_of(error)
-    headers = [*_error_headers(error, challenges, to_git=to_git), NO_STORE]
+    headers = [*_error_headers(error, challenges, claimed=claimed), NO_STORE]
     if prefers_html(accept):
         page = error_page(
             status=status,
@@ -142,10 +143,10 @@ def refusal(
 
 
 def _error_headers(
-    error: PodsteadError, challenges: AuthenticateChallenges, *, to_git: bool
+    error: PodsteadError, challenges: AuthenticateChallenges, *, claimed: bool
 ) -> Headers:
     if isinstance(error, NotAuthenticated):
-        return challenges.headers(error, to_git=to_git)
+        return challenges.headers(error, claimed=claimed)
     if isinstance(error, MethodNotAllowed):
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]
     if isinstance(error, RangeNotSatisfiable):

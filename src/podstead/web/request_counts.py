@@ -16,7 +16,6 @@ from podstead.core.histogram import Histogram
 DURATION_BOUNDS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 RESOURCES: Final = "resources"
-GIT: Final = "git"
 UNREADABLE: Final = "unreadable"
 """The route of requests that were refused before their path was known."""
 OTHER_METHOD: Final = "other"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 
 from msgspec.structs import replace
@@ -39,17 +38,13 @@ class ResourceEndpoint:
         service: ResourceService,
         responder: Responder,
         challenges: AuthenticateChallenges,
-        container_deleted: Callable[[], None],
         former_pods: FormerPods,
         base_url: str,
         redirects_reads: bool = False,
     ) -> None:
-        """``container_deleted`` is called after each deletion of a container.
-
-        ``redirects_reads`` sends readers to where the content is stored (``read_redirects.py``).
-        """
+        """``redirects_reads`` sends readers to where the content is stored
+        (``read_redirects.py``)."""
         self._service = service
-        self._container_deleted = container_deleted
         self._responder = responder
         self._challenges = challenges
         self._former_pods = former_pods
@@ -70,8 +65,6 @@ class ResourceEndpoint:
             outcome = await self._service.handle(resource_request)
         except RequestRefused as error:
             return await self._redirect(request) or self._refused(error, resource_request, request)
-        if outcome.result is Result.DELETED and is_container(request.path):
-            self._container_deleted()
         if self._redirects_reads:
             address = await redirect_of(request, resource_request, outcome)
             if address is not None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from inspect import getmembers, isfunction
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from podstead.core.caches import memoize_short_keys
 from podstead.core.errors import MethodNotAllowed, NotFound
@@ -33,6 +33,27 @@ _DESCRIPTION_SUFFIX = storage_description_of(ResourcePath("/"))
 Endpoint = Callable[[Request, Identity | None], Awaitable[Response]]
 SocketEndpoint = Callable[[WebSocket, Request, Identity | None], Awaitable[None]]
 """Serves one WebSocket to its end. An error before the socket is accepted becomes a response."""
+
+
+class ClaimedRequest(Protocol):
+    """A request to the path of a resource that is not about the resource: a feature answers it."""
+
+    @property
+    def label(self) -> str:
+        """What metrics call such requests."""
+
+    @property
+    def repository(self) -> ResourcePath | None:
+        """The container whose repository is accessed, for which a signed event is valid in several
+        requests and may be sent as a password; ``None`` if credentials have no further use."""
+
+    async def handle(self, request: Request, agent: Identity | None) -> Response:
+        """Raises RequestRefused and ServerTrouble."""
+
+
+Claim = Callable[[str, ResourcePath, bytes], ClaimedRequest | None]
+"""Claims a request to the path of a resource, from its method, its path and its query; ``None`` if
+the request is about the resource."""
 
 
 class Access(Enum):

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from podstead.web.certificate_forms import CertificateForm
 from tests.http.certificates.world import (
     EXPIRED,
@@ -219,5 +219,5 @@ async def test_a_header_decides_here_too(start: Start, clock: FakeClock) -> None
 
 
 def test_the_forms_are_the_ones_of_the_settings() -> None:
-    row = next(row for row in TABLE if row.name == "client-cert-format")
+    row = next(row for row in settings_table() if row.name == "client-cert-format")
     assert {row.kind.parse(form.value) for form in CertificateForm} == set(WRITTEN)

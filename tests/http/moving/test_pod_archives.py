@@ -36,7 +36,7 @@ PHOTO = b"\x89PNG" + bytes(range(256)) * 2000
 async def contents_of(pods: OpenedPods, name: str = "alice") -> PodContents:
     pod = await pods.records.store.read_pod(name)
     assert pod is not None
-    return await read_contents(pods.records.store, pod, base_url=BASE, issuer=BASE, now_ms=0)
+    return await read_contents(pods.records.store, pod, base_url=BASE, issuer=BASE)
 
 
 async def archive_of(pods: OpenedPods) -> PodArchive:

@@ -9,15 +9,15 @@ from podstead.app.operator.pod_administration import rename_pod
 from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.pod_renaming import PodRenamer, Renaming
-from podstead.storage.quota import fixed_charge
-from podstead.storage.repositories import (
+from podstead.features.git.entries import (
     RepositoryName,
     container_of,
     put_repository,
     repository_entries,
     repository_name_in,
 )
+from podstead.resources.pod_renaming import PodRenamer, Renaming
+from podstead.storage.quota import fixed_charge
 from tests.support.application import BASE, Server
 from tests.support.asgi import Answer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from podstead.features.git.entries import RepositoryName, put_repository, repository_of
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
@@ -22,7 +23,6 @@ from podstead.storage.records import (
     TokenRecord,
     VersionConflict,
 )
-from podstead.storage.repositories import RepositoryName, put_repository, repository_of
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     Engine,

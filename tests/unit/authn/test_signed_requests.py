@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from podstead.authn.certificates import CertificateRules, InvalidCertificate, read_claim
 from podstead.authn.credentials import UnverifiedEvent
 from podstead.authn.event_uses import EventUses
+from podstead.authn.nonces import SLOT_S, Nonces
 from podstead.authn.signed_requests import EventRules, SignedRequests
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr import bip340
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.http_auth import SignedRequest
+from podstead.x509.certificate import Certificate, RsaKey
 from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey, packed
+from tests.support.signing import Signer
 
 URL = "https://pod.example/a"
 KEY = NostrKey.of(3)
@@ -200,3 +207,142 @@ async def test_an_event_for_any_method_is_about_what_lies_below_its_url(
 async def test_no_other_change_is_made_with_an_event_for_any_method(method: str) -> None:
     """A-146."""
     assert not await Git().asks(method, sequence=None, url=b"https://pod.example/alice/a")
+
+
+# --- nonces ------------------------------------------------------------------------------------
+#
+# Nonces of DPoP proofs: who knows them, and for how long (RFC 9449 section 8, A-113).
+
+
+SECRET = b"s" * 32
+NONCE_KEY = Signer.new("ES256")
+
+
+def nonces(clock: FakeClock, secret: bytes = SECRET) -> Nonces:
+    return Nonces(secret=secret, clock=clock)
+
+
+def proof(nonce: object) -> bytes:
+    return NONCE_KEY.proof({"nonce": nonce}).encode()
+
+
+@given(begin_s=st.integers(0, 2**33), later_s=st.integers(0, 3 * SLOT_S))
+def test_a_nonce_is_taken_for_the_rest_of_its_slot_and_all_of_the_next(
+    begin_s: int, later_s: int
+) -> None:
+    clock = FakeClock(begin_s * 1000)
+    given_out = nonces(clock).current()
+    clock.advance(later_s)
+    slots_later = (begin_s + later_s) // SLOT_S - begin_s // SLOT_S
+    assert nonces(clock).accepts(given_out) is (slots_later < 2)
+
+
+def test_a_nonce_of_a_time_to_come_is_not_taken() -> None:
+    clock = FakeClock()
+    clock.advance(SLOT_S)
+    later = nonces(clock).current()
+    clock.advance(-SLOT_S)
+    assert not nonces(clock).accepts(later)
+
+
+def test_nonces_are_valid_with_the_same_secret_only() -> None:
+    clock = FakeClock()
+    given_out = nonces(clock).current()
+    assert nonces(clock).accepts(given_out)
+    assert not nonces(clock, b"t" * 32).accepts(given_out)
+
+
+def test_other_texts_are_not_taken() -> None:
+    clock = FakeClock()
+    given_out = nonces(clock).current()
+    for other in (None, "", "é", given_out[:-1], given_out + "A", given_out.swapcase()):
+        assert not nonces(clock).accepts(other)
+
+
+def test_a_nonce_is_made_of_the_characters_that_the_field_takes() -> None:
+    """RFC 9449 section 8.1: NQCHAR."""
+    assert re.fullmatch(r"[\x21\x23-\x5B\x5D-\x7E]+", nonces(FakeClock()).current())
+
+
+def test_clients_that_send_proofs_without_a_nonce_get_one() -> None:
+    """RFC 9449 section 8.2."""
+    clock = FakeClock()
+    known = nonces(clock)
+    now = known.current()
+    assert known.to_give([]) is None
+    assert known.to_give([proof(now)]) is None
+    bad: list[object] = [None, "", "other", 1, [now]]
+    for nonce in bad:
+        assert known.to_give([proof(nonce)]) == now
+    assert known.to_give([b"no proof"]) == now
+    assert known.to_give([b"\xe9.\xff.x"]) == now
+    clock.advance(SLOT_S)
+    following = known.current()
+    assert following != now
+    assert known.to_give([proof(now)]) == following
+
+
+# --- certificates ------------------------------------------------------------------------------
+#
+# What a certificate must satisfy before any document is read (A-161, A-162, A-165, A-166).
+# Certificates as values: some cannot be made with libraries that mean well.
+
+
+WEB_ID = "https://pods.example/alice/#me"
+MODULUS = (1 << 2047) + 1
+GOOD = Certificate(
+    uris=(WEB_ID,),
+    not_before_s=1000,
+    not_after_s=2000,
+    key=RsaKey(MODULUS, 65537),
+    key_digest=b"digest",
+)
+RULES = CertificateRules()
+
+
+def test_a_good_certificate_claims_its_webids() -> None:
+    claim = read_claim(GOOD, now_s=1500, rules=RULES)
+    assert claim is not None
+    assert (claim.web_ids, claim.key, claim.expires_s) == ((WEB_ID,), GOOD.key, 2060)
+    assert read_claim(replace(GOOD, uris=("urn:x",), key=None), now_s=9999, rules=RULES) is None
+
+
+@pytest.mark.parametrize("exponent", [-3, 0, 1, 2, 65536])
+def test_an_exponent_is_odd_and_at_least_3(exponent: int) -> None:
+    """A-165."""
+    bad = replace(GOOD, key=RsaKey(MODULUS, exponent))
+    with pytest.raises(InvalidCertificate, match="its key is malformed"):
+        read_claim(bad, now_s=1500, rules=RULES)
+    assert read_claim(replace(GOOD, key=RsaKey(MODULUS, 3)), now_s=1500, rules=RULES)
+
+
+@pytest.mark.parametrize(("bits", "good"), [(2047, False), (2048, True)])
+def test_a_key_has_at_least_so_many_bits(bits: int, good: bool) -> None:
+    """A-165: those that its modulus really has."""
+    certificate = replace(GOOD, key=RsaKey((1 << (bits - 1)) + 1, 3))
+    if good:
+        assert read_claim(certificate, now_s=1500, rules=RULES)
+        return
+    with pytest.raises(InvalidCertificate, match="its key is too short"):
+        read_claim(certificate, now_s=1500, rules=RULES)
+
+
+def test_names_of_any_case_are_claims() -> None:
+    """A-161: who names somebody is not taken for nobody."""
+    assert read_claim(replace(GOOD, uris=("HTTPS://pods.example/",)), now_s=1500, rules=RULES)
+    for name in ("http:", "Http://pods.example/"):
+        with pytest.raises(InvalidCertificate, match="it names no WebID that can be used"):
+            read_claim(replace(GOOD, uris=(name,)), now_s=1500, rules=RULES)
+
+
+def test_plain_http_is_for_this_machine() -> None:
+    """A-162."""
+    for name, good in (("http://localhost:3000/#me", True), ("http://pods.example/#me", False)):
+        certificate = replace(GOOD, uris=(name,))
+        for allowed in (False, True):
+            rules = CertificateRules(allow_loopback=allowed)
+            if good and allowed:
+                assert read_claim(certificate, now_s=1500, rules=rules)
+                continue
+            with pytest.raises(InvalidCertificate, match="names no WebID"):
+                read_claim(certificate, now_s=1500, rules=rules)

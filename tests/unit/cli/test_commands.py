@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -11,15 +14,22 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
-from podstead import __version__
+from podstead import __version__, cli
 from podstead.cli.commands import CommandGroup, main
 from podstead.cli.options import settings_from, settings_options
+from podstead.cli.output import CommandFailed, echo, print_json, table_lines
+from podstead.cli.running import Output, ProgressLine
 from podstead.cli.start import COMMON_SETTINGS, summary
+from podstead.cli.watch import _as_json, _as_text
 from podstead.config import Settings, StartRefused
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from podstead.config.table import Sources
 from podstead.core.errors import BadRequest, NotFound, PodsteadError, RootInUse, StorageError
+from podstead.core.messages import printable
+from podstead.watch.changes import ReceivedChange, read_json
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +55,7 @@ def without_spaces(text: str) -> str:
 
 def test_the_whole_help_of_start_names_every_option_with_its_meaning() -> None:
     help_text = run("start", "--help-all").stdout
-    for row in TABLE:
+    for row in settings_table():
         if Sources.OPTION in row.sources:
             assert row.option in help_text
             assert without_spaces(row.meaning) in without_spaces(help_text)
@@ -58,7 +68,7 @@ def test_the_help_of_start_names_the_common_options_and_where_the_others_are() -
     listed = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", result.stdout, re.MULTILINE))
     of_the_command = {"--accept-loss", "--help", "--help-all"}
     assert listed == {*(f"--{name}" for name in COMMON_SETTINGS), *of_the_command}
-    for row in TABLE:
+    for row in settings_table():
         if row.name in COMMON_SETTINGS:
             assert without_spaces(row.meaning) in without_spaces(result.stdout)
     ending = " ".join(result.stdout.split("\n\n")[-1].split())
@@ -83,7 +93,7 @@ def test_no_help_shows_a_mark_of_its_layout() -> None:
 
 
 def test_the_common_options_are_about_twenty_settings() -> None:
-    assert set(COMMON_SETTINGS) <= {row.name for row in TABLE}
+    assert set(COMMON_SETTINGS) <= {row.name for row in settings_table()}
     assert len(COMMON_SETTINGS) == len(set(COMMON_SETTINGS))
     assert 15 <= len(COMMON_SETTINGS) <= 25
 
@@ -203,8 +213,9 @@ def test_the_summary_says_where_people_sign_in() -> None:
     assert line in summary(parted, pid=4711).splitlines()
 
 
+@pytest.mark.feature("git")
 def test_the_summary_says_whether_git_is_enabled() -> None:
-    settings = Settings(base_url="https://pods.example", git=True)
+    settings = Settings(base_url="https://pods.example").with_values(git=True)
     assert (
         "  git        each container is a git repository" in summary(settings, pid=1).splitlines()
     )
@@ -228,3 +239,180 @@ def test_the_summary_says_whether_client_certificates_are_accepted() -> None:
 )
 def test_the_summary_says_how_long_tokens_are_valid(settings: Settings, line: str) -> None:
     assert summary(settings, pid=4711).endswith(f"  tokens     {line}")
+
+
+# --- CommandGroup print nothing that a terminal would act on -----------------------------------
+
+
+CHARACTERS = st.text(st.characters() | st.sampled_from("\x1b\n\r\u202e\u2066\x9b\x00\u200b\ud800"))
+FORBIDDEN = {"click.echo", "click.secho", "click.confirm", "click.ClickException", "print",
+             "sys.stdout.write", "sys.stderr.write", "click.echo_via_pager"}  # fmt: skip
+ALLOWED = {
+    "output": FORBIDDEN,
+    "progress": {"sys.stderr.write"},  # what it writes is tested below
+    "options": {"click.echo"},  # the help
+}
+
+
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command below this one."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, f"{path} {name}")
+    else:
+        yield path, command
+
+
+def calls(source: str) -> set[str]:
+    return {
+        ast.unparse(each.func) for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Call)
+    }
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands(main, "podstead")), ids=str)
+def test_every_command_prints_by_the_functions_of_one_module(
+    path: str, command: click.Command
+) -> None:
+    assert command.callback is not None
+    module = inspect.getmodule(inspect.unwrap(command.callback))
+    assert module is not None
+    assert not calls(inspect.getsource(module)) & FORBIDDEN, path
+
+
+@pytest.mark.parametrize(
+    "file", sorted(Path(cli.__file__).parent.glob("*.py")), ids=lambda p: p.stem
+)
+def test_every_module_of_the_commands_does(file: Path) -> None:
+    assert not calls(file.read_text()) & (FORBIDDEN - ALLOWED.get(file.stem, set()))
+
+
+@given(CHARACTERS)
+def test_what_is_printable_shows_as_itself(text: str) -> None:
+    shown = printable(text)
+    assert shown.isprintable()
+    assert shown == text or not text.isprintable()
+
+
+@given(CHARACTERS)
+def test_a_line_stays_one_line(text: str) -> None:
+    @click.command()
+    def command() -> None:
+        echo(text)
+        Output(None, table_lines(("A", "B"), [(text, "b")])).show(as_json=False)
+        raise CommandFailed(text)
+
+    ended = CliRunner().invoke(command)
+    lines = ended.output.split("\n")
+    assert len(lines) == 5
+    assert all(line.isprintable() for line in lines)
+
+
+@given(CHARACTERS.filter(lambda text: "\ud800" not in text))
+def test_json_says_the_same_and_is_printable(text: str) -> None:
+    @click.command()
+    def command() -> None:
+        print_json({"name": text})
+
+    output = CliRunner().invoke(command).output
+    assert json.loads(output) == {"name": text}
+    assert all(line.isprintable() for line in output.split("\n"))
+
+
+def test_progress_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    ProgressLine()("Importing \x1b[31m\nred", 1, 2)
+    assert capsys.readouterr().err == "Importing \\x1b[31m\\nred\n"
+
+
+# --- watch -------------------------------------------------------------------------------------
+#
+# What ``podstead watch`` refuses before it asks anybody, and how a change is shown.
+
+
+CONTAINER = "https://pods.example/alice/notes/"
+
+
+@pytest.fixture(autouse=True)
+def _no_token_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PODSTEAD_TOKEN", raising=False)
+
+
+def refusal(*arguments: str) -> tuple[int, str]:
+    """The exit code, and the last line on standard error."""
+    result = CliRunner().invoke(main, ["watch", *arguments])
+    assert result.stdout == ""
+    return result.exit_code, result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "pods.example/alice/",
+        "http://pods.example/alice/",
+        "https://alice:secret@pods.example/",
+        "ftp://pods.example/",
+        "https://pods.example:99999/",
+        "https:///alice/",
+        "https://pods.example/a b",
+        "",
+    ],
+)
+def test_what_is_no_address_of_a_resource_ends_with_2(url: str) -> None:
+    code, sentence = refusal(url)
+    assert code == 2
+    assert sentence.startswith(f"Error: Cannot watch '{url}': it must be the absolute URL")
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "ü", ""])
+def test_what_no_token_can_be_is_refused_before_anything_is_sent(token: str) -> None:
+    code, sentence = refusal("http://localhost:1/x", "--token", token)
+    assert code == 2
+    assert sentence.startswith("Error: The token is not valid")
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_an_invalid_count_is_refused(count: str) -> None:
+    assert refusal("http://localhost:1/x", "--count", count)[0] == 2
+
+
+def change(activity: str, resource: str, published: str = "2026-11-21T10:00:00Z") -> ReceivedChange:
+    said = {"type": activity, "object": resource, "published": published}
+    return read_json(json.dumps(said).encode())
+
+
+@pytest.mark.parametrize(
+    ("watched", "resource", "shown"),
+    [
+        (CONTAINER, f"{CONTAINER}a.ttl", "a.ttl"),
+        (CONTAINER, f"{CONTAINER}box/", "box/"),
+        (CONTAINER, CONTAINER, "./"),
+        (f"{CONTAINER}a.ttl", f"{CONTAINER}a.ttl", "a.ttl"),
+        (f"{CONTAINER}a.ttl", f"{CONTAINER}b.ttl", f"{CONTAINER}b.ttl"),
+        (CONTAINER, "https://other.example/x", "https://other.example/x"),
+    ],
+)
+def test_a_resource_is_shown_as_it_is_seen_from_what_is_watched(
+    watched: str, resource: str, shown: str
+) -> None:
+    assert _as_text(change("Update", resource), watched).split("  ")[-1] == shown
+
+
+def test_a_server_cannot_steer_the_terminal() -> None:
+    hostile = change("Up\x1b[2Jdate", "https://pods.example/\x1b]0;title\x07\n\x9bx")
+    for line in (_as_text(hostile, CONTAINER), _as_json(hostile, CONTAINER)):
+        assert line.isprintable()
+        assert "\\x1b" in line or "\\u001b" in line
+
+
+def test_json_is_one_line_that_says_what_the_message_said() -> None:
+    said = {
+        "type": "Update",
+        "object": CONTAINER,
+        "note": "line\nbreak\u2028ü",
+        "n": [1, {"a": None}],
+    }
+    line = _as_json(read_json(json.dumps(said, indent=2).encode()), CONTAINER)
+    assert line.splitlines() == [line]
+    assert json.loads(line) == said

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podstead.config import Settings, StartRefused, read_settings, unknown_variables
-from podstead.config.settings import TABLE
+from podstead.config.settings import settings_table
 from podstead.config.sources import OptionValue
 from podstead.config.table import Row, Sources
 from podstead.storage.blobs.s3_location import S3Location
@@ -123,7 +123,7 @@ def test_a_variable_that_is_not_a_setting_is_left_alone() -> None:
 def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file(
     toml: Toml,
 ) -> None:
-    row = next(row for row in TABLE if row.name == "token-secret")
+    row = next(row for row in settings_table() if row.name == "token-secret")
     assert row.sources == Sources.VARIABLE
     assert "cannot be set in a file" in refusal(toml("token-secret = 'x'"))
 
@@ -139,7 +139,9 @@ _TESTED_BELOW = (
     "terms",
     "token-secret-file",
 )
-PLAIN_ROWS = [row for row in TABLE if row.sources == Sources.ALL and row.name not in _TESTED_BELOW]
+PLAIN_ROWS = [
+    row for row in settings_table() if row.sources == Sources.ALL and row.name not in _TESTED_BELOW
+]
 
 
 PARTNERS: dict[str, dict[str, OptionValue]] = {
@@ -167,7 +169,7 @@ def test_every_setting_can_be_given_in_each_of_its_sources(row: Row[Any], toml: 
         read(base, {row.variable: text}),
         read({**base, **toml(f"{row.name} = {toml_value(row, text)}\n")}),
     ]
-    values = [getattr(settings, row.field) for settings in sources]
+    values = [settings.value(row) for settings in sources]
     assert values[0] == values[1] == values[2]
     assert values[0] != row.default
 
@@ -332,7 +334,7 @@ def test_a_switch_that_says_neither_is_refused() -> None:
     ],
 )
 def test_values_that_cannot_be_used_are_refused(setting: str, text: str) -> None:
-    row = next(row for row in TABLE if row.field == setting)
+    row = next(row for row in settings_table() if row.field == setting)
     given: OptionValue = (text,) if row.repeated else text
     assert refusal({setting: given}) == f"{row.option} is '{text}', but {row.kind.expected}."
 
@@ -592,8 +594,8 @@ def test_a_contact_is_an_email_address_or_a_url(contact: str) -> None:
 
 
 def test_every_setting_has_a_name_a_meaning_and_a_unit_that_its_name_shows() -> None:
-    assert len({row.name for row in TABLE}) == len(TABLE)
-    for row in TABLE:
+    assert len({row.name for row in settings_table()}) == len(settings_table())
+    for row in settings_table():
         assert row.meaning.endswith("."), row.name
         assert row.name.endswith(UNIT_SUFFIXES.get(row.unit, "")), row.name
 
@@ -602,7 +604,7 @@ UNIT_SUFFIXES = {"bytes": "-bytes", "seconds": "-s", "days": "-days", "triples":
 
 
 def test_every_default_is_a_value_that_its_kind_takes() -> None:
-    for row in TABLE:
+    for row in settings_table():
         if row.default not in (None, ()):
             assert (
                 row.kind.parse(str(row.default).lower() if row.is_switch else str(row.default))

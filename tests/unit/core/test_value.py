@@ -1,7 +1,12 @@
+"""Lists of entity tags: read in linear time, whatever they hold."""
+
+from __future__ import annotations
+
 import gc
 import pickle
+import time
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
 from pkgutil import walk_packages
@@ -11,6 +16,9 @@ import msgspec
 import pytest
 
 import podstead
+from podstead.core.conditional import MAX_TAGS_CHARS, parse_http_date, parse_tags
+from podstead.core.errors import RateLimited
+from podstead.core.messages import counted
 from podstead.core.value import Value
 
 TEXT_AND_NUMBERS = {str, bytes, bool, int, float, type(None)}
@@ -110,3 +118,82 @@ def test_values_are_compared_hashed_and_copied_by_their_fields() -> None:
 
 def test_the_garbage_collector_ignores_values() -> None:
     assert not gc.is_tracked(_Point("origin", (0, 0)))
+
+
+# --- Lists of entity tags: read in linear time, whatever they hold -----------------------------
+
+
+@pytest.mark.parametrize("gap", [",  ", ", ", ",\t ", " , "])
+def test_a_list_with_many_empty_members_is_read_at_once(gap: str) -> None:
+    """RFC 9110 section 5.6.1.2: empty members count for nothing; they must not cost either."""
+    tags = parse_tags('"a"' + gap * 1000 + '"b"')
+    assert isinstance(tags, tuple)
+    assert [tag.opaque for tag in tags] == ["a", "b"]
+    assert parse_tags('"a"' + gap * 1000 + "x") is None  # took 3 to the power of 1000 steps
+
+
+def test_a_list_may_be_so_long_and_no_longer() -> None:
+    longest = '"a"'.ljust(MAX_TAGS_CHARS)
+    assert parse_tags(longest) is not None
+    assert parse_tags(longest + " ") is None
+
+
+# --- counting ----------------------------------------------------------------------------------
+#
+# How is a number of things written?
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 seconds"), (1, "1 second"), (2, "2 seconds"), (60, "60 seconds")]
+)
+def test_one_thing_is_in_the_singular(number: int, text: str) -> None:
+    assert counted(number, "second") == text
+    assert str(RateLimited(retry_after_s=number)).endswith(f"Try again in {text}.")
+
+
+def test_the_plural_is_spelt_as_in_english() -> None:
+    assert counted(0, "git repository") == "0 git repositories"
+    assert counted(1, "git repository") == "1 git repository"
+    assert counted(2, "day") == "2 days"
+
+
+# --- http dates --------------------------------------------------------------------------------
+#
+# HTTP dates mean the same in every time zone of the server (RFC 9110 section 5.6.7).
+
+
+EXAMPLE_S = 784_111_777
+"""The example of RFC 9110: 6 November 1994 at 08:49:37 UTC."""
+
+FORMS = [
+    "Sun, 06 Nov 1994 08:49:{} GMT",
+    "Sunday, 06-Nov-94 08:49:{} GMT",
+    "Sun Nov  6 08:49:{} 1994",
+    "Sun, 06 Nov 1994 08:49:{} -0000",
+]
+# A second of its own for each, since what was read before is remembered.
+ZONES = {"UTC": 37, "America/Los_Angeles": 38, "Pacific/Kiritimati": 39}
+
+
+@pytest.fixture(params=ZONES)
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """This process in a zone of the world."""
+    zone = str(request.param)
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    yield zone
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_date_is_in_utc(zone: str, form: str) -> None:
+    second = ZONES[zone]
+    assert parse_http_date(form.format(second)) == EXAMPLE_S - 37 + second
+
+
+@pytest.mark.parametrize(
+    "text", ["", "now", "784111777", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37"]
+)
+def test_an_invalid_date_is_none(text: str) -> None:
+    assert parse_http_date(text) is None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.nostr import schnorr
+from podstead.nostr import bip340, schnorr
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import MAX_TAG_CHARACTERS, MAX_TAGS, MAX_TEXT_CHARACTERS, read_event
-from tests.support.nostr import Change, Json, NostrKey, id_of, packed, set_to, with_tag
+from podstead.nostr.npub import npub
+from tests.support.nostr import ORDER, Change, Json, NostrKey, id_of, packed, set_to, with_tag
 
 KEY = NostrKey.of(11)
 NOW_S = 1_800_000_000
@@ -235,3 +239,120 @@ def test_any_other_json_value_is_refused_and_nothing_else_happens(name: str, val
 def test_any_text_is_refused_and_nothing_else_happens(text: str) -> None:
     with pytest.raises(InvalidEvent):
         read_event(text)
+
+
+# --- Both verifications of signatures, by the vectors of BIP-340 and by each other -------------
+
+
+VECTORS = Path(__file__).resolve().parents[2] / "vectors/nostr/bip340.csv"
+Verify = Callable[[bytes, bytes, bytes], bool]
+BOTH = pytest.mark.parametrize("verify", [bip340.verify, schnorr.verify], ids=["python", "chosen"])
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One row of the table."""
+
+    index: str
+    key: bytes
+    message: bytes
+    signature: bytes
+    valid: bool
+
+
+def vectors() -> list[Vector]:
+    with VECTORS.open(encoding="utf-8", newline="") as file:
+        return [
+            Vector(
+                row["index"],
+                bytes.fromhex(row["public key"]),
+                bytes.fromhex(row["message"]),
+                bytes.fromhex(row["signature"]),
+                row["verification result"] == "TRUE",
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def test_all_vectors_are_there() -> None:
+    assert [vector.index for vector in vectors()] == [str(number) for number in range(19)]
+    assert sum(vector.valid for vector in vectors()) == 9
+
+
+@BOTH
+@pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector.index)
+def test_a_vector_of_bip_340_is_judged_as_it_says(verify: Verify, vector: Vector) -> None:
+    assert verify(vector.key, vector.message, vector.signature) is vector.valid
+
+
+@BOTH
+@pytest.mark.parametrize("short", [0, 1, 31, 33, 63, 65])
+def test_keys_and_signatures_of_another_length_are_refused(verify: Verify, short: int) -> None:
+    """The native library would read beyond what is too short."""
+    key, message = NostrKey.of(7), bytes(32)
+    signature = key.sign(message)
+    public = bytes.fromhex(key.public)
+    assert verify(public, message, signature)
+    assert not verify((public * 3)[:short], message, signature)
+    assert not verify(public, message, (signature * 2)[:short])
+
+
+@given(st.integers(1, ORDER - 1), st.binary(min_size=32, max_size=32), st.integers(0, 767))
+@settings(max_examples=40)
+def test_what_is_signed_is_verified_and_not_with_one_bit_changed(
+    number: int, message: bytes, bit: int
+) -> None:
+    key = NostrKey.of(number)
+    said = [bytes.fromhex(key.public), message, key.sign(message)]
+    whole = bytearray(b"".join(said))
+    whole[bit // 8 % len(whole)] ^= 1 << bit % 8
+    changed = bytes(whole[:32]), bytes(whole[32:64]), bytes(whole[64:])
+    for verify in (bip340.verify, schnorr.verify):
+        assert verify(*said)
+        assert not verify(*changed)
+
+
+@given(st.binary(min_size=32, max_size=32), st.binary(min_size=64, max_size=64))
+@settings(max_examples=40)
+def test_both_verifications_agree_on_anything(key: bytes, signature: bytes) -> None:
+    assert bip340.verify(key, key, signature) == schnorr.verify(key, key, signature)
+
+
+def test_the_sum_of_a_point_and_itself_is_its_double() -> None:
+    """A case of the addition that no signature made by honest means comes to."""
+    generator = bip340._GENERATOR
+    affine = []
+    for x, y, z in (bip340._add(generator, generator), bip340._double(generator)):
+        inverse = pow(z, -1, bip340._FIELD)
+        affine.append((x * inverse**2 % bip340._FIELD, y * inverse**3 % bip340._FIELD))
+    assert affine[0] == affine[1]
+
+
+# --- Keys as people see them, against the examples of NIP-19 and of BIP-173 --------------------
+
+
+@pytest.mark.parametrize(
+    ("public_key", "shown"),
+    [
+        (
+            "3bf0c63fcb93463407af97a5e5ee64fa883d107ef9e558472c4eb9aaaefa459d",
+            "npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6",
+        ),
+        (
+            "7e7e9c42a91bfef19fa929e5fda1b72e0ebc1a4c1141673e2794234d86addf4e",
+            "npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg",
+        ),
+    ],
+)
+def test_the_examples_of_the_specification(public_key: str, shown: str) -> None:
+    assert npub(public_key) == shown
+
+
+@pytest.mark.parametrize("public_key", ["00" * 32, "ff" * 32, "01" + "00" * 31])
+def test_leading_and_trailing_bits_are_kept(public_key: str) -> None:
+    alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+    data = npub(public_key).removeprefix("npub1")[:-6]
+    bits = "".join(f"{alphabet.index(letter):05b}" for letter in data)
+    assert len(bits) == 260
+    assert int(bits[:256], 2) == int(public_key, 16)
+    assert bits[256:] == "0000"

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from podstead.outbound import long_lived
 from podstead.outbound.addresses import AddressScope, IPAddress, is_loopback, may_be_reached
+from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
+from podstead.outbound.errors import CircuitOpen, Refusal, Refused, TooSlow, Unreachable
+from podstead.outbound.foreign_documents import Purpose
+from podstead.outbound.guard import Destination, Guard
+from podstead.outbound.long_lived import http_form
+from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.transport import exchange
+from podstead.outbound.urls import Origin, Target, UrlRules
+from tests.support.certificates import holder
+from tests.support.peer import Peer, ScriptedResolver
+from tests.support.processes import REPOSITORY
+from tests.support.server import DEADLINE_S
 
 # First and last address of every network of A-188, and cloud metadata services.
 FORBIDDEN = [
@@ -121,3 +142,300 @@ def test_only_loopback_networks_are_loopback(address: IPAddress) -> None:
     """A-190, against the standard library; mapped forms are not loopback by themselves."""
     mapped = isinstance(address, IPv6Address) and address.ipv4_mapped is not None
     assert is_loopback(address) == (address.is_loopback and not mapped)
+
+
+# --- Each step of the SSRF guard alone, so that none leans on another (A-187) ------------------
+
+
+def guard(
+    names: dict[str, Sequence[Sequence[str]]] | None = None, *, loopback: bool = False
+) -> Guard:
+    """A guard whose names are scripted."""
+    return Guard(UrlRules(loopback_allowed=loopback), ScriptedResolver(names or {}))
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["127.0.0.1"],
+        ["10.0.0.1"],
+        ["169.254.169.254"],
+        ["fd12::1"],
+        ["::ffff:10.0.0.1"],
+        ["8.8.8.8", "10.0.0.1"],
+        ["10.0.0.1", "8.8.8.8"],
+        ["2606:4700::1111", "8.8.8.8", "::1"],
+    ],
+)
+async def test_a_name_with_any_forbidden_address_is_refused(addresses: list[str]) -> None:
+    """A-187: reject if *any* address is forbidden."""
+    strict = guard({"pod.example": [addresses]})
+    with pytest.raises(Refused) as caught:
+        await strict.vet(strict.admit("https://pod.example/"))
+    assert caught.value.refusal is Refusal.ADDRESS
+
+
+async def test_a_name_with_public_addresses_is_pinned_to_them() -> None:
+    """A-187, connect to the vetted address."""
+    public = ["2606:4700::1111", "8.8.8.8"]
+    strict = guard({"pod.example": [public]})
+    destination = await strict.vet(strict.admit("https://pod.example/"))
+    assert [str(address) for address in destination.addresses] == public
+
+
+@pytest.mark.parametrize("names", [{}, {"pod.example": [[]]}])
+async def test_a_name_that_does_not_resolve_never_passes(
+    names: dict[str, Sequence[Sequence[str]]],
+) -> None:
+    """A-187: a failed look-up is no answer without forbidden addresses."""
+    strict = guard(names)
+    with pytest.raises(Unreachable):
+        await strict.vet(strict.admit("https://pod.example/"))
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "[::ffff:7f00:1]", "[::ffff:127.0.0.1]", "[fe90::1]"])
+async def test_a_forbidden_literal_is_refused(host: str) -> None:
+    """Literals are never looked up."""
+    strict = guard()
+    with pytest.raises(Refused) as caught:
+        await strict.vet(strict.admit(f"https://{host}/"))
+    assert caught.value.refusal is Refusal.ADDRESS
+
+
+async def test_loopback_names_are_not_resolved() -> None:
+    """RFC 6761 section 6.3: no name server decides where ``localhost`` is."""
+    names = ScriptedResolver({"localhost": [["8.8.8.8"]]})
+    loopback = Guard(UrlRules(loopback_allowed=True), names)
+    destination = await loopback.vet(loopback.admit("http://localhost:1/"))
+    assert [str(address) for address in destination.addresses] == ["127.0.0.1", "::1"]
+    assert names.asked == []
+
+
+async def test_another_name_may_not_lead_to_loopback_even_in_a_loopback_deployment() -> None:
+    """A-190: loopback names and addresses only."""
+    loopback = guard({"pod.example": [["127.0.0.1"]]}, loopback=True)
+    with pytest.raises(Refused):
+        await loopback.vet(loopback.admit("https://pod.example/"))
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["::ffff:127.0.0.1"], ["127.0.0.1", "::1"]])
+async def test_the_socket_is_refused_although_the_earlier_steps_were_fooled(
+    peer: Peer, addresses: list[str]
+) -> None:
+    """A-187, rebinding: a check that concluded otherwise opens no connection."""
+    target = Target(
+        url=f"https://pod.example:{peer.port}/",
+        scheme="https",
+        host="pod.example",
+        port=peer.port,
+        literal=None,
+        reach=AddressScope.PUBLIC,
+    )
+    fooled = Destination(target, tuple(ip_address(address) for address in addresses))
+    strict = guard()
+    with pytest.raises(Refused) as caught:
+        async with exchange(
+            fooled,
+            headers={},
+            connect_timeout_s=600,
+            open_socket=lambda address: strict.open_socket(address, target.reach),
+            tls=ssl.create_default_context(),
+        ):
+            pass
+    assert caught.value.refusal is Refusal.ADDRESS
+    assert peer.connections == 0
+
+
+async def test_the_system_resolver_knows_the_hosts_of_this_machine() -> None:
+    """A-187: the resolver a connection would use, hosts file included."""
+    resolver = SystemResolver()
+    try:
+        addresses = await resolver.resolve("localhost")
+        assert ip_address("127.0.0.1") in addresses or ip_address("::1") in addresses
+        assert len(addresses) == len(set(addresses))
+    finally:
+        resolver.close()
+
+
+# --- long lived --------------------------------------------------------------------------------
+#
+# What lasts is limited until it is open, and not afterwards; WebSockets are asked for by HTTP.
+
+
+LIMIT_S = 0.3
+
+
+@asynccontextmanager
+async def open_at_once() -> AsyncIterator[str]:
+    yield "open"
+
+
+@asynccontextmanager
+async def open_never() -> AsyncIterator[str]:
+    await asyncio.Event().wait()
+    yield "never"
+
+
+async def test_what_is_open_lasts_longer_than_opening_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_lived, "OPEN_TIMEOUT_S", LIMIT_S)
+    over = asyncio.Event()
+    asyncio.get_running_loop().call_later(2 * LIMIT_S, over.set)
+    async with long_lived._opened(open_at_once()) as opened:
+        await over.wait()
+        assert opened == "open"
+
+
+async def test_what_does_not_open_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_lived, "OPEN_TIMEOUT_S", 0.0)
+    with pytest.raises(TooSlow):
+        async with long_lived._opened(open_never()):
+            pytest.fail("it is not open")
+
+
+@pytest.mark.parametrize(
+    ("url", "form"),
+    [
+        ("ws://pods.example/x", "http://pods.example/x"),
+        ("wss://pods.example/x", "https://pods.example/x"),
+        ("WSS://pods.example/x", "https://pods.example/x"),
+        ("https://pods.example/ws://x", "https://pods.example/ws://x"),
+    ],
+)
+def test_the_http_response_requires_a_web_socket(url: str, form: str) -> None:
+    """RFC 6455 section 3."""
+    assert http_form(url) == form
+
+
+# --- When a failing origin gets no more requests (A-191) ---------------------------------------
+
+
+ORIGIN = Origin("https://peer.example")
+CIRCUIT = Circuit(Purpose.WEB_ID, ORIGIN)
+
+
+def broken(failures: int, now_ms: int = 0) -> CircuitBreaker:
+    """A breaker that saw the origin fail this often."""
+    circuit = CircuitBreaker(max_failures=5, pause_s=60)
+    for _ in range(failures):
+        circuit.check(CIRCUIT, now_ms)
+        circuit.failed(CIRCUIT, now_ms)
+    return circuit
+
+
+def test_four_failures_leave_the_circuit_closed_and_five_open_it() -> None:
+    """A-191, at the limit and one before it."""
+    broken(4).check(CIRCUIT, 0)
+    with pytest.raises(CircuitOpen):
+        broken(5).check(CIRCUIT, 0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Circuit(Purpose.WEB_ID, Origin("https://other.example")),
+        Circuit(Purpose.WEB_ID, Origin("https://peer.example:8443")),
+        Circuit(Purpose.WEB_ID, Origin("http://peer.example")),
+        *(Circuit(each, ORIGIN) for each in Purpose if each is not Purpose.WEB_ID),
+    ],
+    ids=str,
+)
+def test_another_origin_or_purpose_is_not_affected(other: Circuit) -> None:
+    """A-191, per origin and purpose: a dead port of a host says nothing about its other ports."""
+    broken(5).check(other, 0)
+
+
+def test_an_open_circuit_says_how_long_it_stays_open() -> None:
+    circuit = broken(5)
+    for now_ms, retry_after_s in ((0, 60), (1, 60), (59_999, 1)):
+        with pytest.raises(CircuitOpen) as caught:
+            circuit.check(CIRCUIT, now_ms)
+        assert caught.value.retry_after_s == retry_after_s
+
+
+def test_a_success_in_between_resets_the_count() -> None:
+    """A-191: failures in a row."""
+    circuit = broken(4)
+    circuit.succeeded(CIRCUIT)
+    for _ in range(4):
+        circuit.failed(CIRCUIT, 0)
+    circuit.check(CIRCUIT, 0)
+
+
+def test_the_circuit_stays_open_for_exactly_the_pause() -> None:
+    """A-191, 60 s."""
+    with pytest.raises(CircuitOpen):
+        broken(5).check(CIRCUIT, 59_999)
+    broken(5).check(CIRCUIT, 60_000)
+
+
+def test_after_the_pause_a_single_fetch_tries() -> None:
+    """A-191: an origin that is still down costs one attempt per pause."""
+    circuit = broken(5)
+    circuit.check(CIRCUIT, 60_000)
+    with pytest.raises(CircuitOpen):
+        circuit.check(CIRCUIT, 60_001)
+
+
+def test_a_successful_trial_closes_the_circuit() -> None:
+    """A-191."""
+    circuit = broken(5)
+    circuit.check(CIRCUIT, 60_000)
+    circuit.succeeded(CIRCUIT)
+    circuit.check(CIRCUIT, 60_001)
+    circuit.failed(CIRCUIT, 60_001)
+    circuit.check(CIRCUIT, 60_001)
+
+
+def test_a_failed_trial_opens_it_again() -> None:
+    """A-191."""
+    circuit = broken(5)
+    circuit.check(CIRCUIT, 60_000)
+    circuit.failed(CIRCUIT, 61_000)
+    with pytest.raises(CircuitOpen):
+        circuit.check(CIRCUIT, 120_999)
+    circuit.check(CIRCUIT, 121_000)
+
+
+# --- How the HTTP client library is loaded, in a process of its own ----------------------------
+
+
+_PROGRAM = """
+import os, ssl, sys
+read = []
+
+def note(name):
+    genuine = getattr(ssl.SSLContext, name)
+    def reading(context, *arguments):
+        genuine(context, *arguments)
+        read.append(context.cert_store_stats()["x509"])
+    setattr(ssl.SSLContext, name, reading)
+
+note("load_default_certs")
+note("set_default_verify_paths")
+from podstead.outbound.fetch import trusted_certificates
+print(sum(read), trusted_certificates().cert_store_stats()["x509"], os.environ.get("SSL_CERT_FILE"))
+"""
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_authorities_are_read_for_our_own_connections_only(tmp_path: Path, *, is_set: bool) -> None:
+    """Reading them again, for connections that nobody opens, takes longer than a start may."""
+    certificate, _key = holder("https://pod.example/card#me").write(tmp_path)
+    environment = {key: text for key, text in os.environ.items() if key != "SSL_CERT_FILE"}
+    if is_set:
+        environment["SSL_CERT_FILE"] = str(certificate)
+    said = subprocess.run(
+        [sys.executable, "-c", _PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=True,
+        cwd=REPOSITORY,
+        env=environment,
+    )
+    of_the_library, of_ours, variable = said.stdout.split()
+    assert of_the_library == "0"
+    if is_set:
+        assert (of_ours, variable) == ("1", str(certificate))
+    else:
+        assert variable == "None"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from podstead.core.operation import Operation
 from podstead.resources.committer import Committer
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
+from podstead.resources.reading import RenderingCache, RenderingKey
 from podstead.resources.target_state import TargetState
 from podstead.storage.document_reader import Superseded
 from podstead.storage.records import (
+    Absent,
     CommitOutcome,
     InlineBody,
     Metadata,
+    Present,
     ResourceKind,
     Version,
     Write,
@@ -284,3 +288,200 @@ async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -
         plan = plan_put(state, Content("text/plain", body), NewVersion(new_version(), 5), None)
         await commit(store, plan.write)
         assert await read_present(store, DOCUMENT) == plan.outcome.metadata
+
+
+# --- target state ------------------------------------------------------------------------------
+#
+# What exists around a target, and what can therefore be created (P-47, P-49, P-52, W-1).
+
+
+POD = "/alice/"
+
+
+def metadata(path: str) -> Metadata:
+    kind = ResourceKind.CONTAINER if path.endswith("/") else ResourceKind.DOCUMENT
+    if path == POD:
+        kind = ResourceKind.STORAGE
+    if path.endswith(".acl"):
+        kind = ResourceKind.ACL
+    return Metadata(ResourcePath(path), kind, Version("v"), "text/turtle", 0, 0, 0)
+
+
+def state(target: str, *existing: str) -> TargetState:
+    """A target, and all that exists around it beside the pod."""
+    path = ResourcePath(target)
+    there = {POD, *existing}
+    return TargetState(
+        path,
+        {place: metadata(place) if place in there else None for place in paths_to_read(path)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "existing"),
+    [
+        ("/alice/x", []),
+        ("/alice/x/", []),
+        ("/alice/a/b/c", []),
+        ("/alice/a/b/c", ["/alice/a/"]),
+        ("/alice/x.acl", ["/alice/x"]),
+        ("/alice/x.meta", ["/alice/x"]),
+        ("/alice/c/.acl", ["/alice/c/"]),
+        ("/alice/x.acl.txt", []),
+        ("/alice/acl/", []),
+        ("/alice/.aclx/y", []),
+    ],
+)
+def test_a_path_is_free_if_nothing_is_in_the_way(target: str, existing: list[str]) -> None:
+    state(target, *existing).check_creatable()
+
+
+@pytest.mark.parametrize(
+    ("target", "existing"),
+    [
+        ("/alice/x", ["/alice/x/"]),  # P-47
+        ("/alice/x/", ["/alice/x"]),
+        ("/alice/x/y", ["/alice/x"]),  # P-49
+        ("/alice/x/y/z/", ["/alice/x"]),
+        ("/alice/x.acl/", []),  # P-52: the ACL of x must be able to stand there
+        ("/alice/x.meta/", []),
+        ("/alice/.acl/", []),
+        ("/alice/x.acl/y", []),
+        ("/alice/c/.meta/y/z", ["/alice/c/"]),
+        ("/alice/x.acl", []),  # the ACL of nothing
+        ("/alice/c/.acl", []),
+        ("/alice/x.acl.acl", ["/alice/x", "/alice/x.acl"]),  # W-1
+        ("/alice/x.acl.meta", ["/alice/x", "/alice/x.acl"]),
+        ("/alice/x.meta.acl", ["/alice/x", "/alice/x.meta"]),
+    ],
+)
+def test_a_path_is_not_free_if_something_exists_or_may_be_created_there(
+    target: str, existing: list[str]
+) -> None:
+    with pytest.raises(Conflict):
+        state(target, *existing).check_creatable()
+
+
+def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
+    """C-2: outermost first; and each must still be absent, in both slash forms, at the commit."""
+    made = state("/alice/a/b/c", "/alice/")
+    assert made.missing_containers() == ("/alice/a/", "/alice/a/b/")
+    preconditions = set(made.creation_preconditions())
+    for path in ("/alice/a/b/c", "/alice/a/b/", "/alice/a/"):
+        assert Absent(ResourcePath(path)) in preconditions
+        twin = path[:-1] if path.endswith("/") else f"{path}/"
+        assert Absent(ResourcePath(twin)) in preconditions
+    assert Present(ResourcePath(POD)) in preconditions
+
+
+def test_a_container_and_its_description_are_stored_in_one_place() -> None:
+    """C-30: a document's description has its own."""
+    described = state("/alice/c/.meta", "/alice/c/")
+    assert described.stored_path == "/alice/c/"
+    assert described.existing is not None
+    apart = state("/alice/x.meta", "/alice/x")
+    assert apart.stored_path == "/alice/x.meta"
+    assert apart.existing is None
+
+
+@pytest.mark.parametrize(
+    ("target", "existing", "expected"),
+    [
+        ("/alice/x.meta", ["/alice/x"], True),
+        ("/alice/c/.meta", ["/alice/c/"], True),
+        ("/alice/x.meta", [], False),
+        ("/alice/x", ["/alice/x"], False),
+        ("/alice/x.acl", ["/alice/x"], False),
+        ("/alice/x.acl.meta", ["/alice/x", "/alice/x.acl"], False),
+    ],
+)
+def test_only_what_exists_and_is_not_an_auxiliary_can_be_described(
+    target: str, existing: list[str], expected: bool
+) -> None:
+    assert state(target, *existing).is_possible_description is expected
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("/alice/", True), ("/alice/.meta", True), ("/alice/.acl", False), ("/alice/c/", False)],
+)
+def test_a_storage_is_one_at_both_urls_of_its_triples(target: str, expected: bool) -> None:
+    """C-25, C-30."""
+    assert state(target, "/alice/c/").is_storage_root is expected
+
+
+def test_not_having_looked_is_not_absence() -> None:
+    """Trouble never reads as absence."""
+    with pytest.raises(StorageError):
+        state("/alice/x").metadata(ResourcePath("/bob/"))
+
+
+# --- Converted documents are cached within the memory limit ------------------------------------
+
+
+CAPACITY_BYTES = 1 << 18
+
+
+def key(number: int, version: str = "v", media_type: str = "text/turtle") -> RenderingKey:
+    return f"/alice/private/document-{number}.ttl", version, media_type
+
+
+def test_a_rendering_is_that_of_its_path_version_and_type() -> None:
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    kept = key(1)
+    renderings.put(kept, b"content")
+    assert renderings.get(kept) == b"content"
+    for other in (key(2), key(1, "w"), key(1, "v", "application/ld+json")):
+        assert renderings.get(other) is None
+
+
+@pytest.mark.parametrize("size_bytes", [0, 12, 500, CAPACITY_BYTES // 8])
+def test_the_memory_taken_stays_within_what_it_may_be(size_bytes: int) -> None:
+    """Also of documents that are empty, of which there may be any number."""
+    tracemalloc.start()
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    for number in range(5000):
+        renderings.put(key(number), bytes(bytearray(size_bytes)))
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken_bytes < CAPACITY_BYTES * 1.2
+    assert renderings.get(key(4999)) is not None
+    assert renderings.get(key(0)) is None
+
+
+def test_a_new_version_takes_the_place_of_the_old_one() -> None:
+    """Whoever lists a container in which much is written evicts nobody else's renderings."""
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    renderings.put(key(0), b"of another resource")
+    for version in range(100):
+        renderings.put(key(1, f"v{version}"), bytes(renderings.largest_bytes))
+    assert renderings.get(key(1, "v98")) is None
+    assert renderings.get(key(1, "v99")) is not None
+    assert renderings.get(key(0)) is not None
+
+
+def test_recently_used_entries_stay() -> None:
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    renderings.put(key(0), b"often asked for")
+    for number in range(1, 5000):
+        renderings.put(key(number), b"x" * 100)
+        assert renderings.get(key(0)) == b"often asked for"
+
+
+def test_of_what_would_push_out_too_many_only_the_last_is_kept() -> None:
+    """So that whoever asks for it again at once does not have it made again."""
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    renderings.put(key(1), b"x" * renderings.largest_bytes)
+    for number in (2, 3):
+        renderings.put(key(number), b"x" * (CAPACITY_BYTES + 1))
+        assert renderings.get(key(number)) is not None
+        assert renderings.get(key(number, "w")) is None
+    assert renderings.get(key(1)) is not None
+    assert renderings.get(key(2)) is None
+
+
+def test_without_capacity_nothing_is_kept() -> None:
+    renderings = RenderingCache(capacity_bytes=0)
+    for content in (b"", b"x"):
+        renderings.put(key(1), content)
+        assert renderings.get(key(1)) is None

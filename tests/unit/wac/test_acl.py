@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 
 from podstead.core.errors import BadRequest, Conflict
+from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.wac.acl import (
     DENYING_ACL,
     MAX_GROUPS,
     UNMATCHABLE_ORIGIN,
     AclDocument,
     Authorization,
+    agent_name,
     check_storable,
+    local_path,
+    origin_of,
     read_acl,
 )
-from podstead.wac.modes import Mode
+from podstead.wac.modes import ALL_MODES, Mode, Modes, wac_allow, with_entailed
+from podstead.wac.sharing.access import Scope, access_list
+from podstead.wac.sharing.rules import (
+    AUTHENTICATED,
+    EVERYONE,
+    ROLE_MODES,
+    Peculiarity,
+    Role,
+    RuleSet,
+    agent,
+    group,
+    read_rules,
+    role_of,
+)
 from tests.support.wac_world import ALICE, BASE, BOB, graph_of
 
 CONTAINER = f"{BASE}/pod/c/"
@@ -269,3 +289,260 @@ def test_the_acl_of_a_storage_must_leave_control_to_somebody(turtle: str) -> Non
 def test_a_subject_that_no_rule_could_name_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="http URL"):
         read_acl(graph_of("", CONTAINER), subject_url="/pod/c/")
+
+
+# --- How IRIs in access rules compare ----------------------------------------------------------
+
+
+BASE_IRI = "https://pods.example"
+
+
+@pytest.mark.parametrize(
+    "iri",
+    [
+        "https://pods.example/a/caf%C3%A9",
+        "https://pods.example/a/caf%c3%a9",
+        "https://pods.example/a/café",
+        "https://pods.example/%61/caf%C3%A9",
+        "HTTPS://PODS.Example/a/caf%C3%A9",
+        "https://pods.example:443/a/caf%C3%A9",
+    ],
+)
+def test_spellings_of_one_resource_compare_equal(iri: str) -> None:
+    """W-11"""
+    assert canonical_url(iri) == "https://pods.example/a/caf%C3%A9"
+    assert local_path(iri, BASE_IRI) == "/a/caf%C3%A9"
+
+
+@pytest.mark.parametrize(
+    "iri",
+    [
+        "https://pods.example/a/",
+        "https://pods.example/A",
+        "https://pods.example/a/b",
+        "https://pods.example:8443/a",
+        "http://pods.example/a",
+        "https://pods.example.evil.example/a",
+        "https://pods.example/a%2F",
+    ],
+)
+def test_other_resources_do_not(iri: str) -> None:
+    """W-11: trailing slash exact, path case-sensitive, scheme and port count."""
+    assert canonical_url(iri) not in (None, "https://pods.example/a")
+    assert local_path(iri, BASE_IRI) != "/a"
+
+
+@pytest.mark.parametrize(
+    "iri",
+    [
+        "",
+        "/a",
+        "did:nostr:abc",
+        "urn:x:y",
+        "ftp://pods.example/a",
+        "https://",
+        "https:///a",
+        "https://user@pods.example/a",
+        "https://pods.example/a?q",
+        "https://pods.example/a#f",
+        "https://pods.example/a/../b",
+        "https://pods.example/a//b",
+        "https://pods.example/%zz",
+        "https://pods.example/%FF",
+        "https://pods.example/\ud800",
+    ],
+)
+def test_what_names_no_resource_compares_with_nothing(iri: str) -> None:
+    assert canonical_url(iri) is None
+    assert local_path(iri, BASE_IRI) is None
+
+
+def test_the_root_is_named_with_and_without_its_slash() -> None:
+    assert local_path("https://pods.example", BASE_IRI) == "/"
+    assert local_path("https://pods.example/", BASE_IRI) == "/"
+
+
+def test_a_base_url_in_another_spelling_is_the_same_server() -> None:
+    assert local_path("https://pods.example/a", "HTTPS://Pods.Example:443") == "/a"
+
+
+@pytest.mark.parametrize(
+    ("iri", "origin"),
+    [
+        ("https://app.example", "https://app.example"),
+        ("https://app.example/", "https://app.example"),
+        ("HTTPS://App.Example:443", "https://app.example"),
+        ("http://localhost:8080", "http://localhost:8080"),
+        ("http://[::1]:80", "http://[::1]"),
+        ("https://app.example/path", None),
+        ("https://app.example/#x", None),
+        ("https://app.example?x", None),
+        ("app.example", None),
+        ("null", None),
+        ("", None),
+    ],
+)
+def test_origins_compare_as_browsers_write_them(iri: str, origin: str | None) -> None:
+    """W-17, RFC 6454 section 6.2"""
+    assert origin_of(iri) == origin
+
+
+def test_the_key_of_a_nostr_identity_compares_without_case() -> None:
+    """A-150"""
+    assert agent_name("did:nostr:ABCDEF") == "did:nostr:abcdef"
+
+
+def test_any_other_agent_compares_as_it_is_written() -> None:
+    """W-13: IRI equality"""
+    for iri in ("https://Bob.example/#Me", "https://bob.example/?A", "did:web:Bob"):
+        assert agent_name(iri) == iri
+
+
+# --- wac allow ---------------------------------------------------------------------------------
+#
+# The header text of WAC-Allow, against its grammar and against what clients read out of it.
+
+
+# Web Access Control, section 6.1: access-param = permission-group OWS "=" OWS access-modes
+_GRAMMAR = re.compile(r'user="([a-z]+( [a-z]+)*)?",public="([a-z]+( [a-z]+)*)?"')
+
+
+def modes(*names: str) -> Modes:
+    return with_entailed(map(Mode, names))
+
+
+@pytest.mark.parametrize(
+    ("user", "public", "header"),
+    [
+        ((), (), 'user="",public=""'),
+        (("read",), (), 'user="read",public=""'),
+        (("read",), ("read",), 'user="read",public="read"'),
+        (("read", "control"), (), 'user="read control",public=""'),
+        (("read", "append"), (), 'user="read append",public=""'),
+        (("read", "write"), (), 'user="read write append",public=""'),
+        (("read", "write", "append"), (), 'user="read write append",public=""'),
+        (
+            ("control", "write", "read"),
+            ("append",),
+            'user="read write append control",public="append"',
+        ),
+    ],
+)
+def test_both_groups_are_listed_in_one_fixed_order(
+    user: tuple[str, ...], public: tuple[str, ...], header: str
+) -> None:
+    """W-51, W-53, W-54"""
+    assert wac_allow(modes(*user), modes(*public)) == header
+
+
+def test_every_combination_keeps_the_grammar() -> None:
+    """W-51"""
+    subsets = [
+        frozenset(chosen)
+        for size in range(len(Mode) + 1)
+        for chosen in itertools.combinations(Mode, size)
+    ]
+    for user, public in itertools.product(subsets, subsets):
+        header = wac_allow(user, public)
+        assert _GRAMMAR.fullmatch(header), header
+        groups = dict(part.split("=") for part in header.split(","))
+        assert set(groups["user"].strip('"').split()) == {mode.value for mode in user}
+        assert set(groups["public"].strip('"').split()) == {mode.value for mode in public}
+
+
+# --- sharing rules -----------------------------------------------------------------------------
+#
+# Which rules can be edited, which are kept, and what is said of those who have access.
+
+
+FOLDER = ResourcePath("/pod/c/")
+GROUP = "https://groups.example/g#us"
+
+
+def rules(turtle: str) -> RuleSet:
+    return read_rules(graph_of(turtle, f"{BASE}{FOLDER}.acl"), subject_url=BASE + FOLDER)
+
+
+def test_every_role_is_one_set_of_modes_and_every_other_set_is_named_as_it_is() -> None:
+    for size in range(len(ALL_MODES) + 1):
+        for modes in itertools.combinations(Mode, size):
+            held = with_entailed(modes)
+            named = [role for role, granted in ROLE_MODES.items() if granted == held]
+            otherwise = Role.OTHER if held else None
+            assert role_of(frozenset(modes)) == (named[0] if named else otherwise)
+
+
+PLAIN = f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:mode acl:Read"
+
+
+@pytest.mark.parametrize(
+    ("further", "peculiarity"),
+    [
+        ("", None),
+        ("; acl:agentClass foaf:Agent, acl:AuthenticatedAgent", None),
+        ("; acl:origin <https://app.example>", Peculiarity.ORIGINS),
+        ("; acl:origin 'no origin'", Peculiarity.ORIGINS),
+        ("; acl:accessTo <other>", Peculiarity.OTHER_RESOURCE),
+        ("; acl:default <../>", Peculiarity.OTHER_RESOURCE),
+        ("; acl:agentClass ex:Friends", Peculiarity.UNKNOWN_CLASS),
+        ("; acl:mode ex:Fly", Peculiarity.UNKNOWN_MODE),
+        ("; acl:condition [ a ex:Condition ]", Peculiarity.FURTHER_STATEMENTS),
+        ("; a ex:Rule", Peculiarity.FURTHER_STATEMENTS),
+        ("; acl:agent 'Bob'", Peculiarity.FURTHER_STATEMENTS),
+        ("; acl:owner ex:somebody", Peculiarity.FURTHER_STATEMENTS),
+    ],
+)
+def test_a_rule_is_plain_if_it_states_nothing_but_roles_can_express(
+    further: str, peculiarity: Peculiarity | None
+) -> None:
+    (rule,) = rules(f"{PLAIN}{further}.").rules
+    assert rule.peculiarities == ({peculiarity} if peculiarity else frozenset())
+
+
+def test_a_rule_without_effect_is_special() -> None:
+    for turtle in (
+        "<#r> a acl:Authorization; acl:accessTo <./>; acl:mode acl:Read.",
+        f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>.",
+        f"<#r> a acl:Authorization; acl:agent <{BOB}>; acl:mode acl:Read.",
+    ):
+        (rule,) = rules(turtle).rules
+        assert rule.peculiarities == {Peculiarity.NO_EFFECT}
+
+
+def test_an_acl_with_too_many_groups_grants_nothing() -> None:
+    named = ", ".join(f"<https://groups.example/{number}#g>" for number in range(MAX_GROUPS + 1))
+    found = rules(f"{PLAIN}; acl:agentGroup {named}.")
+    assert found.is_void
+    assert found.about_subject() == ()
+
+
+def test_the_list_begins_with_those_who_are_most() -> None:
+    found = rules(
+        f"<#a> a acl:Authorization; acl:agent <{BOB}>; acl:agentGroup <{GROUP}>; "
+        "acl:agentClass acl:AuthenticatedAgent, foaf:Agent; acl:accessTo <./>; acl:mode acl:Read."
+    )
+    listed = access_list(found, FOLDER, inherited_from=None, owner=None)
+    assert [entry.grantee for entry in listed.entries] == [
+        EVERYONE,
+        AUTHENTICATED,
+        group(GROUP),
+        agent(BOB),
+    ]
+    assert {entry.scope for entry in listed.entries} == {Scope.THIS}
+
+
+def test_one_agent_in_several_rules_is_one_entry_for_each_part() -> None:
+    turtle = (
+        f"<#a> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:mode acl:Read. "
+        f"<#b> a acl:Authorization; acl:agent <{BOB}>; acl:accessTo <./>; acl:default <./>; "
+        "acl:mode acl:Append."
+    )
+    listed = access_list(rules(turtle), FOLDER, inherited_from=None, owner=None)
+    assert [(entry.role, entry.scope) for entry in listed.entries] == [
+        (Role.ADD, Scope.THIS),
+        (Role.OTHER, Scope.INSIDE),
+    ]
+    below = access_list(rules(turtle), ResourcePath("/pod/c/d"), inherited_from=FOLDER, owner=None)
+    (entry,) = below.entries
+    assert (entry.role, entry.sentence.id) == (Role.OTHER, "agent-other")
+    assert entry.inherited_from == FOLDER

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
 
 import pytest
 
-from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
+from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge, NotAuthenticated
 from podstead.web.asgi import Message
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.deadlines import Deadlines
 from podstead.web.fields import HeaderFields
+from podstead.web.rechecked_body import RecheckedBody
 from tests.support.clock import FakeClock
 
 GONE: Message = {"type": "http.disconnect"}
@@ -215,3 +217,182 @@ async def test_nothing_that_comes_in_pieces_is_waited_for_longer_than_there_is_p
         await slow.look_ahead()
     with pytest.raises(BodyTimeout):
         await slow.read(limit_bytes=10)
+
+
+# --- rechecked body ----------------------------------------------------------------------------
+#
+# How often the credentials are checked while a body arrives, with a clock that tests move.
+
+
+PIECES = [b"a", b"b", b"c", b"d", b"e"]
+
+
+@dataclass
+class SlowBody:
+    """Pieces, each of which comes so long after the one before."""
+
+    clock: FakeClock
+    pause_s: float
+    announced: bool = True
+    size_bytes: int | None = None
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        assert len(PIECES) < limit_bytes
+        for piece in PIECES:
+            self.clock.advance(self.pause_s)
+            yield piece
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        return b"".join([piece async for piece in self.chunks(limit_bytes=limit_bytes)])
+
+
+@dataclass
+class CheckedSender:
+    """Who is refused from the given look on."""
+
+    refused_at: int | None = None
+    looks: int = field(default=0)
+
+    async def check_again(self) -> None:
+        self.looks += 1
+        if self.looks == self.refused_at:
+            raise NotAuthenticated("Invalid token", invalid=True)
+
+
+def late(sender: CheckedSender, *, pause_s: float) -> RecheckedBody:
+    clock = FakeClock()
+    return RecheckedBody(SlowBody(clock, pause_s), check_again=sender.check_again, clock=clock)
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "looks"), [(0, 0), (0.1, 0), (0.6, 2), (1, 5), (100, 5), (-1, 5)]
+)
+async def test_the_sender_is_looked_at_once_a_second(pause_s: float, looks: int) -> None:
+    """Also where the clock is set back, for it tells nothing then."""
+    sender = CheckedSender()
+    body = late(sender, pause_s=pause_s)
+    assert [piece async for piece in body.chunks(limit_bytes=9)] == PIECES
+    assert sender.looks == looks
+
+
+async def test_nothing_that_comes_after_a_revocation_is_handed_on() -> None:
+    """Who takes it may act on it before it has ended, as git does with a push (A-33)."""
+    pieces = late(CheckedSender(refused_at=3), pause_s=1).chunks(limit_bytes=9)
+    assert [await anext(pieces), await anext(pieces)] == PIECES[:2]
+    with pytest.raises(NotAuthenticated):
+        await anext(pieces)
+
+
+async def test_a_body_that_is_read_whole_is_looked_at_when_it_is_there() -> None:
+    sender = CheckedSender()
+    assert await late(sender, pause_s=1).read(limit_bytes=9) == b"abcde"
+    assert sender.looks == 1
+    with pytest.raises(NotAuthenticated):
+        await late(CheckedSender(refused_at=1), pause_s=1).read(limit_bytes=9)
+
+
+# --- Waits for clients end in time, whoever else waits, on a clock that is moved ---------------
+
+
+class Waiting:
+    """A task that waits, and the deadlines of a clock of its own."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(0)
+        self.deadlines = Deadlines(period_s=0.001, now_s=self.clock.monotonic_s)
+
+    async def wait(self, timeout_s: float, until: asyncio.Event) -> None:
+        with self.deadlines.wait(timeout_s):
+            await until.wait()
+
+
+async def until_given_up(task: asyncio.Task[None]) -> None:
+    """Until the timer has ended the wait; the test's own timeout ends one that is never ended."""
+    with pytest.raises(TimeoutError):
+        await task
+
+
+async def test_each_wait_ends_at_its_own_deadline() -> None:
+    """Also one that begins while the timer is running, and one that would end before it."""
+    waiting, never = Waiting(), asyncio.Event()
+    long = asyncio.create_task(waiting.wait(10, never))
+    await asyncio.sleep(0)
+    short = asyncio.create_task(waiting.wait(5, never))
+    await asyncio.sleep(0)
+    waiting.clock.advance(5)
+    await until_given_up(short)
+    assert not long.done()
+    waiting.clock.advance(4.9)
+    other = asyncio.create_task(waiting.wait(0, never))
+    await until_given_up(other)
+    assert not long.done()
+    waiting.clock.advance(0.1)
+    await until_given_up(long)
+
+
+async def test_a_wait_that_has_ended_is_not_given_up_later() -> None:
+    """The task goes on to other things, which the deadline is not about."""
+    waiting, arrived, never = Waiting(), asyncio.Event(), asyncio.Event()
+
+    async def wait_and_go_on() -> None:
+        await waiting.wait(5, arrived)
+        await never.wait()
+
+    going_on = asyncio.create_task(wait_and_go_on())
+    await asyncio.sleep(0)
+    arrived.set()
+    await asyncio.sleep(0)
+    waiting.clock.advance(100)
+    await until_given_up(asyncio.create_task(waiting.wait(0, never)))
+    assert not going_on.done()
+    going_on.cancel()
+
+
+async def test_the_timer_restarts_after_nobody_has_waited() -> None:
+    waiting = Waiting()
+    for _ in range(3):
+        wait = asyncio.create_task(waiting.wait(0, asyncio.Event()))
+        await until_given_up(wait)
+
+
+async def test_a_task_that_others_cancel_does_not_take_it_for_a_timeout() -> None:
+    """The server is stopping, and the request must end."""
+    waiting = Waiting()
+    cancelled = asyncio.create_task(waiting.wait(5, asyncio.Event()))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+
+
+async def test_a_task_that_others_cancel_while_it_is_given_up_is_cancelled() -> None:
+    waiting = Waiting()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def wait_and_be_cancelled() -> None:
+        with waiting.deadlines.wait(0):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                tasks[0].cancel()
+                raise
+
+    tasks.append(asyncio.create_task(wait_and_be_cancelled()))
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+
+
+async def test_a_task_that_was_given_up_can_wait_again() -> None:
+    """The cancellation is taken back, or the next wait would end at once."""
+    waiting, arrived = Waiting(), asyncio.Event()
+
+    async def wait_twice() -> int:
+        with pytest.raises(TimeoutError):
+            await waiting.wait(0, asyncio.Event())
+        arrived.set()
+        await waiting.wait(5, arrived)
+        task = asyncio.current_task()
+        assert task is not None
+        return task.cancelling()
+
+    assert await wait_twice() == 0

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identifiers import ResourcePath
+from podstead.web.asgi import Message
+from podstead.web.body import AsgiBody, BodyPace
+from podstead.web.browsers import browser_name
 from podstead.web.errors import STATUSES
-from podstead.web.pages.rendering import error_page
+from podstead.web.fields import HeaderFields
+from podstead.web.idp.display import format_day, machine_time
+from podstead.web.pages.cookies import SESSION, Cookies, Notice
+from podstead.web.pages.rendering import error_page, form_source
 from podstead.web.pages.templates import PAGE_POLICY, asset_url, load_assets
+from podstead.web.request import Request
 
 STYLE = load_assets()["base.css"].decode()
 PAGES = {
@@ -125,3 +136,134 @@ def test_a_long_word_does_not_make_a_page_wider_than_its_window() -> None:
     assert "overflow-wrap: anywhere" in paragraph
     (block,) = re.findall(r"^pre \{([^}]*)\}", STYLE, re.MULTILINE)
     assert "overflow-x: auto" in block
+
+
+# --- How the provider's cookies are read, whatever else a browser sends ------------------------
+
+
+SECRET = "0123456789abcdef" * 4
+OTHER = "f" * 64
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"podstead-session={SECRET}"],
+        [f"a=b; podstead-session={SECRET}; c=d"],
+        [f"a=b;podstead-session={SECRET};c=d"],
+        ["a=b", f"podstead-session={SECRET}", "c=d"],
+        [f'a="x, y"; podstead-session={SECRET}'],
+        [f"podstead-session={SECRET}; podstead-session={OTHER}"],
+        [f"xpodstead-session={OTHER}; podstead-session={SECRET}"],
+    ],
+)
+def test_a_cookie_is_found_among_others(lines: list[str]) -> None:
+    """Also in a field of its own (RFC 9113 section 8.2.3)."""
+    assert Cookies(secure=False).secret(_request(*lines), SESSION) == SECRET
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["podstead-session=", f"podstead-session={SECRET.upper()}", f"podstead-session={SECRET}0",
+     f"podstead-session={SECRET[1:]}", "podstead-session", f"__Host-podstead-session={SECRET}",
+     f'podstead-session="{SECRET}"', f"podstead-browser={SECRET}"],
+)  # fmt: skip
+def test_invalid_session_cookies_are_ignored(line: str) -> None:
+    assert Cookies(secure=False).secret(_request(line), SESSION) is None
+
+
+def test_over_https_only_the_cookie_name_bound_to_the_host_is_valid() -> None:
+    """A-61."""
+    cookies = Cookies(secure=True)
+    request = _request(f"podstead-session={OTHER}; __Host-podstead-session={SECRET}")
+    assert cookies.secret(request, SESSION) == SECRET
+
+
+def test_a_request_without_cookies_has_none() -> None:
+    cookies, request = Cookies(secure=False), _request()
+    assert cookies.secret(request, SESSION) is None
+    assert cookies.notice(request) is None
+    assert not cookies.any_of_account(request)
+
+
+@given(st.sampled_from(["wrong-token", "signed-in"]), st.text(max_size=300))
+def test_a_notice_comes_back_as_it_was_kept(name: str, typed: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in typed):
+        return
+    cookies = Cookies(secure=False)
+    _, header = cookies.set_notice(Notice(name, typed))
+    pair = header.decode().partition("; ")[0]
+    assert cookies.notice(_request(pair)) == Notice(name, typed[:500])
+
+
+@given(st.binary(max_size=200))
+def test_no_cookie_is_a_fault(value: bytes) -> None:
+    cookies = Cookies(secure=False)
+    request = _request(f"podstead-notice={value.decode('latin-1')}")
+    cookies.notice(request)
+    assert cookies.secret(request, SESSION) is None
+
+
+def _request(*lines: str) -> Request:
+    fields = HeaderFields([(b"cookie", line.encode("latin-1")) for line in lines])
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return Request(
+        method="GET",
+        path=ResourcePath("/idp/login"),
+        fields=fields,
+        body=AsgiBody(receive, fields, pace=BodyPace(1)),
+        client_address="127.0.0.1",
+        host="localhost",
+        raw_path=b"/idp/login",
+        query=b"",
+    )
+
+
+# --- How the account page names browsers and days ----------------------------------------------
+
+
+_WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
+_CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        (f"Mozilla/5.0 (Windows NT 10.0; Win64) {_CHROME} Safari/537.36", "Chrome on Windows"),
+        (f"Mozilla/5.0 (Windows NT 10.0) {_CHROME} Safari/537.36 Edg/141.0", "Edge on Windows"),
+        (f"Mozilla/5.0 (Macintosh) {_WEBKIT} Version/18.5 Safari/605.1.15", "Safari on Mac"),
+        (f"Mozilla/5.0 (iPhone) {_WEBKIT} CriOS/141.0 Safari/604.1", "Chrome on iPhone"),
+        (f"Mozilla/5.0 (Linux; Android 15) {_CHROME} Safari/537.36", "Chrome on Android"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko Firefox/140.0", "Firefox on Linux"),
+        ("Mozilla/5.0 (X11; Linux x86_64) Something/1.0", "A browser on Linux"),
+        ("curl/8.7.1", "A program"),
+        ("", "A program"),
+    ],
+)
+def test_a_browser_is_named_as_people_know_it(user_agent: str, name: str) -> None:
+    assert browser_name(user_agent) == name
+
+
+def test_days_are_written_for_people_and_for_programs() -> None:
+    assert format_day(1_746_230_400) == "3 May 2025"
+    assert machine_time(1_746_230_400) == "2025-05-03T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("url", "source"),
+    [
+        ("https://app.example/callback?x=1", "https://app.example"),
+        ("https://app.example:8443/", "https://app.example:8443"),
+        ("http://[::1]:3000/", "http:"),
+        ("https://a;sandbox/", "https:"),
+        ("https://a'b/", "https:"),
+        ("com.example.app:/callback", "com.example.app:"),
+    ],
+)
+def test_a_policy_names_where_a_form_may_lead(url: str, source: str) -> None:
+    """A-45: nothing in an application's address writes into the policy."""
+    assert form_source(url) == source

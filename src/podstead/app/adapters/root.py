@@ -38,10 +38,11 @@ from podstead.app.adapters.keys import (
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
+from podstead.features import folders
 from podstead.storage.access import why_not_usable
 from podstead.storage.all_pods import each_pod
 from podstead.storage.blobs.s3_location import S3Location
-from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, GIT_MARK
+from podstead.storage.copying.tables import BODIES_MARK, COPYING_FACT, folder_mark
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.keys import DamagedKey, KeyFiles, KeyStorage
 from podstead.storage.layout import RootLayout
@@ -96,9 +97,6 @@ def claim_shared_folder(folder: Path, fact: str, facts: BodyFacts, *, advice: st
         )
 
 
-_NO_DATA = frozenset({BODIES_MARK, GIT_MARK})
-
-
 def refuse_lost_database(settings: Settings) -> None:
     """Refuse data whose SQLite database is missing or empty, before there is another one. Raises
     RootUnusable, StorageError."""
@@ -108,7 +106,7 @@ def refuse_lost_database(settings: Settings) -> None:
 
 
 def refuse_data_without_records(settings: Settings) -> None:
-    """Refuse bodies, keys and git repositories that no records are about. Raises RootUnusable,
+    """Refuse bodies, keys and folders of features that no records are about. Raises RootUnusable,
     StorageError."""
     layout = layout_of(settings)
     left = []
@@ -119,8 +117,8 @@ def refuse_data_without_records(settings: Settings) -> None:
         left.append(f"large bodies in {layout.blobs}")
     if _has_files(layout.keys):
         left.append(f"keys in {layout.keys}")
-    if _has_files(layout.git):
-        left.append(f"git repositories in {layout.git}")
+    found = {each.contents: layout.root / each.name for each in folders()}
+    left += [f"{name} in {folder}" for name, folder in found.items() if _has_files(folder)]
     if not left:
         return
     place = layout.database if settings.database is None else "the PostgreSQL database"
@@ -159,7 +157,7 @@ def _run(look: Callable[[T], Coroutine[None, None, bool]], at: T) -> bool:
 
 
 def _has_files(folder: Path) -> bool:
-    return any(set(names) - _NO_DATA for _, _, names in os.walk(folder))
+    return any(set(names) - {_SHARED_FOLDER_FILE} for _, _, names in os.walk(folder))
 
 
 async def _has_objects(location: S3Location) -> bool:
@@ -293,14 +291,10 @@ def _claim_shared_folders(settings: Settings) -> None:
             advice="Large bodies are in a folder that all of them have: mount it there, or set "
             "--bodies to it. Without a folder in common, keep them in S3 from the first start on.",
         )
-    if settings.git:
-        claim_shared_folder(
-            layout.git,
-            GIT_MARK,
-            facts,
-            advice="Git repositories are in a folder that all servers with --git have: mount it "
-            "there, or start this one without --git.",
-        )
+    for each in folders():
+        if each.is_used(settings):
+            folder = layout.root / each.name
+            claim_shared_folder(folder, folder_mark(each.name), facts, advice=each.advice)
 
 
 def refuse_unfinished_copy(settings: Settings) -> None:

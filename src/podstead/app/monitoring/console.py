@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from podstead import __version__
 from podstead.app.monitoring.stored_facts import read_stored_facts
 from podstead.config import Settings
-from podstead.config.settings import TABLE
-from podstead.config.table import Group
+from podstead.config.settings import settings_table
+from podstead.config.table import groups_of
 from podstead.idp.administration.slow_requests import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import CHANNELS
@@ -90,19 +90,18 @@ def shown_settings(settings: Settings) -> Sequence[SettingGroup]:
     """All settings with their values and sources."""
     sources = dict(settings.set_by)
     groups = []
-    for group in Group:
+    for group in groups_of(settings_table()):
         shown = [
             ShownSetting(
                 name=row.name,
-                value=None if row.secret else _text(getattr(settings, row.field)),
+                value=None if row.secret else _text(settings.value(row)),
                 source=sources.get(row.field, ""),
                 meaning=row.meaning,
             )
-            for row in TABLE
-            if row.group is group
+            for row in settings_table()
+            if row.group == group
         ]
-        if shown:
-            groups.append(SettingGroup(group.value, shown))
+        groups.append(SettingGroup(group, shown))
     return groups
 
 

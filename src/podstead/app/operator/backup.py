@@ -2,22 +2,19 @@
 
 The order makes it consistent. Removals are held back first; then the moment of the backup is the
 beginning of a transaction that reads all records; then every file that these records refer to is
-copied. Bodies never change, so each is the one that the record means. A repository is copied as of
-some time after the moment (``git/copying.py``).
+copied. Bodies never change, so each is the one that the record means. What features keep in
+folders is copied as of some time after the moment.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import Final
 
 from podstead import __version__
 from podstead.app.adapters.body_stores import layout_of, stored_blobs
@@ -26,10 +23,8 @@ from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
 from podstead.app.operator.data_root import inspect_copy, unopened_store
 from podstead.config import Settings
-from podstead.core.errors import Overloaded, PodsteadError, RootUnusable
-from podstead.core.identifiers import ResourcePath
-from podstead.git.copying import RepositoryFile, repository_files
-from podstead.git.directories import Directories, DirectoryClaim
+from podstead.core.errors import PodsteadError, RootUnusable
+from podstead.features import folders
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
 from podstead.storage.backup.last import FailedBackup, LastBackup, write_last_backup
@@ -52,15 +47,11 @@ from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
-from podstead.storage.repositories import KIND, RepositoryName, container_of, repository_name_in
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
 
 OnStep = Callable[[str, int, int], None]
 """Called with the name of a step, and how much of it is done and to do."""
-
-_CLAIM_ATTEMPTS: Final = 60
-"""Pruning a large repository takes minutes, and each attempt waits for ten seconds."""
 
 
 async def back_up_to_folder(
@@ -153,6 +144,18 @@ async def _back_up(
         return await _Backup(layout, store, sink, on_step, stored_keys, objects).make(previous)
 
 
+@dataclass(frozen=True, slots=True)
+class RunningBackup:
+    """A backup, for what features store in folders of the data root. ``faults`` takes sentences
+    about what is damaged or missing."""
+
+    layout: RootLayout
+    records: Inspection
+    sink: Sink
+    faults: list[str]
+    on_step: OnStep
+
+
 @dataclass(slots=True)
 class _Backup:
     """One backup in the making."""
@@ -186,9 +189,10 @@ class _Backup:
                     rest.copy_large_bodies(records, on_copied)
                 else:
                     await rest.copy_objects(records, self.objects, on_copied)
-                repositories = await self._copy_repositories(records)
+                backup = RunningBackup(self.layout, records, self.sink, self.faults, self.on_step)
+                repositories = sum([await each.back_up(backup) for each in folders()])
                 self.on_step("Copying keys", 0, 0)
-                rest.copy_other_files()
+                rest.copy_other_files([each.name for each in folders()])
                 counts = records.counts()
                 base_url = records.read_fact(BASE_URL_FACT)
                 schema = records.schema
@@ -227,60 +231,6 @@ class _Backup:
                 f"The body of {body.path} is missing or damaged in the database"
                 for body in records.damaged_small_bodies()
             )
-
-    async def _copy_repositories(self, records: Inspection) -> int:
-        """Copy the repositories that the records name; their number."""
-        directories = Directories(self.layout.git)
-        try:
-            entries = list(records.entries(KIND))
-            for number, entry in enumerate(entries, 1):
-                self.on_step("Copying repositories", number, len(entries))
-                await self._copy_repository(
-                    directories, repository_name_in(entry), container_of(entry)
-                )
-        finally:
-            directories.close()
-        return len(entries)
-
-    async def _copy_repository(
-        self, directories: Directories, name: RepositoryName, container: ResourcePath
-    ) -> None:
-        if not await directories.exists(name):
-            self.faults.append(f"The git repository of {container} is missing")
-            return
-        claim = await _claim(directories, name)
-        try:
-            place = directories.path(name)
-            for each in repository_files(place):
-                self._copy_repository_file(f"{self.layout.git.name}/{place.name}", each)
-        finally:
-            claim.release()
-
-    def _copy_repository_file(self, place: str, each: RepositoryFile) -> None:
-        name = place if each.name == "." else f"{place}/{each.name}"
-        if each.is_directory:
-            self.sink.add_directory(name)
-            return
-        try:
-            with each.path.open("rb", buffering=0) as file:
-                status = os.fstat(file.fileno())
-                mode = stat.S_IMODE(status.st_mode)
-                if each.is_immutable:
-                    self.sink.add(
-                        name, file, size_bytes=status.st_size, mode=mode, is_immutable=True
-                    )
-                else:  # small, and git may be writing it
-                    content = file.read()
-                    self.sink.add(name, BytesIO(content), size_bytes=len(content), mode=mode)
-        except FileNotFoundError:
-            return  # packed since it was listed: see repository_files
-
-
-async def _claim(directories: Directories, name: RepositoryName) -> DirectoryClaim:
-    for _ in range(_CLAIM_ATTEMPTS - 1):
-        with suppress(Overloaded):
-            return await directories.claim(name)
-    return await directories.claim(name)
 
 
 def _hashes_not_in_names(previous: Path) -> dict[str, str]:

@@ -40,7 +40,6 @@ from podstead.app.operator.checking.bodies import (
 )
 from podstead.app.operator.checking.findings import CheckContext, Code, Finding
 from podstead.app.operator.checking.repairs import Repairs, SetAside
-from podstead.app.operator.checking.repositories import check_repositories
 from podstead.app.operator.data_root import opened_store, unopened_store
 from podstead.config import Settings
 from podstead.core.errors import (
@@ -51,6 +50,7 @@ from podstead.core.errors import (
     UnsupportedMediaType,
 )
 from podstead.core.identifiers import ResourcePath, storage_root, subject_of
+from podstead.features import folders
 from podstead.idp.keys import ProviderKey
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import RdfTooComplex, UnknownContext
@@ -251,6 +251,17 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
         yield Finding(Code.DATABASE_DAMAGED, place, fault)
     if damage:
         return  # nothing that it says can be relied on
+    async for finding in _findings_in_bodies(check):
+        yield finding
+    for each in _CHECKS:
+        for finding in each(check):
+            yield finding
+    for folder in folders():
+        async for finding in folder.check(check):
+            yield finding
+
+
+async def _findings_in_bodies(check: CheckContext) -> AsyncIterator[Finding]:
     if isinstance(check.settings.bodies, S3Location):
         async for finding in check_objects(check, check.settings.bodies):
             yield finding
@@ -258,11 +269,6 @@ async def _findings(check: CheckContext) -> AsyncIterator[Finding]:
         for each in _CHECKS_OF_FILES:
             for finding in each(check):
                 yield finding
-    for each in _CHECKS:
-        for finding in each(check):
-            yield finding
-    async for finding in check_repositories(check):
-        yield finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
 from podstead.app.operator.backup import OnStep
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.features import folders
 from podstead.storage.backup.copying import not_copied
 from podstead.storage.backup.manifest import DATABASE
 from podstead.storage.backup.sinks import copy_hashed
@@ -45,7 +46,6 @@ from podstead.storage.inspection import Inspection
 from podstead.storage.keys import KeyStorage
 from podstead.storage.layout import RootLayout
 from podstead.storage.private_files import make_private_directory
-from podstead.storage.repositories import KIND
 from podstead.storage.root import lock_root
 from podstead.storage.uploads import UPLOADS
 
@@ -212,8 +212,9 @@ async def copy_everything(
         raise CopyRefused("The source and the target must not have anything in common.")
     with opened_source(source) as (origin, records):
         name = _name_of(origin, records)
-        if target.root is None and any(records.entries(KIND)):
-            raise CopyRefused("There are git repositories: name a data root for them, too.")
+        for folder in folders() if target.root is None else ():
+            if any(records.entries(folder.entry_kind)):
+                raise CopyRefused(f"There are {folder.contents}: name a data root for them, too.")
         with opened_target(target) as (place, rows):
             state = _begun(rows, name, start_over=start_over)
             await _Copying(origin, records, place, rows, on_step).run(state)
@@ -324,7 +325,7 @@ def copy_files(source: RootLayout, target: RootLayout, on_step: OnStep) -> None:
 
 
 def _files(layout: RootLayout) -> Iterator[Path]:
-    left_out = not_copied(layout) - {layout.git.name} | {layout.keys.name}
+    left_out = not_copied(layout) | {layout.keys.name}
     for path in sorted(layout.root.iterdir()):
         if path.name in left_out or path.name.startswith(DATABASE):
             continue

@@ -23,6 +23,7 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.data_root import opened_store, served_settings
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath, canonical_url
+from podstead.features import container_hooks
 from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.pods.names import check_name
 from podstead.pods.provision import web_id_of
@@ -116,6 +117,7 @@ async def opened_pods(
             records=records,
             documents=documents,
             write_hooks=hooks,
+            container_hooks=container_hooks(records),
             default_quota_bytes=settings.quota_bytes,
         )
         try:

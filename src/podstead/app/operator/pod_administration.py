@@ -15,9 +15,9 @@ from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
-from podstead.app.operator.pod_repositories import follow_name
 from podstead.config import Settings
 from podstead.core.errors import Conflict
+from podstead.features import folders
 from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions, existing_pod
 from podstead.idp.names import name_key
@@ -207,7 +207,8 @@ async def rename_pod(
     async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
         actions = PodActions(pods.records, audit)
         renamed: Renaming = await actions.rename(pods.renamer, name, new_name, progress=progress)
-        await follow_name(settings, pods.records, renamed.after.root)
+        for folder in folders():
+            await folder.follow_name(settings, pods.records, renamed.after.root)
         # The hook of the write did not know the new pod yet.
         await ProfileIndex(pods.records, pods.documents).read(renamed.after)
         base_url = pods.settings.base_url

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,11 +15,11 @@ from msgspec.structs import replace
 from podstead.app.adapters.audit import operator_audit
 from podstead.app.adapters.root import remembered_provider
 from podstead.app.operator.importing import OpenedPods, opened_pods
-from podstead.app.operator.pod_repositories import opened_bundles, taken_repositories
 from podstead.config import Settings
 from podstead.core.errors import Conflict, DiskFull, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
+from podstead.features import NONE_TAKEN, RepositoryArchives, folders
 from podstead.idp.administration.pods import existing_pod
 from podstead.idp.audit import AuditEvent
 from podstead.rdf.graph import Dataset, Graph, Iri
@@ -33,6 +34,7 @@ from podstead.resources.importing.values import (
 )
 from podstead.resources.renaming import NameMapping
 from podstead.storage.disk_space import DiskSpace
+from podstead.storage.record_store import RecordStore
 
 _PARTIAL: Final = ".partial"
 
@@ -65,14 +67,13 @@ async def export_pod(
     async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
         store = pods.records.store
         pod = await existing_pod(store, name)
-        async with opened_bundles(settings, pods.records) as bundles:
+        with _opened_archives(settings, pods.records) as archives:
             contents = await read_contents(
                 store,
                 pod,
                 base_url=pods.settings.base_url,
                 issuer=pods.settings.issuer,
-                now_ms=pods.records.now_ms(),
-                bundles=bundles,
+                bundler=archives,
             )
         archive = PodArchive(store, contents, lenient=True)
         size_bytes = await _write(file, archive, progress)
@@ -86,6 +87,18 @@ async def export_pod(
         left_out=tuple(map(contents.url_of, contents.left_out)),
         changed=tuple(archive.changed),
     )
+
+
+@contextmanager
+def _opened_archives(
+    settings: Settings, records: RecordStore
+) -> Iterator[RepositoryArchives | None]:
+    """What archives contain besides resources, if a feature adds something."""
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(each.opened_archives(settings, records)) for each in folders()
+        ]
+        yield next(filter(None, opened), None)
 
 
 def _check_free(file: Path) -> None:
@@ -150,11 +163,11 @@ async def import_pod(
         )
         source = _Source(archive, target.root)
         archived = () if dry_run else archive.repositories(target.root)
-        async with taken_repositories(settings, pods.records, archived) as taken:
-            records = [each.record for each in taken.repositories]
-            target = replace(target, last_records=records)
-            report = await pods.importer.run(target, source, progress=progress)
-        report.repositories = len(records)
+        with _opened_archives(settings, pods.records) as archives:
+            async with archives.taken(archived) if archives else nullcontext(NONE_TAKEN) as taken:
+                target = replace(target, last_records=list(taken.records))
+                report = await pods.importer.run(target, source, progress=progress)
+        report.repositories = len(taken.records)
         report.not_taken += [*taken.not_taken, *archive.problems]
         if not can_own:
             reason = f"Its owner, {owner}, is not one who may come from elsewhere"

@@ -18,6 +18,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.app.monitoring import observability
 from podstead.app.process.loading import without_collection
 from podstead.config import Settings
+from podstead.features import features
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
@@ -72,6 +73,9 @@ def preload(settings: Settings) -> None:
     with without_collection():
         for name in _modules(settings):
             import_module(name)
+        for feature in features():
+            for name in feature.modules(settings):
+                import_module(name)
         load_templates()
         load_assets()
         load_texts()

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from podstead.app.adapters.engine import share_rows
 from podstead.app.adapters.root import former_base_urls, prepared_root
-from podstead.app.git import check_git
 from podstead.app.process.admin import opened_admin
 from podstead.app.process.certificate import prepare_keys
 from podstead.app.process.listening import (
@@ -31,6 +30,7 @@ from podstead.app.process.preload import preload
 from podstead.app.process.serve import ExitReason, serve
 from podstead.app.process.worker import Factory
 from podstead.config import Settings, StartRefused
+from podstead.features import features
 
 if TYPE_CHECKING:
     from podstead.app.process.acme.certificates import AutomaticCertificate
@@ -108,7 +108,8 @@ def run_server(
     workers = settings.workers or usable_cores()
     settings = dataclasses.replace(settings, workers=workers)
     keys = None if settings.acme_email else prepare_keys(settings)
-    check_git(settings)
+    for feature in features():
+        feature.check_machine(settings)
     keep_certificate = None
     with ExitStack() as held:
         inherited = inherited_listener()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from podstead.authn.pod_token import SigningKey
-from podstead.config.settings.git import GitSettings
 from podstead.config.settings.identity import IdentitySettings
 from podstead.config.settings.limits import LimitSettings
 from podstead.config.settings.notifications import NotificationSettings
@@ -15,7 +16,10 @@ from podstead.config.settings.server import ServerSettings
 from podstead.config.settings.storage import StorageSettings
 from podstead.config.settings.tokens import TokenSettings
 from podstead.config.settings.trust import TrustSettings
-from podstead.config.table import rows_of
+from podstead.config.table import Row, rows_of
+from podstead.features import features
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +28,14 @@ class Settings(
     StorageSettings,
     TokenSettings,
     IdentitySettings,
-    GitSettings,
     TrustSettings,
     LimitSettings,
     NotificationSettings,
 ):
     """All settings, validated; created by :func:`podstead.config.read_settings`."""
+
+    of_features: tuple[object, ...] = field(default=(), repr=False)
+    """The settings of features: objects of the dataclasses that they define."""
 
     set_by: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     """The fields that were set, each with what set it, as the operator wrote it."""
@@ -39,6 +45,27 @@ class Settings(
 
     former_base_urls: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The base URLs before ``podstead move-base``, as recorded in the data root."""
+
+    def of(self, part: type[Part]) -> Part:
+        """The settings of a feature, which defines the dataclass ``part``."""
+        return next((each for each in self.of_features if type(each) is part), None) or part()
+
+    def value(self, row: Row[Any]) -> Any:  # noqa: ANN401 - the table's rows differ in type
+        """The value of one setting, also of a feature's."""
+        return getattr(self if row.owner is Settings else self.of(row.owner), row.field)
+
+    def with_values(self, **values: object) -> Settings:
+        """These settings with other values, by field, also with those of features."""
+        owners = {row.field: row.owner for row in settings_table()}
+        parts: dict[type, dict[str, Any]] = {}
+        for name, value in values.items():
+            parts.setdefault(owners.get(name, Settings), {})[name] = value
+        own = parts.pop(Settings, {})
+        others = [each for each in self.of_features if type(each) not in parts]
+        changed: list[Any] = [
+            dataclasses.replace(self.of(part), **new) for part, new in parts.items()
+        ]
+        return dataclasses.replace(self, **own, of_features=(*others, *changed))
 
     @property
     def uses_tls(self) -> bool:
@@ -83,4 +110,8 @@ def _with_port(url: str, port: int) -> str:
     return f"{url.removesuffix('0')}{port}" if url.endswith(":0") else url
 
 
-TABLE = rows_of(Settings)
+@cache
+def settings_table() -> tuple[Row[Any], ...]:
+    """The rows of all settings, with those of features."""
+    of_features = [each.settings for each in features() if each.settings is not None]
+    return rows_of(Settings, *of_features)

@@ -18,7 +18,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, I
 from contextlib import aclosing
 from typing import Final
 
-from podstead.core.clock import Clock
 from podstead.core.errors import NotFound, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.costly_work import AgentSemaphores
@@ -373,15 +372,13 @@ class PodDownloads:
         store: Store,
         base_url: str,
         issuer: str,
-        clock: Clock,
-        bundles: RepositoryBundler | None = None,
+        bundler: RepositoryBundler | None = None,
     ) -> None:
-        """Without ``bundles``, git repositories are left out."""
+        """``bundler`` adds the repositories of containers."""
         self._store = store
-        self._bundles = bundles
+        self._bundler = bundler
         self._base_url = base_url
         self._issuer = issuer
-        self._clock = clock
         self._semaphores = AgentSemaphores(at_once=MAX_OF_PERSON)
 
     async def open(self, name: str) -> PodDownload:
@@ -396,8 +393,7 @@ class PodDownloads:
                 pod,
                 base_url=self._base_url,
                 issuer=self._issuer,
-                now_ms=self._clock.now_ms(),
-                bundles=self._bundles,
+                bundler=self._bundler,
                 max_resources=MAX_RESOURCES,
             )
             # Determining the size takes a second for a hundred thousand resources.

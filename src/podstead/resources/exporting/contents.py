@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -26,7 +26,6 @@ from podstead.resources.trees import tree_pages
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Store
 from podstead.storage.records import Metadata, PodRecord, ResourceKind
-from podstead.storage.repositories import container_of, repository_entries
 
 _RESOURCES_AT_ONCE: Final = 1000
 _CHANGES_AT_ONCE: Final = 1000
@@ -44,11 +43,19 @@ class RepositoryBundle(OpenBody, Protocol):
         """The hash of the file, in hexadecimal digits."""
 
 
-class RepositoryBundler(Protocol):
-    """Makes files of git repositories."""
+class Bundled(NamedTuple):
+    """The repositories of containers, without empty ones, and the containers whose repositories
+    cannot be bundled."""
 
-    async def bundle(self, container: ResourcePath) -> RepositoryBundle | None:
-        """The repository of a container; ``None`` if it is empty. Raises ServerTrouble."""
+    bundles: Mapping[ResourcePath, RepositoryBundle]
+    left_out: Sequence[ResourcePath]
+
+
+class RepositoryBundler(Protocol):
+    """Makes files of the repositories that containers have besides their resources."""
+
+    async def bundle_all(self, root: ResourcePath) -> Bundled:
+        """The repositories in a pod. Raises ServerTrouble."""
 
 
 class PodContents(msgspec.Struct, frozen=True):
@@ -94,11 +101,10 @@ async def read_contents(
     *,
     base_url: str,
     issuer: str,
-    now_ms: int,
-    bundles: RepositoryBundler | None = None,
+    bundler: RepositoryBundler | None = None,
     max_resources: int | None = None,
 ) -> PodContents:
-    """The contents of a pod; without ``bundles``, git repositories are left out.
+    """The contents of a pod; ``bundler`` adds the repositories of its containers.
 
     Raises Overloaded if it has more than ``max_resources`` or changes all the time, and
     ServerTrouble.
@@ -110,17 +116,9 @@ async def read_contents(
             break
     else:
         raise Overloaded(ResourceCodes.POD_CHANGES_TOO_FAST)
-    left_out: list[ResourcePath] = []
-    bundled: dict[ResourcePath, RepositoryBundle] = {}
-    async for each in repository_entries(store, root=pod.root, now_ms=now_ms):
-        container = container_of(each)
-        if bundles is None:
-            left_out.append(container)
-        elif (bundle := await bundles.bundle(container)) is not None:
-            bundled[container] = bundle
-    return PodContents(
-        pod, base_url, issuer, resources, sorted(left_out), dict(sorted(bundled.items())), sequence
-    )
+    found = Bundled({}, ()) if bundler is None else await bundler.bundle_all(pod.root)
+    left_out, bundles = sorted(found.left_out), dict(sorted(found.bundles.items()))
+    return PodContents(pod, base_url, issuer, resources, left_out, bundles, sequence)
 
 
 async def _all_resources(

@@ -13,7 +13,7 @@ import contextlib
 import os
 import resource
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -118,17 +118,19 @@ class RootCopy:
             is_immutable=True,
         )
 
-    def copy_other_files(self) -> None:
-        """Copy the keys and whatever else is in the root, for example of later versions.
+    def copy_other_files(self, left_out: Collection[str]) -> None:
+        """Copy the keys and whatever else is in the root, for example of later versions, except for
+        folders with the names in ``left_out``.
 
         Raises StorageError, OSError.
         """
         for name, content in (self.keys or {}).items():
             self._add_content(f"{self.layout.keys.name}/{name}", content, _PRIVATE_FILE)
+        names = {*not_copied(self.layout), *left_out}
         for path in sorted(self.layout.root.iterdir()):
             if self.keys is not None and path == self.layout.keys:
                 continue
-            if path.name in not_copied(self.layout) or path.name.startswith(DATABASE):
+            if path.name in names or path.name.startswith(DATABASE):
                 continue
             if path.is_dir():
                 for name, content, mode in _stable_content(path):
@@ -191,7 +193,7 @@ class OpenDrafts:
 def not_copied(layout: RootLayout) -> frozenset[str]:
     """The names in a root of what is copied otherwise, belongs to running processes, or can be made
     again."""
-    copied_otherwise = (layout.blobs, layout.received.parent, layout.git)
+    copied_otherwise = (layout.blobs, layout.received.parent)
     of_processes = (layout.lock, layout.fair_lock, layout.removal_lock, layout.change_pipes)
     made_again = (layout.thumbnails, layout.root / "reserve")
     of_backups = (layout.last_backup, layout.failed_backup)

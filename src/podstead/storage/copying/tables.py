@@ -28,17 +28,25 @@ when the copy is complete and verified."""
 BODIES_FACT: Final = "bodies"
 """The fact that says where the large bodies are, if they are not in the data root."""
 
-BODIES_MARK: Final = "bodies-mark"
-GIT_MARK: Final = "git-mark"
-"""The facts with the marks of the folders, of large bodies and of git repositories, that all nodes
-with a database share."""
+_MARK: Final = "-mark"
+BODIES_MARK: Final = f"bodies{_MARK}"
+"""The fact with the mark of the folder of large bodies, which all nodes with a database share."""
 
-FACTS_OF_PLACE: Final = (COPYING_FACT, BODIES_FACT, BODIES_MARK, GIT_MARK)
-"""Facts that are about one store, and not about what is in it, so that they are not copied."""
+
+def folder_mark(name: str) -> str:
+    """The fact with the mark of a folder that a feature has in the data root, likewise."""
+    return f"{name}{_MARK}"
+
+
+IS_FACT_OF_PLACE: Final = (
+    f"(name IN {(COPYING_FACT, BODIES_FACT)} OR replace(name, '{_MARK}', '') <> name)"
+)
+"""The condition in SQL for facts that are about one store, and not about what is in it, so that
+they are not copied."""
 
 OWN_ROWS: Final = {
     "counters": f"name = '{CHANGES_COUNTER}'",
-    "facts": f"name NOT IN {FACTS_OF_PLACE}",
+    "facts": f"NOT {IS_FACT_OF_PLACE}",
 }
 """What is copied of tables that are not copied as a whole, as a condition in SQL."""
 

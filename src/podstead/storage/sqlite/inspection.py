@@ -17,7 +17,7 @@ from urllib.parse import quote
 import apsw
 
 from podstead.core.errors import StorageError
-from podstead.storage.copying.tables import FACTS_OF_PLACE
+from podstead.storage.copying.tables import IS_FACT_OF_PLACE
 from podstead.storage.inspection import OnProgress
 from podstead.storage.private_files import sync_directory
 from podstead.storage.schema import Row, Table
@@ -70,7 +70,7 @@ class SqliteInspection(StatementInspection):
                     while not backup.done:
                         backup.step(_STEP_PAGES)
                         on_progress(backup.page_count - backup.remaining, backup.page_count)
-                copy.execute(f"DELETE FROM facts WHERE name IN {FACTS_OF_PLACE}")  # noqa: S608
+                copy.execute(f"DELETE FROM facts WHERE {IS_FACT_OF_PLACE}")  # noqa: S608
                 # One file, which can be read without the files of a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE").fetchall()
             finally:

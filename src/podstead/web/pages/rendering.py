@@ -257,10 +257,10 @@ class PageRenderer:
         self._of_console = self._entries
         self._actions: frozenset[str] = frozenset()
 
-    def link_to(self, paths: Iterable[str]) -> None:
+    def link_to(self, paths: Iterable[str], further: Sequence[NavigationRow] = ()) -> None:
         """Let the navigation link to those of its pages that are among ``paths``."""
         existing = frozenset(paths)
-        self._entries = entries(existing)
+        self._entries = entries(existing, (*ENTRIES, *further))
         self._of_console = entries(existing, CONSOLE_ENTRIES)
         prefix = f"{addresses.PREFIX}/"
         below = [path.removeprefix(prefix) for path in existing if path.startswith(prefix)]

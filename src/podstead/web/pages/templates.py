@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
+from podstead.features import features
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
 from podstead.web.cors import Sharing
@@ -111,7 +112,7 @@ def load_templates() -> Environment:
     )
 
     environment = Environment(
-        loader=DictLoader(dict(_templates(files("podstead.web") / "templates"))),
+        loader=DictLoader(dict(_all_templates())),
         auto_reload=False,
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
@@ -134,6 +135,14 @@ def _translated(message: str, /, **values: object) -> Markup:
     """A text in the language of the request, in which ``%(name)s`` stands for a value."""
     text = current_texts().markup(message)
     return text % values if values else text
+
+
+def _all_templates() -> Iterator[tuple[str, str]]:
+    yield from _templates(files("podstead.web") / "templates")
+    for package in (each.templates for each in features()):
+        if package is not None:
+            below = package.rpartition(".")[2]
+            yield from _templates(files(package) / "templates", f"pods/{below}/")
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from podstead.app.operator.backup import OnStep
 from podstead.config import Settings
@@ -19,63 +19,66 @@ if TYPE_CHECKING:
     from podstead.app.operator.checking.repairs import Repairs
 
 
-class Code(Enum):
-    """The codes of findings, and what to do about each."""
-
-    DATABASE_DAMAGED = "database-damaged"
-    BODY_MISSING = "body-missing"
-    BODY_DAMAGED = "body-damaged"
-    BODY_ORPHANED = "body-orphaned"
-    FILE_ORPHANED = "file-orphaned"
-    UPLOAD_ORPHANED = "upload-orphaned"
-    UPLOAD_INCOMPLETE = "upload-incomplete"
-    CONTAINER_MISSING = "container-missing"
-    COUNT_WRONG = "count-wrong"
-    USAGE_WRONG = "usage-wrong"
-    ACL_UNREADABLE = "acl-unreadable"
-    RULES_INDEX_WRONG = "rules-index-wrong"
-    REPOSITORY_MISSING = "repository-missing"
-    REPOSITORY_DAMAGED = "repository-damaged"
-    REPOSITORY_ORPHANED = "repository-orphaned"
-    KEY_DAMAGED = "key-damaged"
-    MODE_OPEN = "mode-open"
-    DISK_LOW = "disk-low"
-
-
 _RESTORE_BODY: Final = (
     "Take the body from a backup and store it again. --repair sets aside what is left of it and "
     "deletes the resource, empties it if it is a container, or, if it is an ACL, leaves only the "
     "owner with access"
 )
-REMEDIES: Final = {
-    Code.DATABASE_DAMAGED: "Stop the server, keep a copy of the root, and restore a backup",
-    Code.BODY_MISSING: _RESTORE_BODY,
-    Code.BODY_DAMAGED: _RESTORE_BODY,
-    Code.BODY_ORPHANED: "Harmless; --repair sets it aside",
-    Code.FILE_ORPHANED: "It only takes space; --repair sets it aside",
-    Code.UPLOAD_ORPHANED: "It only takes space; --repair sets it aside",
-    Code.UPLOAD_INCOMPLETE: "Its client has to start again; --repair removes the record",
-    Code.CONTAINER_MISSING: "--repair creates the container again, without rules of its own",
-    Code.COUNT_WRONG: "--repair counts again",
-    Code.USAGE_WRONG: "--repair counts again",
-    Code.ACL_UNREADABLE: (
-        "Nobody has access by it. --repair sets it aside and leaves only the owner with access"
-    ),
-    Code.RULES_INDEX_WRONG: "Only lists of who has access are wrong; --repair corrects the index",
-    Code.REPOSITORY_MISSING: (
-        "Restore it from a backup; --repair removes the record, so that a push can begin anew"
-    ),
-    Code.REPOSITORY_DAMAGED: (
-        "Restore it from a backup, or have somebody push a clone; --repair sets it aside"
-    ),
-    Code.REPOSITORY_ORPHANED: "It only takes space; --repair sets it aside",
-    Code.KEY_DAMAGED: (
-        "Restore it from a backup; --repair sets it aside, and the next start with "
-        "--accept-loss creates another, which ends all tokens that it signed"
-    ),
-    Code.MODE_OPEN: "Others on this machine may have read it; --repair makes it private",
-    Code.DISK_LOW: "Free some space: the server refuses new content",
-}
+
+
+class FindingCode(Enum):
+    """A code, and what to do about it."""
+
+    remedy: str
+
+    def __new__(cls, code: str, remedy: str) -> Self:
+        """The value is the code."""
+        made = object.__new__(cls)
+        made._value_ = code
+        made.remedy = remedy
+        return made
+
+
+class Code(FindingCode):
+    """The codes of findings about what every server has."""
+
+    DATABASE_DAMAGED = (
+        "database-damaged",
+        "Stop the server, keep a copy of the root, and restore a backup",
+    )
+    BODY_MISSING = ("body-missing", _RESTORE_BODY)
+    BODY_DAMAGED = ("body-damaged", _RESTORE_BODY)
+    BODY_ORPHANED = ("body-orphaned", "Harmless; --repair sets it aside")
+    FILE_ORPHANED = ("file-orphaned", "It only takes space; --repair sets it aside")
+    UPLOAD_ORPHANED = ("upload-orphaned", "It only takes space; --repair sets it aside")
+    UPLOAD_INCOMPLETE = (
+        "upload-incomplete",
+        "Its client has to start again; --repair removes the record",
+    )
+    CONTAINER_MISSING = (
+        "container-missing",
+        "--repair creates the container again, without rules of its own",
+    )
+    COUNT_WRONG = ("count-wrong", "--repair counts again")
+    USAGE_WRONG = ("usage-wrong", "--repair counts again")
+    ACL_UNREADABLE = (
+        "acl-unreadable",
+        ("Nobody has access by it. --repair sets it aside and leaves only the owner with access"),
+    )
+    RULES_INDEX_WRONG = (
+        "rules-index-wrong",
+        "Only lists of who has access are wrong; --repair corrects the index",
+    )
+    KEY_DAMAGED = (
+        "key-damaged",
+        (
+            "Restore it from a backup; --repair sets it aside, and the next start with "
+            "--accept-loss creates another, which ends all tokens that it signed"
+        ),
+    )
+    MODE_OPEN = ("mode-open", "Others on this machine may have read it; --repair makes it private")
+    DISK_LOW = ("disk-low", "Free some space: the server refuses new content")
+
 
 Repair = Callable[[], Awaitable[bool | str]]
 """Sets a finding right; False if it has changed since and was left alone. A text says what was lost
@@ -86,7 +89,7 @@ so that the rest can stay in use."""
 class Finding:
     """Something that is wrong. ``where`` is a resource's path or a file."""
 
-    code: Code
+    code: FindingCode
     where: str
     what: str
     repair: Repair | None = None
@@ -96,7 +99,7 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        return REMEDIES[self.code]
+        return self.code.remedy
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podstead.app.operator.checking.findings import Code
+from podstead.app.operator.checking.findings import Code, FindingCode
 from podstead.core.errors import StorageError, StoreUnavailable
 from podstead.core.identifiers import (
     ResourcePath,
@@ -129,7 +129,12 @@ class Repairs:
     # --- bodies -------------------------------------------------------------------------------
 
     async def replace_body(
-        self, path: ResourcePath, code: Code, kept: Path | bytes | None, *, blob: BlobId | None
+        self,
+        path: ResourcePath,
+        code: FindingCode,
+        kept: Path | bytes | None,
+        *,
+        blob: BlobId | None,
     ) -> bool | str:
         """Set aside what is left of a body, and give the resource one that can be read; a document
         without a body is deleted. ``blob`` is the damaged one, ``None`` for a small body."""
@@ -167,7 +172,7 @@ class Repairs:
         await self._keep(found, Code.ACL_UNREADABLE, content)
         return await self._close(found)
 
-    async def _keep(self, found: Metadata, code: Code, kept: Path | bytes | None) -> None:
+    async def _keep(self, found: Metadata, code: FindingCode, kept: Path | bytes | None) -> None:
         facts = {
             "content_type": found.content_type,
             "size_bytes": found.size_bytes,
@@ -260,7 +265,7 @@ class Repairs:
 
     # --- files --------------------------------------------------------------------------------
 
-    async def set_file_aside(self, path: Path, code: Code) -> bool:
+    async def set_file_aside(self, path: Path, code: FindingCode) -> bool:
         try:
             self.aside.move(path, code=code.value, where=str(path))
         except FileNotFoundError:
@@ -268,7 +273,7 @@ class Repairs:
         return True
 
     async def set_object_aside(
-        self, blobs: ObjectBlobs, key: str, size_bytes: int, code: Code
+        self, blobs: ObjectBlobs, key: str, size_bytes: int, code: FindingCode
     ) -> bool:
         kept = await blobs.set_aside(key, size_bytes, self.aside.folder.name)
         self.aside.note(code=code.value, where=key, object=kept)

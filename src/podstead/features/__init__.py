@@ -1,0 +1,254 @@
+"""Features that stand on their own, and the interface between them and the rest of the server.
+
+A feature is a package with one object, ``FEATURE``, whose class is derived from :class:`Feature`.
+Those that ship are packages here and named in :data:`SHIPPED`; an installed package adds its own by
+an entry point in the group ``podstead.features``. The rest of the server names no feature, and
+features do not import each other. ``docs/build/features.md`` describes the interface.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, util
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:  # for annotations only: whatever imports this module is below most of these
+    from podstead.app.operator.backup import OnStep, RunningBackup
+    from podstead.app.operator.checking.findings import CheckContext, Finding
+    from podstead.app.services import Services
+    from podstead.config import Settings
+    from podstead.core.identifiers import ResourcePath
+    from podstead.resources.committer import WriteObserver
+    from podstead.resources.exporting.contents import Bundled, RepositoryBundler
+    from podstead.resources.importing.pod_archive import ArchivedRepository
+    from podstead.resources.importing.values import NotTaken
+    from podstead.resources.planning import ContainerHook
+    from podstead.storage.layout import RootLayout
+    from podstead.storage.protocol import Store
+    from podstead.storage.record_store import RecordStore
+    from podstead.storage.records import Record
+    from podstead.storage.schema import Schema
+    from podstead.web.pages.rendering import NavigationRow
+    from podstead.web.routes import Claim, Route
+
+SHIPPED: Final = ("git",)
+"""The features in this folder. One whose folder was removed is not there, and nothing else
+changes."""
+
+ENTRY_POINTS: Final = "podstead.features"
+"""The group of the entry points of installed packages."""
+
+LEFT_OUT_VARIABLE: Final = "PODSTEAD_WITHOUT_FEATURES"
+"""The environment variable with the names of features that are treated as if they were not there,
+with commas between them."""
+
+
+class Compacted(NamedTuple):
+    """How many things in a folder were made smaller, and how many were left, in use or damaged."""
+
+    packed: int = 0
+    busy: int = 0
+
+
+@dataclass(frozen=True)
+class TakenRepositories:
+    """The repositories of an archive: the records to be committed with its pod, and what was not
+    taken."""
+
+    records: Sequence[Record] = ()
+    not_taken: Sequence[NotTaken] = ()
+
+
+NONE_TAKEN: Final = TakenRepositories()
+
+
+class RepositoryArchives(Protocol):
+    """Adds repositories to archives of pods, and takes them from there."""
+
+    async def bundle_all(self, root: ResourcePath) -> Bundled:
+        """As a :class:`RepositoryBundler` does."""
+
+    def taken(
+        self, archived: Iterable[ArchivedRepository]
+    ) -> AbstractAsyncContextManager[TakenRepositories]:
+        """The repositories, which are removed again unless their pod is committed within the
+        context."""
+
+
+class DataFolder:
+    """A folder in the data root in which a feature stores what entries of the database name."""
+
+    name: str
+    """The name of the folder in the data root."""
+    contents: str
+    """What is in it, in the plural, as in "git repositories"."""
+    item: str
+    """One of them, as in "repository"."""
+    items: str
+    """Several of them; also the name of their figures in the output of commands."""
+    entry_kind: str
+    """What the keys of the entries begin with."""
+    advice: str
+    """What operators can do whose nodes do not have the folder in common."""
+
+    def is_used(self, settings: Settings) -> bool:
+        """Whether a server with these settings uses the folder."""
+        return True
+
+    async def back_up(self, backup: RunningBackup) -> int:
+        """Copy what the records name into the backup; the number of things."""
+        return 0
+
+    async def check(self, check: CheckContext) -> AsyncIterator[Finding]:
+        """What ``podstead check`` finds wrong."""
+        nothing: Sequence[Finding] = ()
+        for each in nothing:
+            yield each
+
+    async def compact(self, layout: RootLayout, store: Store, on_step: OnStep) -> Compacted:
+        """Make smaller what nobody is using."""
+        return Compacted()
+
+    def opened_archives(
+        self, settings: Settings, records: RecordStore
+    ) -> AbstractContextManager[RepositoryArchives | None]:
+        """What the archives of pods contain besides the resources, for a command."""
+        return nullcontext()
+
+    async def follow_name(
+        self, settings: Settings, records: RecordStore, root: ResourcePath
+    ) -> None:
+        """Follow the pod with this root, which was renamed."""
+
+
+class WorkerFeature:
+    """What a feature does in one worker. All members have a default that does nothing.
+
+    Its constructor must not use the objects of ``Services`` that ask features for hooks, such as
+    ``services.resources``: a member that does is a ``cached_property``.
+    """
+
+    routes: Sequence[Route] = ()
+    """Addresses at the origin of the pods, also of WebSockets."""
+
+    pages: Sequence[object] = ()
+    """Objects whose methods declare pages with ``@route`` and take a ``PageRequest``."""
+
+    navigation: Sequence[NavigationRow] = ()
+    """What the navigation of pages links to: the address of a page, an icon and a title."""
+
+    claim: Claim | None = None
+    """Answers some requests to paths of resources in place of the resource."""
+
+    observer: WriteObserver | None = None
+    """Learns of each write of a request to a resource, before and after it is committed."""
+
+    bundler: RepositoryBundler | None = None
+    """What the archives of pods contain besides the resources."""
+
+    async def start(self) -> None:
+        """Open what the feature uses; the store is open. Raises ServerTrouble."""
+
+    async def stop(self) -> None:
+        """End what the feature does in the background, and close what it has opened; the store is
+        still open."""
+
+    async def sweep(self) -> None:
+        """Remove what is not in use any longer: called every ten minutes. Raises ServerTrouble."""
+
+
+class Feature:
+    """One feature. All members have a default that offers nothing."""
+
+    settings: type | None = None
+    """A frozen dataclass whose fields are settings (:func:`podstead.config.table.setting`); code of
+    the feature reads it with ``settings.of(…)``."""
+
+    commands: Mapping[str, str] = {}
+    """The commands of the program by name, each as ``module:attribute``, loaded when it runs."""
+
+    templates: str | None = None
+    """The package whose folder ``templates`` has templates of pages, named after the package, as in
+    ``renderer.page(page, "podstead_greeting/greeting.html")``."""
+
+    folder: DataFolder | None = None
+    """What the feature stores in the data root besides the database."""
+
+    schema: Schema | None = None
+    """Tables of its own and their migrations, in both engines (:mod:`podstead.storage.schema`)."""
+
+    def check_settings(self, settings: Settings) -> None:
+        """Refuse settings that contradict one another. Raises StartRefused."""
+
+    def check_machine(self, settings: Settings) -> None:
+        """Refuse to start a server without the programs that the feature needs. Raises
+        StartRefused."""
+
+    def summary(self, settings: Settings) -> Mapping[str, str]:
+        """Lines of the summary that ``podstead start`` prints, by their first word."""
+        return {}
+
+    def modules(self, settings: Settings) -> Sequence[str]:
+        """The modules that a worker with these settings uses and does not load by itself when its
+        objects are made."""
+        return ()
+
+    def container_hooks(self, records: RecordStore) -> Sequence[ContainerHook]:
+        """Hooks on writes that concern containers, also while the feature is off."""
+        return ()
+
+    def in_worker(self, services: Services) -> WorkerFeature | None:
+        """What the feature does in a worker; ``None`` if it is off. What it needs for that is
+        imported here. Raises StartRefused."""
+        return None
+
+
+@cache
+def features() -> Sequence[Feature]:
+    """All features that there are, those that ship first. Raises ImportError for one that cannot be
+    loaded."""
+    left_out = os.environ.get(LEFT_OUT_VARIABLE, "").split(",")
+    modules = [f"{__name__}.{each}" for each in SHIPPED if each not in left_out]
+    found = [import_module(each).FEATURE for each in modules if _is_there(each)]
+    if _are_installed():
+        from importlib.metadata import entry_points  # takes 0.1 s
+
+        installed = entry_points(group=ENTRY_POINTS)
+        found += [each.load() for each in installed if each.name not in left_out]
+    for feature in found:
+        if feature.schema is not None:
+            from podstead.storage.schema import register_schema
+
+            register_schema(feature.schema)
+    return tuple(found)
+
+
+def folders() -> Sequence[DataFolder]:
+    """The folders of all features."""
+    return [each.folder for each in features() if each.folder is not None]
+
+
+def container_hooks(records: RecordStore) -> Sequence[ContainerHook]:
+    """Those of all features."""
+    return [hook for each in features() for hook in each.container_hooks(records)]
+
+
+def _is_there(module: str) -> bool:
+    found = util.find_spec(module)
+    return found is not None and found.origin is not None  # of an empty folder, it has none
+
+
+def _are_installed() -> bool:
+    """Whether some installed package has such an entry point: a glance, which costs 3 ms."""
+    group = f"[{ENTRY_POINTS}]".encode()
+    for folder in sys.path:
+        for file in Path(folder).glob("*.dist-info/entry_points.txt"):
+            if group in file.read_bytes():
+                return True
+    return False

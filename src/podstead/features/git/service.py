@@ -1,0 +1,297 @@
+"""Handles a git request: authorizes it, finds the repository, runs git.
+
+The gate decides, as for resources. A fetch needs Read on the container and its contents; a push
+needs the modes of a PUT of the container: Write, and Append above it if the container must be
+created. A refusal looks the same whether there is a container, a repository, or neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import Conflict, NotFound, Overloaded
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identity import Identity
+from podstead.core.operation import InMemoryBody, Operation, RequestBody
+from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.features.git.configuration import environment
+from podstead.features.git.entries import RepositoryName
+from podstead.features.git.processes import GitProcesses, HttpBackend
+from podstead.features.git.protocol import (
+    MAX_COMMAND_BYTES,
+    GitRequest,
+    Head,
+    Transfer,
+    decompressed,
+    limit_commands,
+    read_head,
+    variables,
+)
+from podstead.features.git.repositories import EMPTY, ClaimedRepository, Repositories
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.service import ResourceService
+from podstead.storage.capacity import StorageCapacity
+from podstead.storage.protocol import Store
+from podstead.wac import modes
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate, GrantedAccess
+
+_MAX_ATTEMPTS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request; ``origin`` is the Origin header as received, ``network`` the part of
+    the address that identifies one customer."""
+
+    agent: Identity | None
+    origin: str | None
+    address: str
+    network: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitAnswer:
+    """The response of git: a status, header fields, and streamed content."""
+
+    head: Head
+    content: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """The result of authorizing a request."""
+
+    exists: bool
+    repository: RepositoryName | None
+    grant: GrantedAccess
+
+
+class GitService:
+    """Handles git requests."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        gate: Gate,
+        resources: ResourceService,
+        repositories: Repositories,
+        processes: GitProcesses,
+        capacity: StorageCapacity,
+        max_body_bytes: int,
+    ) -> None:
+        """``max_body_bytes`` is the limit for one push."""
+        self._store = store
+        self._gate = gate
+        self._resources = resources
+        self._repositories = repositories
+        self._processes = processes
+        self._capacity = capacity
+        self._max_body_bytes = max_body_bytes
+
+    async def answer(
+        self, asked: GitRequest, caller: Caller, transfer: Transfer, body: RequestBody
+    ) -> GitAnswer:
+        """Handle one request. Raises RequestRefused and ServerTrouble."""
+        admitted = await self._admit(asked, caller)
+        transfer.check(asked)
+        if asked.is_push and not asked.advertises:
+            return await self._receive_push(asked, caller, transfer, body, admitted)
+        if not (admitted.exists or asked.is_push):
+            raise NotFound("There is no container here")
+        content = _content(
+            asked,
+            transfer,
+            InMemoryBody() if asked.advertises else body,
+            limit_bytes=min(self._max_body_bytes, MAX_COMMAND_BYTES),
+        )
+        running = await self._start(
+            asked, caller, transfer, content, name=admitted.repository or EMPTY
+        )
+        return await _answered(running, running.chunks())
+
+    # --- deciding -----------------------------------------------------------------------------
+
+    async def _admit(self, asked: GitRequest, caller: Caller) -> _Admitted:
+        """Pass the gate. The repository is that of the container that was authorized.
+
+        Raises NotAuthenticated, AccessDenied, and ServerTrouble.
+        """
+        container = asked.container
+        for _ in range(_MAX_ATTEMPTS):
+            name = await self._repositories.name_of(container)
+            snapshot = await self._store.read_metadata(paths_to_read(modes.any_member(container)))
+            required = (
+                modes.for_put(container, snapshot) if asked.is_push else modes.for_clone(container)
+            )
+            grant = await self._gate.authorize(
+                caller.agent, caller.origin, container, required, snapshot
+            )
+            if await self._repositories.name_of(container) == name:
+                return _Admitted(snapshot[container] is not None, name, grant)
+        raise Overloaded("The container is changing too fast to be read; try again")
+
+    # --- pushing ------------------------------------------------------------------------------
+
+    async def _receive_push(
+        self,
+        asked: GitRequest,
+        caller: Caller,
+        transfer: Transfer,
+        body: RequestBody,
+        admitted: _Admitted,
+    ) -> GitAnswer:
+        storage = storage_root(asked.container)
+        body = await self._capacity.limit_body(
+            body, storage, extra_bytes=1
+        )  # an empty push takes some, too
+        remaining_bytes = await self._capacity.remaining_bytes(storage)
+        limit_bytes = max(min(self._max_body_bytes, remaining_bytes or self._max_body_bytes), 1)
+        claimed = await self._own(asked, caller, admitted)
+
+        async def permit() -> None:
+            await self._recheck(asked, caller, claimed)
+
+        content = _content(asked, transfer, body, limit_bytes=limit_bytes)
+        try:
+            running = await self._start(
+                asked,
+                caller,
+                transfer,
+                _then(permit, self._capacity.limit_to_disk(content)),
+                name=claimed.name,
+                holding=claimed.claim.descriptor,
+                changes={
+                    "receive.maxInputSize": str(limit_bytes),
+                    "core.hooksPath": self._repositories.hooks,
+                },
+                permit=permit,
+            )
+            return await _answered(running, self._finish(running, claimed))
+        except BaseException:
+            claimed.claim.release()
+            self._repositories.schedule_tidying(claimed)
+            raise
+
+    async def _recheck(self, asked: GitRequest, caller: Caller, claimed: ClaimedRepository) -> None:
+        """Check that the caller may still push to this repository.
+
+        A push can take hours to arrive. This is called when it has arrived, so that a refusal is an
+        ordinary response, and again by the hook just before references change. Raises
+        RequestRefused and ServerTrouble.
+        """
+        admitted = await self._admit(asked, caller)
+        if admitted.repository != claimed.name:
+            raise Conflict("The container was deleted during the push")
+
+    async def _own(
+        self, asked: GitRequest, caller: Caller, admitted: _Admitted
+    ) -> ClaimedRepository:
+        """The repository to push to; creates it and its container if necessary."""
+        for _ in range(_MAX_ATTEMPTS):
+            if not admitted.exists:
+                await self._make_container(asked.container, caller)
+            elif admitted.repository is not None:
+                return await self._repositories.join(admitted.repository, asked.container)
+            else:
+                claimed = await self._repositories.make(
+                    asked.container, admitted.grant.preconditions
+                )
+                if claimed is not None:
+                    return claimed
+            admitted = await self._admit(asked, caller)
+        raise Overloaded("The container is changing too fast for a push; try again")
+
+    async def _make_container(self, container: ResourcePath, caller: Caller) -> None:
+        """Create a missing container and those above it, as PUT does."""
+        operation = Operation(
+            method="PUT",
+            target=container,
+            body=InMemoryBody(),
+            link_types=(LDP_BASIC_CONTAINER,),
+            origin=caller.origin,
+        )
+        await self._resources.handle(ResourceRequest(operation, caller.agent))
+
+    async def _finish(
+        self, running: HttpBackend, claimed: ClaimedRepository
+    ) -> AsyncIterator[bytes]:
+        """Pass the response on, and end it only once the push is durable."""
+        try:
+            async for chunk in running.chunks():
+                yield chunk
+            await self._repositories.settle(claimed)
+        finally:
+            await running.end()
+            claimed.claim.release()
+            self._repositories.schedule_tidying(claimed)
+
+    # --- running ------------------------------------------------------------------------------
+
+    async def _start(
+        self,
+        asked: GitRequest,
+        caller: Caller,
+        transfer: Transfer,
+        content: AsyncIterator[bytes],
+        *,
+        name: RepositoryName,
+        holding: int | None = None,
+        changes: Mapping[str, str] | None = None,
+        permit: Callable[[], Awaitable[None]] | None = None,
+    ) -> HttpBackend:
+        directory = self._repositories.path(name)
+        agent = caller.agent
+        asking = variables(
+            asked,
+            transfer,
+            directory=directory,
+            agent=None if agent is None else agent.iri,
+            client_address=caller.address,
+        )
+        settings = environment(
+            self._processes.search_path,
+            repository=directory,
+            changes={"http.receivepack": _word(asked.is_push), **(changes or {})},
+        )
+        return await self._processes.answer(
+            {**settings, **asking},
+            content,
+            requester=caller.network,
+            holding=holding,
+            permit=permit,
+        )
+
+
+def _content(
+    asked: GitRequest, transfer: Transfer, body: RequestBody, *, limit_bytes: int
+) -> AsyncIterator[bytes]:
+    """The decompressed content of a body for git, up to the limit."""
+    content = body.chunks(limit_bytes=limit_bytes)
+    if transfer.is_compressed and not asked.advertises:
+        content = decompressed(content, limit_bytes=limit_bytes)
+    return limit_commands(content) if asked.is_push else content
+
+
+async def _then(
+    check: Callable[[], Awaitable[None]], content: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """Pass the content on, and run the check at its end; git receives the last piece only then."""
+    async for piece in content:
+        yield piece
+    await check()
+
+
+async def _answered(running: HttpBackend, content: AsyncIterator[bytes]) -> GitAnswer:
+    try:
+        return GitAnswer(read_head(running.head), content)
+    except BaseException:
+        await running.end()
+        raise
+
+
+def _word(switch: bool) -> str:  # noqa: FBT001 - a value
+    return "true" if switch else "false"

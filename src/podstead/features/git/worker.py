@@ -1,0 +1,112 @@
+"""What a worker does for git: it answers git's requests, and removes unused repositories."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
+from podstead.features import WorkerFeature
+from podstead.features.git.bundles import RepositoryBundles
+from podstead.features.git.directories import directories_of
+from podstead.features.git.endpoint import ClaimedGitRequest
+from podstead.features.git.entries import RepositoryName
+from podstead.features.git.processes import GitProcesses, find_git
+from podstead.features.git.protocol import git_request
+from podstead.features.git.repositories import Repositories, sweep_repositories
+from podstead.features.git.service import GitService
+from podstead.features.git.settings import GitSettings
+from podstead.storage.layout import RootLayout
+from podstead.storage.records import Write
+
+if TYPE_CHECKING:
+    from podstead.app.services import Services
+
+logger = logging.getLogger("podstead.git")
+
+
+class RepositorySweep(WorkerFeature):
+    """Removes repositories of deleted containers, also if git is off by now."""
+
+    def __init__(self, services: Services, processes: GitProcesses | None = None) -> None:
+        self._store = services.store
+        self._clock = services.clock
+        self._directories = directories_of(RootLayout(services.settings.root))
+        self._measured: set[RepositoryName] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._again = False
+        self.observer = self
+        self.bundler = RepositoryBundles(services.records, self._directories, processes)
+
+    async def sweep(self) -> None:
+        """Remove them now. Raises StorageError."""
+        await sweep_repositories(
+            self._store, self._directories, self._clock, measured=self._measured
+        )
+
+    async def planned(self, agent: Identity | None, write: Write) -> Write:  # noqa: ARG002
+        """The write as it is."""
+        return write
+
+    def committed(self, agent: Identity | None, write: Write) -> None:  # noqa: ARG002
+        """Remove repositories in the background if a container was deleted."""
+        if any(path.endswith("/") for path in write.deletes):
+            self._again = True
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._sweep())
+
+    async def _sweep(self) -> None:
+        while self._again:
+            self._again = False
+            try:
+                await self.sweep()
+            except StorageError:
+                logger.exception("Repositories could not be swept; it is tried again")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._directories.close()
+
+
+class GitInWorker(RepositorySweep):
+    """Git, if the setting ``git`` is on."""
+
+    def __init__(self, services: Services) -> None:
+        """Raises StartRefused."""
+        settings = services.settings.of(GitSettings)
+        self._processes = GitProcesses(find_git(), max_processes=settings.git_processes)
+        super().__init__(services, self._processes)
+        self._services = services
+        self._repositories = Repositories(services.records, self._directories, self._processes)
+        self.claim = self._claim
+
+    @cached_property
+    def _service(self) -> GitService:
+        services = self._services
+        return GitService(
+            store=services.store,
+            gate=services.gate,
+            resources=services.resources,
+            repositories=self._repositories,
+            processes=self._processes,
+            capacity=services.capacity,
+            max_body_bytes=services.settings.max_body_bytes,
+        )
+
+    def _claim(self, method: str, path: ResourcePath, query: bytes) -> ClaimedGitRequest | None:
+        """The request, if it is one of git's protocol."""
+        asked = git_request(method, path, query)
+        return None if asked is None else ClaimedGitRequest(asked, self._service)
+
+    async def start(self) -> None:
+        await self._repositories.open()
+
+    async def stop(self) -> None:
+        await self._repositories.close()
+        await self._processes.close()
+        await super().stop()

@@ -1,1 +1,0 @@
-"""Containers as git repositories, over git's smart HTTP protocol."""

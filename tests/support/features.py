@@ -1,0 +1,21 @@
+"""Which features a test is about, and which are left out of this run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from podstead.features import LEFT_OUT_VARIABLE
+
+_FOLDER = Path(__file__).parents[1] / "features"
+LEFT_OUT = frozenset(os.environ.get(LEFT_OUT_VARIABLE, "").split(","))
+
+
+def features_of(item: pytest.Item) -> list[str]:
+    """Those that its marks name, and the one whose folder it is in."""
+    marked = [name for mark in item.iter_markers("feature") for name in mark.args]
+    if item.path.is_relative_to(_FOLDER) and item.path.parent != _FOLDER:
+        marked.append(item.path.relative_to(_FOLDER).parts[0])
+    return marked
