@@ -102,7 +102,7 @@ class DenyingGate(Gate):
 
     asked = 0
 
-    async def _held(self, *_: object, **__: object) -> GrantedAccess:
+    async def _grant_on(self, *_: object, **__: object) -> GrantedAccess:
         DenyingGate.asked += 1
         return GrantedAccess(NO_MODES, NO_MODES)
 

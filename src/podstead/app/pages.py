@@ -14,6 +14,7 @@ from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
 from podstead.resources.sharing.shared import SharedLists
@@ -205,27 +206,15 @@ class PodPages:
     @cached_property
     def _sharing(self) -> SharingService:
         services = self._services
-        return SharingService(
-            resources=services.resources,
-            documents=services.documents,
-            store=services.store,
-            gate=services.gate,
-            owners=services.owners,
-            randomness=services.randomness,
-        )
+        return SharingService(services.resource_context, services.resources, services.owners)
 
     @cached_property
     def _access_requests(self) -> AccessRequests:
         services = self._services
         return AccessRequests(
-            base_url=services.base_url,
+            context=services.resource_context,
             resources=services.resources,
-            documents=services.documents,
-            store=services.store,
-            counters=services.store,
-            gate=services.gate,
             owners=services.owners,
-            clock=services.clock,
             stored_answers=services.stored_answers,
             notices=services.provider.request_notices if services.provider else None,
         )
@@ -233,13 +222,7 @@ class PodPages:
     @cached_property
     def _shared_lists(self) -> SharedLists:
         services = self._services
-        return SharedLists(
-            base_url=services.base_url,
-            records=services.records,
-            store=services.store,
-            gate=services.gate,
-            owners=services.owners,
-        )
+        return SharedLists(services.resource_context, services.owners)
 
     @cached_property
     def _requests_page(self) -> RequestsPage:
@@ -255,19 +238,12 @@ class PodPages:
 
     def _sharing_pages(self) -> tuple[object, ...]:
         services, provider, site = self._services, self._services.provider, self.site
-        base_url, resources, documents = services.base_url, services.resources, services.documents
-        people = PeopleDirectory(
-            base_url=base_url,
-            resources=resources,
-            documents=documents,
-            pods=services.store,
-            emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
-            counters=services.store,
-            clock=services.clock,
-        )
+        documents = AgentDocuments(services.resources, services.documents)
+        emails = AccountEmails(provider.accounts.accounts) if provider else NoAccounts()
+        people = PeopleDirectory(documents, services.records, emails=emails)
         requests = self._access_requests
-        names = NamesByReader(base_url, GroupNames(base_url, resources, documents))
-        contacts = Contacts(base_url, resources, documents)
+        names = NamesByReader(services.base_url, GroupNames(documents))
+        contacts = Contacts(documents)
         return (
             SharePage(site, self._sharing, people, requests, contacts, names),
             WhyPage(site, self._sharing, people, names),

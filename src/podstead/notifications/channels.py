@@ -139,24 +139,22 @@ class Channels:
 
     async def find(self, key: str) -> Channel | None:
         """The channel with this key, ``None`` if there is none or it has ended."""
-        found_record = await self._records.read(CHANNELS, secret_key(key))
-        return None if found_record is None else found_record.value
+        stored = await self._records.read(CHANNELS, secret_key(key))
+        return None if stored is None else stored.value
 
     async def note_use(self, key: str) -> None:
         """Record that a receiver has connected to a channel of the public, since unused channels
         are replaced first. Raises nothing: the receiver is served in any case."""
         now_ms = self._records.now_ms()
         with contextlib.suppress(PodsteadError):
-            found_record = await self._records.read(CHANNELS, secret_key(key))
-            if found_record is None or found_record.value.agent is not None:
+            stored = await self._records.read(CHANNELS, secret_key(key))
+            if stored is None or stored.value.agent is not None:
                 return
-            noted_ms = found_record.value.last_used_ms
+            noted_ms = stored.value.last_used_ms
             if noted_ms is not None and now_ms - noted_ms < _NOTED_MS:
                 return
-            used = msgspec.structs.replace(found_record.value, last_used_ms=now_ms)
-            await self._records.try_commit(
-                [CHANNELS.replace(found_record, used)], [found_record.unchanged]
-            )
+            used = msgspec.structs.replace(stored.value, last_used_ms=now_ms)
+            await self._records.try_commit([CHANNELS.replace(stored, used)], [stored.unchanged])
 
     async def close(self, key: str) -> bool:
         """Remove the channel; False if there is none."""
@@ -168,8 +166,8 @@ class Channels:
 
     async def given_up(self, key: str) -> str | None:
         """The reason why the server no longer sends on a channel, ``None`` if it does."""
-        found_record = await self._records.read(WEBHOOKS, secret_key(key))
-        return None if found_record is None else found_record.value.given_up
+        stored = await self._records.read(WEBHOOKS, secret_key(key))
+        return None if stored is None else stored.value.given_up
 
     async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
         """The keys of the channels that a new one replaces. Raises TooManyChannels."""
@@ -179,13 +177,11 @@ class Channels:
             own = await self._records.of_owner(CHANNELS, counted_as, limit=2 * per_agent)
             too_many = len(own) + 1 - per_agent
             if too_many > 0 and not is_public:
-                first_end_ms = min(found_record.value.end_ms for found_record in own)
+                first_end_ms = min(stored.value.end_ms for stored in own)
                 retry_after_s = max(1, (first_end_ms - now_ms) // 1000)
                 raise TooManyChannels(maximum=per_agent, retry_after_s=retry_after_s)
             if too_many > 0:
-                surplus.update(
-                    found_record.key for found_record in sorted(own, key=_last_used)[:too_many]
-                )
+                surplus.update(stored.key for stored in sorted(own, key=_last_used)[:too_many])
         if (
             in_all
             and await CHANNELS.count(self._records.store, at_most=in_all) >= in_all
@@ -199,16 +195,16 @@ class Channels:
         Raises Overloaded if there is none."""
         start = self._records.randomness.token_hex(KEY_BYTES)
         some = await CHANNELS.sample(self._records.store, start=start, now_ms=now_ms, limit=_SAMPLE)
-        of_the_public = [found_record for found_record in some if found_record.value.agent is None]
+        of_the_public = [stored for stored in some if stored.value.agent is None]
         if not of_the_public:
             raise Overloaded("The server has reached its limit of notification channels")
         return min(of_the_public, key=_last_used).key
 
 
-def _last_used(found_record: Versioned[Channel]) -> tuple[bool, int]:
+def _last_used(stored: Versioned[Channel]) -> tuple[bool, int]:
     """Sort key for replacing channels: unused ones come first."""
-    used_ms = found_record.value.last_used_ms
-    return used_ms is not None, found_record.value.made_ms if used_ms is None else used_ms
+    used_ms = stored.value.last_used_ms
+    return used_ms is not None, stored.value.made_ms if used_ms is None else used_ms
 
 
 def _channel(

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
@@ -27,9 +27,23 @@ from podstead.notifications.messages import Activity, Notification
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
 from podstead.storage.records import Metadata
 
+logger = logging.getLogger("podstead.notifications")
+
 CAPACITY: Final = 1000
 """The maximum number of messages that may wait for a slow client. When it is exceeded, the server
 closes the connection: a client that misses messages on an open connection would not notice."""
+
+
+MAX_PENDING = 10_000
+"""How many notifications of one topic may wait; one more ends its watches as SLOW."""
+
+RETRY_S = 1.0
+"""The time between attempts to read the rules. Until one succeeds, notifications wait."""
+
+_DECISIONS_AT_ONCE = 50
+_SENDS_AT_ONCE = 100
+"""The number of messages after which other requests come first: each may go to its socket at
+once."""
 
 
 class EndReason(Enum):
@@ -62,12 +76,6 @@ class QueueClosed(Exception):
         self.ending = ending
 
 
-class Producer(Protocol):
-    """Puts items into a queue, and is closed with it."""
-
-    def close(self) -> None: ...
-
-
 class SubscriberQueue:
     """The items for one subscriber, of all its watches, in order."""
 
@@ -76,7 +84,7 @@ class SubscriberQueue:
         self._capacity = capacity
         self._items: deque[QueueItem] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._sources: set[Producer] = set()
+        self._sources: set[Watch] = set()
         self.ending: EndReason | None = None
         """Why the queue is closed; ``None`` while it is open."""
         self.hand_over: Callable[[QueueItem], bool] | None = None
@@ -117,14 +125,14 @@ class SubscriberQueue:
             source.close()
         self._wake()
 
-    def attach(self, source: Producer) -> None:
+    def attach(self, source: Watch) -> None:
         """Close ``source`` when the queue is closed, at once if it already is."""
         if self.ending is None:
             self._sources.add(source)
         else:
             source.close()
 
-    def detach(self, source: Producer) -> None:
+    def detach(self, source: Watch) -> None:
         """Undo :meth:`attach`. Idempotent."""
         self._sources.discard(source)
 
@@ -137,38 +145,29 @@ class SubscriberQueue:
             self._waiter.set_result(None)
 
 
-logger = logging.getLogger("podstead.notifications")
-
-MAX_PENDING = 10_000
-"""How many notifications of one topic may wait; one more ends its watches as SLOW."""
-
-RETRY_S = 1.0
-"""The time between attempts to read the rules. Until one succeeds, notifications wait."""
-
-_DECISIONS_AT_ONCE = 50
-_SENDS_AT_ONCE = 100
-"""The number of messages after which other requests come first: each may go to its socket at
-once."""
 _PUBLIC = Subscriber()
 _ENDINGS = {ReadCheck.NO: EndReason.REVOKED, ReadCheck.EXPIRED: EndReason.EXPIRED}
 
 
-class Watcher(Protocol):
-    """The part of a watch that deliveries use."""
+@dataclass(eq=False, slots=True)
+class Watch:
+    """One subscriber's watch of one topic, until it is closed.
 
-    @property
-    def subscriber(self) -> Subscriber: ...
+    ``since`` is the sequence number of the last change before the watch began. The queue gets every
+    later change and none up to this one, so earlier changes can be read from the log without a gap.
+    """
 
-    @property
-    def queue(self) -> SubscriberQueue: ...
+    topic: ResourcePath
+    subscriber: Subscriber
+    queue: SubscriberQueue
+    since: int
+    _forget: Callable[[Watch], None]
+    is_open: bool = field(default=True, init=False)
+    """Whether it has been neither closed nor ended."""
 
-    @property
-    def since(self) -> int: ...
-
-    @property
-    def is_open(self) -> bool: ...
-
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the watch; items already in the queue stay there. Idempotent."""
+        self._forget(self)
 
 
 @dataclass(slots=True)
@@ -190,28 +189,28 @@ class Delivering:
 
 
 class Deliveries:
-    """The watchers of one topic, and the notifications on their way to them."""
+    """The watchs of one topic, and the notifications on their way to them."""
 
     def __init__(self, topic: ResourcePath, delivering: Delivering) -> None:
         self._topic = topic
         self._with = delivering
-        self._watchers: dict[Subscriber, set[Watcher]] = {}
+        self._watches: dict[Subscriber, set[Watch]] = {}
         self._pending: deque[Notification] = deque()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def is_idle(self) -> bool:
         """Whether there are no watches."""
-        return not self._watchers
+        return not self._watches
 
-    def add(self, watcher: Watcher) -> None:
-        self._watchers.setdefault(watcher.subscriber, set()).add(watcher)
+    def add(self, watch: Watch) -> None:
+        self._watches.setdefault(watch.subscriber, set()).add(watch)
 
-    def remove(self, watcher: Watcher) -> None:
-        alike = self._watchers[watcher.subscriber]
-        alike.discard(watcher)
+    def remove(self, watch: Watch) -> None:
+        alike = self._watches[watch.subscriber]
+        alike.discard(watch)
         if not alike:
-            del self._watchers[watcher.subscriber]
+            del self._watches[watch.subscriber]
 
     def put(self, notification: Notification) -> None:
         """Deliver a notification after all earlier ones."""
@@ -224,15 +223,15 @@ class Deliveries:
 
     def _give_up(self) -> None:
         self._pending.clear()
-        for watcher in self._all():
-            watcher.queue.close(EndReason.SLOW)
+        for watch in self._all():
+            watch.queue.close(EndReason.SLOW)
 
-    def _all(self) -> list[Watcher]:
-        return [watcher for alike in self._watchers.values() for watcher in alike]
+    def _all(self) -> list[Watch]:
+        return [watch for alike in self._watches.values() for watch in alike]
 
     async def _run(self) -> None:
         try:
-            while self._pending and self._watchers:
+            while self._pending and self._watches:
                 # Taken immediately, since all waiting ones may be discarded meanwhile.
                 await self._deliver_surely(self._pending.popleft())
         except Exception:
@@ -259,14 +258,14 @@ class Deliveries:
             ending = _ENDINGS.get(verdict)
             if ending is None and verdict is not ReadCheck.YES:
                 continue
-            for watcher in tuple(self._watchers.get(subscriber, ())):
-                if watcher.since >= notification.sequence or not watcher.is_open:
+            for watch in tuple(self._watches.get(subscriber, ())):
+                if watch.since >= notification.sequence or not watch.is_open:
                     continue
                 if ending is None:
-                    watcher.queue.put(notification)
+                    watch.queue.put(notification)
                 else:
-                    watcher.close()
-                    watcher.queue.put(WatchEnded(self._topic, ending))
+                    watch.close()
+                    watch.queue.put(WatchEnded(self._topic, ending))
                 told += 1
                 self._with.tally.delivered += 1
                 if told % _SENDS_AT_ONCE == 0:
@@ -278,7 +277,7 @@ class Deliveries:
         for_all = await view.may_read(_PUBLIC)
         by_identity: dict[Hashable, ReadCheck] = {}
         verdicts: dict[Subscriber, ReadCheck] = {}
-        for subscriber in tuple(self._watchers):
+        for subscriber in tuple(self._watches):
             if subscriber.has_expired(now_ms):
                 verdict = ReadCheck.EXPIRED
             elif for_all is ReadCheck.YES:

@@ -1,17 +1,21 @@
 """The hub of one worker, which passes changes to the subscribers of the watched topics.
 
-The feed passes every row of the change log to the hub in order (see ``feed.py``). The hub finds the
-topics that are watched, each of which has its own deliveries (see ``deliveries.py``). The feed runs
-only while at least one topic is watched, so a worker without subscribers does no work.
+The feed passes every row of the change log to the hub in order (see ``history.py``). The hub finds
+the topics that are watched, each of which has its own deliveries (see ``deliveries.py``). The feed
+runs only while at least one topic is watched, so a worker without subscribers does no work.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.deliveries import Deliveries, Delivering, EndReason, SubscriberQueue
+from podstead.notifications.deliveries import (
+    Deliveries,
+    Delivering,
+    EndReason,
+    SubscriberQueue,
+    Watch,
+)
 from podstead.notifications.history import ChangeLog, Feed
 from podstead.notifications.messages import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
@@ -22,27 +26,6 @@ MAX_WATCHES = 100_000
 memory."""
 _MOST_RECENT = 256
 """How many of the newest changes are searched for those of a given moment."""
-
-
-@dataclass(eq=False, slots=True)
-class Watch:
-    """One subscriber's watch of one topic, until it is closed.
-
-    ``since`` is the sequence number of the last change before the watch began. The queue gets every
-    later change and none up to this one, so earlier changes can be read from the log without a gap.
-    """
-
-    topic: ResourcePath
-    subscriber: Subscriber
-    queue: SubscriberQueue
-    since: int
-    _hub: Hub
-    is_open: bool = field(default=True, init=False)
-    """Whether it has been neither closed nor ended."""
-
-    def close(self) -> None:
-        """End the watch; items already in the queue stay there. Idempotent."""
-        self._hub.forget(self)
 
 
 class Hub:
@@ -100,7 +83,7 @@ class Hub:
         self._feed.start()
         try:
             await self._delivering.readers.check(topic, subscriber)
-            watch = Watch(topic, subscriber, queue, await self._feed.boundary(), self)
+            watch = Watch(topic, subscriber, queue, await self._feed.boundary(), self.forget)
         except BaseException:
             self._leave()
             raise

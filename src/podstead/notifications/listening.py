@@ -18,10 +18,11 @@ from podstead.notifications.deliveries import (
     QueueClosed,
     SubscriberQueue,
     Throttle,
+    Watch,
     WatchEnded,
 )
 from podstead.notifications.history import History, HistoryLost
-from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
 

@@ -24,9 +24,9 @@ from podstead.authn.authenticate import RequestCredentials
 from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.deliveries import QueueItem, SubscriberQueue, WatchEnded
+from podstead.notifications.deliveries import QueueItem, SubscriberQueue, Watch, WatchEnded
 from podstead.notifications.history import History
-from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (

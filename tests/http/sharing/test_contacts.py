@@ -6,6 +6,7 @@ import pytest
 
 from podstead.app.services import Services
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import Contact, Contacts
 from tests.support.application import BASE, Server
 from tests.support.rdf import TURTLE
@@ -20,7 +21,7 @@ CAROL = "https://carol.example/profile#me"
 
 @pytest.fixture
 def contacts(parts: Services) -> Contacts:
-    return Contacts(BASE, parts.resources, parts.documents)
+    return Contacts(AgentDocuments(parts.resources, parts.documents))
 
 
 async def put(server: Server, path: str, turtle: str) -> None:

@@ -19,8 +19,15 @@ from podstead.notifications.channel_types import (
     write_duration,
     write_time,
 )
-from podstead.notifications.deliveries import EndReason, QueueClosed, SubscriberQueue, Throttle
+from podstead.notifications.deliveries import (
+    EndReason,
+    QueueClosed,
+    SubscriberQueue,
+    Throttle,
+    Watch,
+)
 from podstead.notifications.messages import Activity, Notification
+from podstead.notifications.readers import Subscriber
 from podstead.notifications.retries import GIVEN_UP_AFTER_MS, DeliveryAttempts
 from podstead.storage.records import Version
 
@@ -189,16 +196,6 @@ def test_an_invalid_duration_is_refused(text: str) -> None:
 # --- A subscriber queue keeps the order and its limit, and says why it ended -------------------
 
 
-class Filler:
-    """Counts how often it was closed."""
-
-    def __init__(self) -> None:
-        self.closed = 0
-
-    def close(self) -> None:
-        self.closed += 1
-
-
 async def test_letters_come_in_their_order() -> None:
     queue = SubscriberQueue(capacity=3)
     for text in ("a", "b", "c"):
@@ -246,14 +243,18 @@ async def test_a_waiting_reader_is_woken_at_the_end() -> None:
     assert queue.ending is EndReason.STOPPING
 
 
-def test_what_fills_it_ends_with_it_once() -> None:
-    queue, attached, detached, late = SubscriberQueue(capacity=1), Filler(), Filler(), Filler()
+def test_its_watches_are_closed_with_it_once() -> None:
+    queue, closed = SubscriberQueue(capacity=1), list[Watch]()
+    attached, detached, late = (
+        Watch(ResourcePath(f"/{name}"), Subscriber(), queue, 0, closed.append)
+        for name in ("attached", "detached", "late")
+    )
     queue.attach(attached)
     queue.attach(detached)
     queue.detach(detached)
     queue.close()
     queue.close(EndReason.SLOW)
     queue.attach(late)
-    assert (attached.closed, detached.closed, late.closed) == (1, 0, 1)
+    assert closed == [attached, late]
     assert queue.ending is EndReason.CLOSED
     queue.put("too late")

@@ -23,9 +23,10 @@ from podstead.notifications.deliveries import (
     QueueClosed,
     QueueItem,
     SubscriberQueue,
+    Watch,
     WatchEnded,
 )
-from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.hub import Hub
 from podstead.notifications.messages import Activity, Notification
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
 from podstead.storage import records

@@ -7,12 +7,15 @@ import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath, description_of
+from podstead.core.identity import Identity
 from podstead.core.operation import Operation
-from podstead.resources.committer import Committer
+from podstead.resources.committer import Committer, WriteObserver
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
 from podstead.resources.reading import RenderingCache, RenderingKey
@@ -20,6 +23,7 @@ from podstead.resources.target_state import TargetState
 from podstead.storage.document_reader import Superseded
 from podstead.storage.records import (
     Absent,
+    AtVersion,
     CommitOutcome,
     InlineBody,
     Metadata,
@@ -28,6 +32,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.registry import RecordKind
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SharedChanges, SqliteStore
 from podstead.wac.effective import paths_to_read
@@ -92,9 +97,11 @@ async def store(tmp_path: Path) -> AsyncIterator[WatchedStore]:
 class Writers:
     """Many writers of one process; ``decided_on`` are the versions that plans were made on."""
 
-    def __init__(self, store: WatchedStore) -> None:
+    def __init__(self, store: WatchedStore, *observers: WriteObserver) -> None:
         self._store = store
-        self._committer = Committer(store, quota_bytes=0, acl_listener=lambda *_, **__: None)
+        self._committer = Committer(
+            store, quota_bytes=0, acl_listener=lambda *_, **__: None, observers=observers
+        )
         self.decided_on: list[Version | None] = []
 
     async def write(
@@ -288,6 +295,69 @@ async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -
         plan = plan_put(state, Content("text/plain", body), NewVersion(new_version(), 5), None)
         await commit(store, plan.write)
         assert await read_present(store, DOCUMENT) == plan.outcome.metadata
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """An empty record."""
+
+
+NOTE = RecordKind("test-note", Noted)
+
+
+class Observer:
+    """Adds a record to each write, and notes what was committed."""
+
+    def __init__(self, refuse: Exception | None = None) -> None:
+        self.refuse = refuse
+        self.committed_writes: list[Write] = []
+
+    async def planned(self, agent: Identity | None, write: Write) -> Write:
+        assert agent is None
+        if self.refuse is not None:
+            raise self.refuse
+        return replace(write, records=(*write.records, NOTE.put(write.version, Noted())))
+
+    def committed(self, agent: Identity | None, write: Write) -> None:
+        assert agent is None
+        self.committed_writes.append(write)
+
+
+async def test_observers_add_to_a_write_and_learn_of_it_once_it_is_committed(
+    store: WatchedStore,
+) -> None:
+    observer = Observer()
+    outcome = await Writers(store, observer).write(DOCUMENT, "a")
+    [committed] = observer.committed_writes
+    assert outcome.metadata is not None
+    assert committed.version == outcome.metadata.version
+    assert await NOTE.read(store, committed.version, now_ms=0) is not None
+
+
+async def test_an_observer_can_refuse_a_write(store: WatchedStore) -> None:
+    observer = Observer(Conflict("kept for now"))
+    with pytest.raises(Conflict):
+        await Writers(store, observer).write(DOCUMENT, "a")
+    assert observer.committed_writes == []
+    assert (await store.read_metadata([DOCUMENT]))[DOCUMENT] is None
+
+
+async def test_observers_learn_of_writes_of_trees(store: WatchedStore) -> None:
+    observer = Observer()
+    committer = Committer(
+        store, quota_bytes=0, acl_listener=lambda *_, **__: None, observers=[observer]
+    )
+    await Writers(store).write(DOCUMENT, "a")
+    metadata = (await store.read_metadata([DOCUMENT]))[DOCUMENT]
+    assert metadata is not None
+    deletion = Write(
+        new_version(),
+        1,
+        preconditions=(AtVersion(DOCUMENT, metadata.version),),
+        deletes=(DOCUMENT,),
+    )
+    assert await committer.commit_tree(None, deletion) is not None
+    assert await committer.commit_tree(None, deletion) is None
+    assert [each.deletes for each in observer.committed_writes] == [(DOCUMENT,)]
 
 
 # --- target state ------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.storage.records import Absent, AtVersion, ResourceKind
 from podstead.wac import modes
+from podstead.wac.gate import Ceiling, Gate
 from podstead.wac.modes import Mode, Requirement
 from tests.support.wac_world import BOB, CAROL, OWNER, World, identity, path, pod, rule
 
@@ -282,3 +285,63 @@ async def test_an_origin_that_is_none_does_not_match_an_origin_that_is_none() ->
 async def test_a_private_resource_is_open_to_web_applications_of_its_agents() -> None:
     """W-17, trap 11"""
     assert await readable().held("/pod/doc", identity(BOB), "https://tester") == "read"
+
+
+# --- restrictions ------------------------------------------------------------------------------
+
+
+@dataclass
+class Limit:
+    """Restricts every request to a ceiling."""
+
+    limit: Ceiling
+
+    async def ceiling(self, *_: object) -> Ceiling:
+        return self.limit
+
+
+def restricted(world: World, *limits: Ceiling) -> World:
+    world.gate = Gate(
+        acls=world.acls, groups=world.groups, owners=world, restrictions=[*map(Limit, limits)]
+    )
+    return world
+
+
+async def test_a_restriction_takes_modes_away_and_adds_none() -> None:
+    """What remains is what the rules and every restriction have in common."""
+    world = pod()
+    world.acl("/pod/", rule(AGENT_BOB, "RW", "./", default=True))
+    world.store("/pod/doc")
+    everything = Ceiling()
+    readers = Ceiling(user=frozenset({Mode.READ, Mode.CONTROL}))
+    assert (await restricted(world, everything).grant("/pod/doc", identity(BOB))).allows(Mode.WRITE)
+    grant = await restricted(world, everything, readers).grant("/pod/doc", identity(BOB))
+    assert grant.user == {Mode.READ}
+    assert await world.status("/pod/doc", identity(BOB), modes.for_read(path("/pod/doc"))) == 200
+    assert await world.status("/pod/doc", identity(BOB), modes.for_put(
+        path("/pod/doc"), world.snapshot_for("/pod/doc"))) == 403  # fmt: skip
+
+
+async def test_a_restriction_holds_for_owners_and_for_access_rules() -> None:
+    world = pod()
+    grant = await restricted(world, Ceiling(user=frozenset({Mode.READ}))).grant(
+        "/pod/.acl", identity(OWNER)
+    )
+    assert grant.user == frozenset()
+
+
+async def test_a_decision_depends_on_what_its_restrictions_depend_on() -> None:
+    depends = Absent(path("/pod/terms"))
+    world = restricted(readable(), Ceiling(preconditions=(depends,), lasting=False))
+    grant = await world.grant("/pod/doc", identity(BOB))
+    assert depends in grant.preconditions
+    assert not grant.lasting
+
+
+async def test_a_gate_over_another_source_has_the_same_restrictions() -> None:
+    world = restricted(readable(), Ceiling(user=frozenset()))
+    grant, _ = await world.gate.over(world).current_grant(identity(BOB), None, path("/pod/doc"))
+    assert grant.user == frozenset()
+    assert grant == await world.gate.for_many(world).grant(
+        identity(BOB), None, path("/pod/doc"), world.snapshot_for("/pod/doc")
+    )

@@ -13,7 +13,6 @@ from typing import Final, Protocol
 
 from podstead.core import vocab
 from podstead.core.caches import BoundedCache
-from podstead.core.clock import Clock
 from podstead.core.errors import (
     Conflict,
     NotAuthenticated,
@@ -27,11 +26,12 @@ from podstead.core.media_types import JSON_LD
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.request_context import limit_key
 from podstead.rdf.graph import Graph, Iri
-from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.context import ResourceContext
+from podstead.resources.documents import is_rdf
 from podstead.resources.entity_tags import state_version
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
-from podstead.resources.sharing.documents import read_rdf
+from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.offers import (
     Offer,
     OfferAnswer,
@@ -41,11 +41,10 @@ from podstead.resources.sharing.offers import (
     write_answer,
     write_offer,
 )
-from podstead.storage.protocol import RateCounters, ResourceStore
+from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata
 from podstead.wac.acl import agent_name, local_path
-from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate, StorageOwners
+from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import Mode, Modes
 
 REQUESTS_PER_HOUR: Final = 20
@@ -118,14 +117,9 @@ class AccessRequests:
     def __init__(
         self,
         *,
-        base_url: str,
+        context: ResourceContext,
         resources: ResourceService,
-        documents: Documents,
-        store: ResourceStore,
-        counters: RateCounters,
-        gate: Gate,
         owners: StorageOwners,
-        clock: Clock,
         stored_answers: StoredAnswers | None = None,
         notices: RequestNotices | None = None,
     ) -> None:
@@ -133,14 +127,12 @@ class AccessRequests:
         owners of requests by mail."""
         self._notices = notices
         self._stored_answers = stored_answers
-        self._base_url = base_url
         self._resources = resources
-        self._documents = documents
-        self._store = store
-        self._counters = counters
-        self._gate = gate
+        self._documents = AgentDocuments(resources, context.documents)
+        self._base_url = self._documents.base_url
+        self._gate = context.gate
+        self._records = context.records
         self._owners = owners
-        self._clock = clock
 
     async def ask(
         self, person: Identity | None, resource: ResourcePath, modes: Modes, *, message: str = ""
@@ -154,9 +146,8 @@ class AccessRequests:
         storage = storage_root(resource)
         if storage is None:
             raise NoInbox
-        snapshot = await self._store.read_metadata(paths_to_read(resource))
-        held = await self._gate.grant(person, None, resource, snapshot)
-        if modes <= held.user:
+        grant, _ = await self._gate.current_grant(person, None, resource)
+        if modes <= grant.user:
             raise HasAccess
         await self._count(person, storage)
         inbox = await self.inbox_of(person, storage)
@@ -164,7 +155,7 @@ class AccessRequests:
         operation = Operation(
             "POST",
             inbox,
-            InMemoryBody(write_offer(offer, at_ms=self._clock.now_ms())),
+            InMemoryBody(write_offer(offer, at_ms=self._records.now_ms())),
             content_type=JSON_LD,
         )
         try:
@@ -206,7 +197,7 @@ class AccessRequests:
         found: list[AccessAnswer] = []
         for path in await self._notifications(person, inbox):
             graph = await self._graph(person, path)
-            read = None if graph is None else read_answer(graph)
+            read = read_answer(graph)
             if read is None or read.offer.actor not in map(agent_name, person.names()):
                 continue
             resource = local_path(read.offer.resource_url, self._base_url)
@@ -241,7 +232,7 @@ class AccessRequests:
     async def forget(self, person: Identity, answer: ResourcePath) -> None:
         """Remove an answer. Raises NotFound if it is none, and what a DELETE raises."""
         graph = await self._graph(person, answer)
-        if graph is None or read_answer(graph) is None:
+        if read_answer(graph) is None:
             raise NotFound
         operation = Operation("DELETE", answer, InMemoryBody())
         await self._resources.handle(ResourceRequest(operation, person))
@@ -274,9 +265,7 @@ class AccessRequests:
             (f"access-request:{who}", REQUESTS_PER_HOUR, _HOUR_S),
             (f"access-request:{storage}:{who}", REQUESTS_TO_ONE_OWNER_PER_DAY, _DAY_S),
         ):
-            wait_s = await self._counters.take(
-                key, capacity=capacity, per_s=capacity / period_s, now_ms=self._clock.now_ms()
-            )
+            wait_s = await self._records.take(key, capacity=capacity, period_s=period_s)
             if wait_s is not None:
                 raise RateLimited(retry_after_s=wait_s)
 
@@ -292,7 +281,7 @@ class AccessRequests:
 
     async def _post(self, owner: Identity, answer: OfferAnswer) -> bool:
         """Post an answer to the inbox of the person who asked; whether an inbox accepted it."""
-        profile = local_path(answer.offer.actor.partition("#")[0], self._base_url)
+        profile = self._documents.path_of(answer.offer.actor)
         storage = None if profile is None else storage_root(profile)
         if storage is None:
             return False
@@ -300,7 +289,7 @@ class AccessRequests:
             operation = Operation(
                 "POST",
                 await self.inbox_of(owner, storage),
-                InMemoryBody(write_answer(answer, at_ms=self._clock.now_ms())),
+                InMemoryBody(write_answer(answer, at_ms=self._records.now_ms())),
                 content_type=JSON_LD,
             )
             await self._resources.handle(ResourceRequest(operation, owner))
@@ -312,14 +301,10 @@ class AccessRequests:
         """The inbox that the owner's profile names, if profile and inbox are in the storage. Raises
         NoInbox."""
         owner = await self._owners.owner_of(storage)
-        profile = None if owner is None else local_path(owner.partition("#")[0], self._base_url)
-        if owner is None or profile is None:
+        if owner is None:
             raise NoInbox
-        try:
-            document = await read_rdf(self._resources, self._documents, agent, profile)
-        except RequestRefused as error:
-            raise NoInbox from error
-        for term in document.document.graph.objects(Iri(owner), Iri(vocab.LDP_INBOX)):
+        profile = await self._documents.graph(agent, owner)
+        for term in profile.objects(Iri(owner), Iri(vocab.LDP_INBOX)):
             inbox = local_path(term.value, self._base_url) if isinstance(term, Iri) else None
             if inbox is not None and is_container(inbox) and inbox.startswith(storage):
                 return inbox
@@ -347,19 +332,15 @@ class AccessRequests:
         newest = sorted(found, key=lambda each: each.modified_ms, reverse=True)
         return tuple(each.path for each in newest[:MAX_LISTED])
 
-    async def _graph(self, agent: Identity, path: ResourcePath) -> Graph | None:
-        """The triples of a notification; ``None`` if it was removed or has an unknown context."""
-        try:
-            document = await read_rdf(self._resources, self._documents, agent, path)
-        except RequestRefused:
-            return None
-        return document.document.graph
+    async def _graph(self, agent: Identity, path: ResourcePath) -> Graph:
+        """The triples of a notification; none if it was removed or has an unknown context."""
+        return await self._documents.graph(agent, self._base_url + path)
 
     async def _read(
         self, owner: Identity, path: ResourcePath, storage: ResourcePath
     ) -> AccessRequest | None:
         graph = await self._graph(owner, path)
-        offer = None if graph is None else read_offer(graph)
+        offer = read_offer(graph)
         resource = None if offer is None else local_path(offer.resource_url, self._base_url)
         if offer is None or resource is None or not resource.startswith(storage):
             return None

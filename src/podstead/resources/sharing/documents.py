@@ -19,6 +19,7 @@ from podstead.core.errors import (
     NotFound,
     Overloaded,
     PreconditionFailed,
+    RequestRefused,
     StorageError,
 )
 from podstead.core.identifiers import (
@@ -34,17 +35,18 @@ from podstead.core.media_types import TURTLE
 from podstead.core.operation import InMemoryBody, Operation
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Dataset
+from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
 from podstead.resources.codes import ResourceCodes
+from podstead.resources.context import ResourceContext
 from podstead.resources.documents import Documents
 from podstead.resources.outcome import Representation, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import whole_body
-from podstead.storage.protocol import ResourceStore, Snapshot
+from podstead.storage.protocol import Snapshot
 from podstead.storage.records import AtVersion, Precondition, Version
 from podstead.wac import modes
+from podstead.wac.acl import local_path
 from podstead.wac.effective import acl_paths, paths_to_read
-from podstead.wac.gate import Gate
 from podstead.wac.sharing.editing import AccessChange, as_own_rules, with_changes
 
 
@@ -58,25 +60,46 @@ class ReadDocument:
     version: Version
 
 
-async def read_rdf(
-    resources: ResourceService, documents: Documents, agent: Identity | None, path: ResourcePath
-) -> ReadDocument:
-    """The document at a path, if the agent may read it.
+class AgentDocuments:
+    """Reads RDF documents of this server as an agent, through the service that answers GET."""
 
-    Raises what a GET raises, NotFound if something else is there, BadRequest if it is not RDF, and
-    UnknownContext.
-    """
-    request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
-    outcome = await resources.handle(request)
-    if outcome.result is not Result.REPRESENTED:
-        raise NotFound
-    metadata, etag = outcome.metadata, outcome.etag
-    representation = outcome.representation
-    if metadata is None or etag is None or representation is None:
-        raise StorageError("The document has no content")
-    content, content_type = await _content(representation), representation.content_type
-    document = await documents.parse(content, content_type, path=path)
-    return ReadDocument(document, content_type, etag, metadata.version)
+    def __init__(self, resources: ResourceService, documents: Documents) -> None:
+        self._resources = resources
+        self._documents = documents
+        self.base_url = documents.url_of(ResourcePath(""))
+
+    def path_of(self, iri: str) -> ResourcePath | None:
+        """The path of the document in which an IRI is described; ``None`` if it is elsewhere."""
+        return local_path(iri.partition("#")[0], self.base_url)
+
+    async def read(self, agent: Identity | None, path: ResourcePath) -> ReadDocument:
+        """The document at a path.
+
+        Raises what a GET raises, NotFound if something else is there, BadRequest if it is not RDF,
+        and UnknownContext.
+        """
+        request = ResourceRequest(Operation("GET", path, InMemoryBody()), agent)
+        outcome = await self._resources.handle(request)
+        if outcome.result is not Result.REPRESENTED:
+            raise NotFound
+        metadata, etag = outcome.metadata, outcome.etag
+        representation = outcome.representation
+        if metadata is None or etag is None or representation is None:
+            raise StorageError("The document has no content")
+        content, content_type = await _content(representation), representation.content_type
+        document = await self._documents.parse(content, content_type, path=path)
+        return ReadDocument(document, content_type, etag, metadata.version)
+
+    async def graph(self, agent: Identity | None, iri: str) -> Graph:
+        """The triples of the document in which an IRI is described; none if it is elsewhere, or the
+        agent cannot read it."""
+        path = self.path_of(iri)
+        if path is None:
+            return EMPTY_GRAPH
+        try:
+            return (await self.read(agent, path)).document.graph
+        except RequestRefused:
+            return EMPTY_GRAPH
 
 
 async def _content(representation: Representation) -> bytes:
@@ -178,18 +201,12 @@ class RulesChanged(PreconditionFailed):
 class RulesDocuments:
     """Reads and writes ACLs for one agent at a time."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        documents: Documents,
-        store: ResourceStore,
-        gate: Gate,
-    ) -> None:
+    def __init__(self, context: ResourceContext, resources: ResourceService) -> None:
         self._resources = resources
-        self._documents = documents
-        self._store = store
-        self._gate = gate
+        self._agent_documents = AgentDocuments(resources, context.documents)
+        self._documents = context.documents
+        self._gate = context.gate
+        self._store = context.store
 
     def url_of(self, path: ResourcePath) -> str:
         """The URL of a resource."""
@@ -282,7 +299,7 @@ class RulesDocuments:
     ) -> RulesDocument:
         path = acl_of(of)
         try:
-            found = await read_rdf(self._resources, self._documents, agent, path)
+            found = await self._agent_documents.read(agent, path)
         except AccessDenied as error:
             if of == resource:
                 raise

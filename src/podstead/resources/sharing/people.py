@@ -20,16 +20,13 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from podstead.core import vocab
-from podstead.core.clock import Clock
-from podstead.core.errors import BadRequest, NotFound, RateLimited, RequestRefused
+from podstead.core.errors import BadRequest, NotFound, RateLimited
 from podstead.core.identity import Identity
 from podstead.core.request_context import limit_key
 from podstead.rdf.graph import EMPTY_GRAPH, Graph, Iri, Literal, Object, Subject
-from podstead.resources.documents import Documents
-from podstead.resources.service import ResourceService
-from podstead.resources.sharing.documents import read_rdf
-from podstead.storage.protocol import PodRegistry, RateCounters
-from podstead.wac.acl import agent_name, local_path
+from podstead.resources.sharing.documents import AgentDocuments
+from podstead.storage.record_store import RecordStore
+from podstead.wac.acl import agent_name
 
 LOOKUPS_PER_HOUR: Final = 60
 MAX_IRI_CHARS: Final = 2_000
@@ -78,13 +75,9 @@ class NoAccounts:
 class PeopleDirectory:
     """Finds agents by what people call them."""
 
-    base_url: str
-    resources: ResourceService
-    documents: Documents
-    pods: PodRegistry
+    documents: AgentDocuments
+    records: RecordStore
     emails: EmailOwners
-    counters: RateCounters
-    clock: Clock
 
     async def find(self, person: Identity, text: str) -> str:
         """The IRI of the agent that ``person`` means.
@@ -97,7 +90,7 @@ class PeopleDirectory:
         await self._count(person)
         if "@" in wanted:
             return await self._by_email(person, wanted)
-        pod = await self.pods.read_pod(wanted) if wanted else None
+        pod = await self.records.store.read_pod(wanted) if wanted else None
         if pod is None:
             raise NobodyFound
         return agent_name(pod.owner)
@@ -105,27 +98,14 @@ class PeopleDirectory:
     async def _by_email(self, person: Identity, email: str) -> str:
         web_id = await self.emails.web_id_of(email)
         # For an unknown address another profile is read, so that the answer takes as long.
-        profile = await self._public_profile(web_id or person.iri)
+        profile = await self.documents.graph(None, web_id or person.iri)
         if web_id is None or not _states(profile, email):
             raise NobodyFound
         return agent_name(web_id)
 
-    async def _public_profile(self, web_id: str) -> Graph:
-        path = local_path(web_id.partition("#")[0], self.base_url)
-        if path is None:
-            return EMPTY_GRAPH
-        try:
-            return (await read_rdf(self.resources, self.documents, None, path)).document.graph
-        except RequestRefused:
-            return EMPTY_GRAPH
-
     async def _count(self, person: Identity) -> None:
-        wait_s = await self.counters.take(
-            f"people:{limit_key(person, base_url=self.base_url)}",
-            capacity=LOOKUPS_PER_HOUR,
-            per_s=LOOKUPS_PER_HOUR / _HOUR_S,
-            now_ms=self.clock.now_ms(),
-        )
+        key = f"people:{limit_key(person, base_url=self.documents.base_url)}"
+        wait_s = await self.records.take(key, capacity=LOOKUPS_PER_HOUR, period_s=_HOUR_S)
         if wait_s is not None:
             raise RateLimited(retry_after_s=wait_s)
 
@@ -187,13 +167,11 @@ class Contact:
 class Contacts:
     """Reads address books."""
 
-    base_url: str
-    resources: ResourceService
-    documents: Documents
+    documents: AgentDocuments
 
     async def of(self, person: Identity) -> tuple[Contact, ...]:
         """The contacts of a person; none if the profile is not on this server."""
-        reading = _Reading(self, person)
+        reading = _ContactReader(self.documents, person)
         profile = await reading.document(person.iri)
         found: dict[str, Contact] = {}
         for index in _objects(profile, Iri(person.iri), _INDEXES):
@@ -207,30 +185,22 @@ class Contacts:
         return tuple(found.values())
 
 
-class _Reading:
+class _ContactReader:
     """Reads the documents for one list, each once."""
 
-    def __init__(self, contacts: Contacts, person: Identity) -> None:
-        self._contacts = contacts
+    def __init__(self, documents: AgentDocuments, person: Identity) -> None:
+        self._documents = documents
         self._person = person
         self._read: dict[str, Graph] = {}
 
     async def document(self, iri: str) -> Graph:
         """The document that an IRI leads to; empty if the person cannot read it."""
         url = iri.partition("#")[0]
-        if url in self._read:
-            return self._read[url]
-        path = local_path(url, self._contacts.base_url)
-        graph = EMPTY_GRAPH
-        if path is not None and len(self._read) < _MAX_DOCUMENTS:
-            contacts = self._contacts
-            try:
-                found = await read_rdf(contacts.resources, contacts.documents, self._person, path)
-                graph = found.document.graph
-            except RequestRefused:
-                graph = EMPTY_GRAPH
-        self._read[url] = graph
-        return graph
+        if url not in self._read:
+            if len(self._read) >= _MAX_DOCUMENTS:
+                return EMPTY_GRAPH
+            self._read[url] = await self._documents.graph(self._person, url)
+        return self._read[url]
 
     async def cards(self, index: Graph) -> list[Iri]:
         """The vCards that a type index leads to."""
@@ -310,9 +280,7 @@ _NAMES: Final = (Iri(vocab.VCARD_FN), Iri(vocab.FOAF_NAME), Iri(vocab.RDFS + "la
 class GroupNames:
     """Reads the names of groups."""
 
-    base_url: str
-    resources: ResourceService
-    documents: Documents
+    documents: AgentDocuments
 
     async def of(self, person: Identity | None, groups: Iterable[str]) -> dict[str, str]:
         """The names of those groups that state one in a document that the person may read."""
@@ -321,20 +289,11 @@ class GroupNames:
         for group in groups:
             url = group.partition("#")[0]
             if url not in read and len(read) < _MAX_GROUP_DOCUMENTS:
-                read[url] = await self._document(person, url)
+                read[url] = await self.documents.graph(person, url)
             name = _stated_name(read.get(url, EMPTY_GRAPH), Iri(group))
             if name:
                 names[group] = name
         return names
-
-    async def _document(self, person: Identity | None, url: str) -> Graph:
-        path = local_path(url, self.base_url)
-        if path is None:
-            return EMPTY_GRAPH
-        try:
-            return (await read_rdf(self.resources, self.documents, person, path)).document.graph
-        except RequestRefused:
-            return EMPTY_GRAPH
 
 
 def _stated_name(graph: Graph, group: Iri) -> str:

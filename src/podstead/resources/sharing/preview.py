@@ -22,7 +22,6 @@ from podstead.storage.protocol import DocumentSource, ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac.acl import local_path
 from podstead.wac.decision import Requester, agent_modes
-from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, Modes, any_member
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind
@@ -38,11 +37,8 @@ class VisibleGroups:
     owner, and must not learn from the answers who is in a group whose document they may not read.
     """
 
-    def __init__(
-        self, gate: Gate, source: DocumentSource, agent: Identity | None, *, base_url: str
-    ) -> None:
+    def __init__(self, gate: Gate, agent: Identity | None, *, base_url: str) -> None:
         self._gate = gate
-        self._source = source
         self._agent = agent
         self._base_url = base_url
         self._known: dict[str, bool] = {}
@@ -63,12 +59,11 @@ class VisibleGroups:
         if path is None:
             return True
         try:
-            snapshot = await self._source.read_metadata(paths_to_read(path))
+            grant, _ = await self._gate.current_grant(self._agent, None, path)
         except TargetTooLong:
             return False
-        granted = await self._gate.grant(self._agent, None, path, snapshot)
         # With Control, the agent can grant itself Read.
-        return bool(_REVEALING & granted.user)
+        return bool(_REVEALING & grant.user)
 
 
 MAX_GRANTEES: Final = 200
@@ -110,21 +105,14 @@ class Inside:
 NOTHING_INSIDE = Inside()
 
 
-@dataclass(frozen=True, slots=True)
-class Decider:
-    """The gate, and the store whose rules it decides by."""
-
-    gate: Gate
-    source: DocumentSource
-
-
 class Comparison:
     """Asks for two decisions about one resource: as the rules are, and as they would be."""
 
     def __init__(
-        self, before: Decider, after: Decider, visible: VisibleGroups, *, randomness: Randomness
+        self, before: Gate, after: Gate, visible: VisibleGroups, *, randomness: Randomness
     ) -> None:
-        """``visible`` are the groups whose members the person who asks may learn."""
+        """The gates decide by the rules as they are and as they would be. ``visible`` are the
+        groups whose members the person who asks may learn."""
         self._before = before
         self._after = after
         self._visible = visible
@@ -158,28 +146,29 @@ class Comparison:
         before = await _granted(self._before, agent, resource)
         return before - await _granted(self._after, agent, resource)
 
-    async def _modes(self, decider: Decider, grantee: Grantee, resource: ResourcePath) -> Modes:
+    async def _modes(self, gate: Gate, grantee: Grantee, resource: ResourcePath) -> Modes:
         """What the gate grants: to an agent by name, to the public, to an agent whom no rule names,
         or to the members of a group as such."""
+        agent = None
+        if grantee != EVERYONE and grantee.kind is not GranteeKind.GROUP:
+            iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
+            agent = Identity(iri, AuthenticationMethod.SESSION)
+        grant, snapshot = await gate.current_grant(agent, None, resource)
         if grantee == EVERYONE:
-            return await _granted(decider, None, resource)
-        snapshot = await decider.source.read_metadata(paths_to_read(resource))
+            return grant.user
+        inputs = await gate.decision_inputs(agent, None, resource, snapshot)
         if grantee.kind is GranteeKind.GROUP:
-            basis = await decider.gate.decision_inputs(None, None, resource, snapshot)
-            return agent_modes(basis.rules, Requester(frozenset(), frozenset({grantee.iri})))
-        iri = self._somebody if grantee == AUTHENTICATED else grantee.iri
-        agent = Identity(iri, AuthenticationMethod.SESSION)
-        basis = await decider.gate.decision_inputs(agent, None, resource, snapshot)
-        hidden = await self._visible.hidden(basis.rules.groups)
-        if not hidden or basis.requester is None:
-            return (await decider.gate.grant(agent, None, resource, snapshot)).user
-        groups = basis.requester.groups - hidden
-        return agent_modes(basis.rules, replace(basis.requester, groups=groups))
+            return agent_modes(inputs.rules, Requester(frozenset(), frozenset({grantee.iri})))
+        hidden = await self._visible.hidden(inputs.rules.groups)
+        if not hidden or inputs.requester is None:
+            return grant.user
+        groups = inputs.requester.groups - hidden
+        return agent_modes(inputs.rules, replace(inputs.requester, groups=groups))
 
 
-async def _granted(decider: Decider, agent: Identity | None, resource: ResourcePath) -> Modes:
-    snapshot = await decider.source.read_metadata(paths_to_read(resource))
-    return (await decider.gate.grant(agent, None, resource, snapshot)).user
+async def _granted(gate: Gate, agent: Identity | None, resource: ResourcePath) -> Modes:
+    grant, _ = await gate.current_grant(agent, None, resource)
+    return grant.user
 
 
 async def look_inside(store: ResourceStore, container: ResourcePath) -> Inside:

@@ -13,14 +13,13 @@ from enum import Enum
 
 from msgspec.structs import replace
 
-from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, RequestRefused
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of, is_container, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import Document
 from podstead.resources.codes import ResourceCodes
-from podstead.resources.documents import Documents
+from podstead.resources.context import ResourceContext
 from podstead.resources.service import ResourceService
 from podstead.resources.sharing.documents import (
     Edit,
@@ -33,7 +32,6 @@ from podstead.resources.sharing.documents import (
 from podstead.resources.sharing.preview import (
     MAX_GRANTEES,
     Comparison,
-    Decider,
     Difference,
     HypotheticalRules,
     Inside,
@@ -41,7 +39,6 @@ from podstead.resources.sharing.preview import (
     VisibleGroups,
     look_inside,
 )
-from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import random_version
 from podstead.wac.acl import agent_name, local_path, opens_description
 from podstead.wac.effective import paths_to_read
@@ -138,23 +135,14 @@ class SharingService:
     """Shows and edits who has access."""
 
     def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        documents: Documents,
-        store: ResourceStore,
-        gate: Gate,
-        owners: StorageOwners,
-        randomness: Randomness,
+        self, context: ResourceContext, resources: ResourceService, owners: StorageOwners
     ) -> None:
-        self._rules = RulesDocuments(
-            resources=resources, documents=documents, store=store, gate=gate
-        )
-        self._documents = documents
-        self._store = store
-        self._gate = gate
+        self._rules = RulesDocuments(context, resources)
+        self._documents = context.documents
+        self._store = context.store
+        self._gate = context.gate
+        self._randomness = context.records.randomness
         self._owners = owners
-        self._randomness = randomness
 
     async def view(self, agent_: Identity | None, resource: ResourcePath) -> SharingState:
         """Who has access to the resource.
@@ -227,12 +215,12 @@ class SharingService:
         applying = rules.about_subject() if own else rules.about_contents()
         identity = None if person is None else Identity(person, AuthenticationMethod.SESSION)
         target = any_member(resource) if inside else resource
-        snapshot = await self._store.read_metadata(paths_to_read(target))
-        basis = await self._gate.decision_inputs(identity, origin, target, snapshot)
-        requester = basis.requester
+        _, snapshot = await self._gate.current_grant(identity, origin, target)
+        inputs = await self._gate.decision_inputs(identity, origin, target, snapshot)
+        requester = inputs.requester
         hidden = frozenset[str]()
         if requester is not None and (agent_ is None or person != agent_.iri):
-            hidden = await self._visible_groups(agent_).hidden(basis.rules.groups)
+            hidden = await self._visible_groups(agent_).hidden(inputs.rules.groups)
             requester = replace(requester, groups=requester.groups - hidden)
         return Answer(explain(applying, requester), current.of, tuple(sorted(hidden)))
 
@@ -257,8 +245,8 @@ class SharingService:
         lowest = any_member(resource) if is_container(resource) else resource
         now = OneMoment(self._store, paths_to_read(lowest))
         comparison = Comparison(
-            Decider(self._gate.for_many(now), now),
-            await self._decider_after(current, document, now),
+            self._gate.for_many(now),
+            await self._gate_after(current, document, now),
             self._visible_groups(agent_),
             randomness=self._randomness,
         )
@@ -282,12 +270,12 @@ class SharingService:
         members = await look_inside(self._store, resource)
         return Preview(here, inside, members, frozenset(consequences))
 
-    async def _decider_after(
+    async def _gate_after(
         self, current: RulesDocument, document: Document | None, now: OneMoment
-    ) -> Decider:
+    ) -> Gate:
         """The gate as it would decide after the edit."""
         if document is None and not current.is_own:
-            return Decider(self._gate.for_many(now), now)
+            return self._gate.for_many(now)
         acl = acl_of(current.resource)
         content = None
         if document is not None:
@@ -299,7 +287,7 @@ class SharingService:
             content_type=TURTLE,
             version=random_version(self._randomness),
         )
-        return Decider(self._gate.for_many(source), source)
+        return self._gate.for_many(source)
 
     async def _rules_after(
         self, agent_: Identity | None, current: RulesDocument, document: Document | None
@@ -337,7 +325,7 @@ class SharingService:
 
     def _visible_groups(self, agent_: Identity | None) -> VisibleGroups:
         base_url = self._rules.url_of(ResourcePath(""))
-        return VisibleGroups(self._gate, self._store, agent_, base_url=base_url)
+        return VisibleGroups(self._gate, agent_, base_url=base_url)
 
     def _edited(self, current: RulesDocument, edit: Edit) -> Document | None:
         return edited(current, edit, url=self._rules.url_of(current.resource))

@@ -17,13 +17,12 @@ from typing import Final
 
 from podstead.core.identifiers import ResourcePath, is_container, storage_root, subject_of
 from podstead.core.identity import Identity
+from podstead.resources.context import ResourceContext
 from podstead.resources.sharing.rules_index import is_index_complete
-from podstead.storage.protocol import ResourceStore
-from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned
 from podstead.wac.acl import agent_name, local_path
-from podstead.wac.effective import MAX_DEPTH, paths_to_read
-from podstead.wac.gate import Gate, StorageOwners
+from podstead.wac.effective import MAX_DEPTH
+from podstead.wac.gate import StorageOwners
 from podstead.wac.modes import NO_MODES, Mode, Modes, any_member
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.index import (
@@ -98,19 +97,10 @@ class SharedBy:
 class SharedLists:
     """Lists what is shared with a person and by a person."""
 
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        records: RecordStore,
-        store: ResourceStore,
-        gate: Gate,
-        owners: StorageOwners,
-    ) -> None:
-        self._base_url = base_url
-        self._records = records
-        self._store = store
-        self._gate = gate
+    def __init__(self, context: ResourceContext, owners: StorageOwners) -> None:
+        self._base_url = context.documents.url_of(ResourcePath(""))
+        self._records = context.records
+        self._gate = context.gate
         self._owners = owners
 
     async def is_complete(self) -> bool:
@@ -262,8 +252,8 @@ class SharedLists:
     async def _modes(self, agent: Identity, resource: ResourcePath) -> Modes:
         if resource.count("/") > MAX_DEPTH:
             return NO_MODES
-        snapshot = await self._store.read_metadata(paths_to_read(resource))
-        return (await self._gate.grant(agent, None, resource, snapshot)).user
+        grant, _ = await self._gate.current_grant(agent, None, resource)
+        return grant.user
 
 
 class _Listing:
