@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
@@ -18,7 +19,14 @@ from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.certificate_pages import CertificatePages
+from podstead.web.idp.certificate_pages import CertificateCollection
+from podstead.web.idp.collections import (
+    Collection,
+    CredentialCollection,
+    GrantCollection,
+    PodTokenCollection,
+    SessionCollection,
+)
 from podstead.web.idp.console.account_page import AccountPage, AccountsPage
 from podstead.web.idp.console.health_page import HealthPage
 from podstead.web.idp.console.invitations_page import InvitationsPage
@@ -32,19 +40,15 @@ from podstead.web.idp.issuer_pages import IssuerPages
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.mail_pages import ForgotPage, VerifyPage
 from podstead.web.idp.new_terms_page import NewTermsPage
-from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
+from podstead.web.idp.nostr_key_endpoints import NostrKeyCollection, ProfileKeyCollection
 from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
-from podstead.web.idp.passkey_pages import PasskeyPages
+from podstead.web.idp.passkey_pages import PasskeyCollection
 from podstead.web.idp.person_pages import OwnAccountPages
-from podstead.web.idp.pod_token_pages import PodTokenPages
-from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.recovery_page import RecoveryPage
 from podstead.web.idp.registration_pages import RegistrationPages
-from podstead.web.idp.remaining_credentials import RemainingCredentials
 from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE, RequestLimit
 from podstead.web.idp.second_step_pages import SecondStepPages
-from podstead.web.idp.self_service import SelfService
 from podstead.web.idp.two_factor_pages import TwoFactorPages
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.pages.addresses import LOGIN
@@ -89,7 +93,6 @@ class ProviderPages:
             *self._sign_in_pages(),
             *self._account_pages(),
             *self._nostr_pages(),
-            *self._certificate_pages(),
             *self._passkey_pages(),
             *self._console_pages(),
             *self._pages_without_pods(),
@@ -115,13 +118,6 @@ class ProviderPages:
     def _verified_sign_in(self) -> VerifiedSignIn:
         accounts, authorizations = self._accounts.accounts, self._provider.authorizations
         return VerifiedSignIn(accounts, authorizations, self._sign_in, self._services.clock)
-
-    @cached_property
-    def _profile_keys(self) -> ProfileKeyEndpoints | None:
-        nostr = self._provider.nostr
-        if nostr is None:
-            return None
-        return ProfileKeyEndpoints(self.site, nostr.stated, nostr.links, nostr.allowed)
 
     def _sign_in_pages(self) -> tuple[object, ...]:
         site, provider, sign_in = self.site, self._provider, self._sign_in
@@ -164,51 +160,50 @@ class ProviderPages:
         return EmailVerification(self._provider.records, self._provider.audit)
 
     @cached_property
+    def _collections(self) -> Sequence[Collection[Any]]:
+        """What belongs to an account and is listed and removed."""
+        site, provider, audit = self.site, self._provider, self._provider.audit
+        found: list[Collection[Any]] = []
+        if provider.passkeys is not None:
+            found.append(PasskeyCollection(site, provider.passkeys, provider.two_factors))
+        if provider.nostr is not None:
+            links, stated = provider.nostr.links, provider.nostr.stated
+            events, limit = provider.nostr.events, self._nostr_limit
+            found.append(NostrKeyCollection(site, links, stated, events, limit))
+            found.append(ProfileKeyCollection(site, stated, links, provider.nostr.allowed))
+        if provider.certificates is not None:
+            found.append(CertificateCollection(site, provider.certificates))
+        return (
+            *found,
+            CredentialCollection(site, self._accounts.credentials),
+            PodTokenCollection(site, provider.pod_tokens),
+            GrantCollection(site, provider.connected_clients, audit),
+            SessionCollection(site, provider.sessions, audit),
+        )
+
+    @cached_property
     def account(self) -> AccountPages:
-        provider, accounts, nostr = self._provider, self._accounts, self._provider.nostr
-        nostr_links = None if nostr is None else nostr.links
+        provider = self._provider
         return AccountPages(
-            site=self.site,
-            accounts=accounts.accounts,
-            sessions=provider.sessions,
-            connected_clients=provider.connected_clients,
-            credentials=accounts.credentials,
-            passkeys=provider.passkeys,
-            nostr_links=nostr_links,
-            profile_keys=self._profile_keys,
-            certificates=provider.certificates,
-            profile_issuer=provider.profile_issuer,
-            pod_tokens=provider.pod_tokens,
-            pod_sessions=PodSessions(provider.records, self.site.cookies),
-            remaining=RemainingCredentials(
-                accounts.credentials,
-                provider.pod_tokens,
-                provider.passkeys,
-                nostr_links,
-                self._profile_keys,
-                provider.certificates,
-            ),
-            events=provider.events_of,
-            two_factors=provider.two_factors,
-            sign_in=self._sign_in,
-            audit=provider.audit,
-            verification=None if self._settings.mail is None else self._verification,
+            self.site,
+            self._collections,
+            self._accounts.accounts,
+            provider.sessions,
+            provider.profile_issuer,
+            PodSessions(provider.records, self.site.cookies),
+            provider.events_of,
+            provider.two_factors,
+            self._sign_in,
+            provider.audit,
+            None if self._settings.mail is None else self._verification,
         )
 
     def _account_pages(self) -> tuple[object, ...]:
         site, provider = self.site, self._provider
         return (
             self.account,
-            SelfService(
-                site,
-                provider.sessions,
-                provider.connected_clients,
-                self._accounts.credentials,
-                provider.events_of,
-                provider.audit,
-            ),
+            *self._collections,
             TwoFactorPages(site, provider.two_factors),
-            PodTokenPages(provider.pod_tokens, site),
             IssuerPages(site, provider.profile_issuer, provider.restoration),
             ExportPages(
                 PodExports(provider.records, provider.audit),
@@ -224,15 +219,15 @@ class ProviderPages:
     def _limit(self, name: str, per_minute: int) -> RequestLimit:
         return RequestLimit(name, self._services.store, self._services.clock, per_minute)
 
+    @cached_property
+    def _nostr_limit(self) -> RequestLimit:
+        return self._limit("nostr", NOSTR_REQUESTS_PER_MINUTE)
+
     def _nostr_pages(self) -> tuple[object, ...]:
         nostr = self._provider.nostr
         if nostr is None:
             return ()
-        limit = self._limit("nostr", NOSTR_REQUESTS_PER_MINUTE)
         return (
-            NostrKeyEndpoints(
-                self.site, nostr.links, nostr.stated, nostr.events, nostr.challenges, limit
-            ),
             NostrSignInEndpoints(
                 self.site,
                 nostr.events,
@@ -241,14 +236,10 @@ class ProviderPages:
                 self._provider.authorizations,
                 self._sign_in,
                 self._verified_sign_in,
-                limit,
+                nostr.challenges,
+                self._nostr_limit,
             ),
-            self._profile_keys,
         )
-
-    def _certificate_pages(self) -> tuple[object, ...]:
-        certificates = self._provider.certificates
-        return () if certificates is None else (CertificatePages(self.site, certificates),)
 
     def _passkey_pages(self) -> tuple[object, ...]:
         provider = self._provider
@@ -265,7 +256,6 @@ class ProviderPages:
                 self._verified_sign_in,
                 self._limit("passkey", self._settings.passkey_requests_per_minute),
             ),
-            PasskeyPages(self.site, provider.passkeys, provider.two_factors),
         )
 
     @cached_property

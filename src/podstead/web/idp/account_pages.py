@@ -1,14 +1,13 @@
 """``/idp/account``: a person views and changes their account (A-86).
 
-People are led to ``/.pages/security``, whose forms come here; each changes one thing. A form that
-names no page to go back to gets a page with everything, as ``?view=all`` does. Programs that are
-signed in send JSON to the same URLs. To change how they sign in, people must prove again that they
-can, with the current password or by signing in again.
+People are led to ``/.pages/security``, whose forms come here; each changes one thing. Programs that
+are signed in send JSON to the same URLs. To change how they sign in, people must prove again that
+they can, with the current password or by signing in again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,32 +23,22 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.certificates import CertificateKeys
-from podstead.idp.connected_clients import ConnectedClients
-from podstead.idp.credentials import ClientCredentials
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.names import EmailTaken, UnusableEmail
-from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passwords import UnusablePassword
-from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import ProfileIssuer
-from podstead.idp.records import Account
+from podstead.idp.records import Account, SecurityEvent
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.nostr.npub import npub
-from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response, see_other
 from podstead.web.browsers import browser_name
 from podstead.web.codes import WebCodes
 from podstead.web.forms import only
 from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.display import format_day, machine_time, shown_time
-from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
-from podstead.web.idp.remaining_credentials import RemainingCredentials
-from podstead.web.idp.self_service import SESSIONS_PATH, EventsOf
-from podstead.web.idp.shown_applications import shown_applications
+from podstead.web.idp.collections import SESSIONS_PATH, Collection, RemainingCredential
+from podstead.web.idp.display import format_day, machine_time
 from podstead.web.pages.addresses import ACCOUNT, LOGIN, SECURITY, again_url
 from podstead.web.pages.cookies import SESSION, Notice
 from podstead.web.pages.request import PageRequest
@@ -59,6 +48,9 @@ from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.submissions import FormSubmission, PasswordsDiffer
+
+EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
+"""The events of an account, the newest first. Raises StorageError."""
 
 LOGOUT_PATH: Final = "/idp/logout"
 
@@ -88,18 +80,11 @@ class AccountPages:
     """
 
     site: Site
+    collections: Sequence[Collection[Any]]
     accounts: Accounts
     sessions: Sessions
-    connected_clients: ConnectedClients
-    credentials: ClientCredentials
-    passkeys: Passkeys | None
-    nostr_links: NostrLinks | None
-    profile_keys: ProfileKeyEndpoints | None
-    certificates: CertificateKeys | None
     profile_issuer: ProfileIssuer
-    pod_tokens: PodTokens
     pod_sessions: PodSessions
-    remaining: RemainingCredentials
     events: EventsOf
     two_factors: TwoFactors
     sign_in: BrowserSignIn
@@ -180,6 +165,13 @@ class AccountPages:
             page, stored, lasting=owner.session.lasting, password=sent.text("new")
         )
         return self._changed(page, "password-changed", *signed_in.cookies)
+
+    @route(ACCOUNT + "/events", "GET", is_page=False)
+    async def list_events(self, page: PageRequest) -> Response:
+        """What has happened to the account. Raises NotAuthenticated."""
+        account_id = page.owner().account.account_id
+        listed = [_event_json(each) for each in await self.events(account_id)]
+        return json_response(200, {"events": listed})
 
     @route(LOGOUT_PATH, "POST")
     async def sign_out(self, page: PageRequest) -> Response:
@@ -283,8 +275,20 @@ class AccountPages:
         """Everything that pages show about the account, by the names of the templates; ``changed``
         is what the person has just changed. Raises StorageError."""
         account = owner.account
+        shown = {each.shown_as: await each.shown(owner) for each in self.collections}
         sessions = await self.sessions.of_account(account)
+        remaining: list[RemainingCredential] = []
+        if changed == "password-changed":
+            remaining += [
+                found for each in self.collections for found in await each.remaining(owner)
+            ]
         return {
+            "passkeys": None,
+            "nostr_keys": None,
+            "profile_keys": (),
+            "certificate_keys": (),
+            **shown,
+            "certificates": "certificate_keys" in shown,
             "account": account,
             "pod_uri": self._pod_uri(owner),
             "asks_for_confirmation": (
@@ -295,53 +299,20 @@ class AccountPages:
             "sends_mail": self.verification is not None,
             "current": owner.session.public_id,
             "sessions": [(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            "applications": shown_applications(
-                await self.connected_clients.of_account(account.account_id),
-                base_url=self.site.pods_url,
-            ),
-            "credentials": await self.credentials.of(account.account_id),
-            "passkeys": (
-                None
-                if self.passkeys is None
-                else await self.passkeys.of_account(account.account_id)
-            ),
-            "nostr_keys": (
-                None
-                if self.nostr_links is None
-                else await self.nostr_links.of_account(account.account_id)
-            ),
             "second_factors": await self.two_factors.of(account.account_id),
             "npub": npub,
             "identity_scope": IDENTITY_SCOPE,
             "issuer": self.profile_issuer.issuer,
             "issuer_is_named": await self._issuer_is_named(owner),
-            "profile_keys": (
-                () if self.profile_keys is None else await self.profile_keys.if_readable(account)
-            ),
-            "pod_tokens": await self.pod_tokens.of(account),
             "common_password": owner.session.common_password,
-            "remaining": (
-                await self.remaining.of(account) if changed == "password-changed" else ()
-            ),
+            "remaining": remaining,
             "events": [
                 (each, each.by or browser_name(each.user_agent))
                 for each in await self.events(account.account_id)
             ],
-            "certificates": self.certificates is not None,
-            "certificate_keys": await self._certificate_keys(owner),
             "machine_time": machine_time,
             "format_day": format_day,
-            "shown_time": shown_time,
         }
-
-    async def _certificate_keys(self, owner: OpenSession) -> Sequence[OwnKey] | None:
-        """``None`` if the profile cannot be read; the rest of the page still works."""
-        if self.certificates is None:
-            return ()
-        try:
-            return await self.certificates.of(owner.account)
-        except (UnusableDocument, RemoteUnavailable):
-            return None
 
     async def _issuer_is_named(self, owner: OpenSession) -> bool | None:
         """``None`` if the profile cannot be read."""
@@ -357,6 +328,17 @@ class AccountPages:
 def _root_of(account: Account) -> ResourcePath:
     """The root container of the pod of an account."""
     return ResourcePath(f"/{account.pod}/")
+
+
+def _event_json(event: SecurityEvent) -> dict[str, object]:
+    return {
+        "at": machine_time(event.at_s),
+        "what": event.what,
+        "subject": event.subject,
+        "address": event.address or None,
+        "userAgent": event.user_agent,
+        "by": event.by or None,
+    }
 
 
 def _page_of_pods(view: str | None) -> str:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn.web_id_documents import UnusableDocument
-from podstead.core.errors import Conflict, NotFound
+from podstead.core.errors import Conflict, RemoteUnavailable
 from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.codes import IdpCodes
 from podstead.idp.sessions import OpenSession
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.browser_responses import json_response
 from podstead.web.codes import WebCodes
+from podstead.web.idp.collections import Collection, Removed
 from podstead.web.idp.display import format_day, machine_time
 from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.request import PageRequest
-from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -26,34 +26,46 @@ CERTIFICATES_PATH: Final = f"{ACCOUNT}/certificates"
 _PASSWORD_BYTES: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class CertificatePages:
-    """Creates certificates, and lists and removes keys, for the account page and for programs."""
+@dataclass(frozen=True)
+class CertificateCollection(Collection[OwnKey]):
+    """The keys of client certificates, which the profile names."""
 
-    site: Site
+    below = CERTIFICATES_PATH
+    name = "keys"
+    shown_as = "certificate_keys"
+    missing = IdpCodes.KEY_NOT_IN_PROFILE
+    purpose = "certificates"
+    credential = "Client certificate"
+
     certificates: CertificateKeys
 
-    @route(CERTIFICATES_PATH, "GET", is_page=False)
-    async def list(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, Conflict if the profile cannot be read."""
-        return json_response(200, {"keys": [_as_json(each) for each in await self._keys(page)]})
+    async def entries(self, owner: OpenSession) -> Sequence[OwnKey]:
+        try:
+            return await self.certificates.of(owner.account)
+        except UnusableDocument as error:
+            raise _unreadable() from error
 
-    @route(CERTIFICATES_PATH + "/{id}", "GET", is_page=False)
-    async def get(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, NotFound, Conflict."""
-        for each in await self._keys(page):
-            if each.mark == page.segment:
-                return json_response(200, _as_json(each))
-        raise NotFound(IdpCodes.KEY_NOT_IN_PROFILE)
+    async def shown(self, owner: OpenSession) -> object:
+        try:
+            return await self.certificates.of(owner.account)
+        except (UnusableDocument, RemoteUnavailable):
+            return None
 
-    @route(CERTIFICATES_PATH, "POST", is_page=False)
+    def key(self, entry: OwnKey) -> str:
+        return entry.mark
+
+    def as_json(self, entry: OwnKey) -> dict[str, object]:
+        return {"id": entry.mark, "bits": entry.modulus.bit_length()}
+
+    @route("", "POST", is_page=False)
     async def create(self, page: PageRequest) -> Response:
         """Requires a recent sign-in, because a certificate outlasts the session and the password.
 
         Raises NotAuthenticated, WrongFormToken, SignInAgain, Conflict, and what changing the
         profile raises.
         """
-        owner = await self._recent_owner(page)
+        await page.submission()
+        owner = page.recent_owner(self.purpose)
         try:
             new = await self.certificates.create(owner.account, page.source)
         except UnusableDocument as error:
@@ -62,29 +74,13 @@ class CertificatePages:
             return self._given(new)
         return self._page(page, new)
 
-    @route(CERTIFICATES_PATH + "/{id}", "POST", "DELETE", is_page=False)
-    async def remove(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict, and what
-        changing the profile raises."""
-        owner = await self._recent_owner(page)
+    async def remove(self, page: PageRequest, key: str) -> Removed:
+        owner = page.owner()
         try:
-            await self.certificates.remove(owner.account, page.segment, page.source)
+            await self.certificates.remove(owner.account, key, page.source)
         except UnusableDocument as error:
             raise _unreadable() from error
-        return self.site.done(page, "certificate-removed")
-
-    # --- parts --------------------------------------------------------------------------------
-
-    async def _keys(self, page: PageRequest) -> Sequence[OwnKey]:
-        try:
-            return await self.certificates.of(page.owner().account)
-        except UnusableDocument as error:
-            raise _unreadable() from error
-
-    async def _recent_owner(self, page: PageRequest) -> OpenSession:
-        """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
-        await page.submission()
-        return page.recent_owner("certificates")
+        return Removed("certificate-removed")
 
     def _given(self, new: NewCertificate) -> Response:
         resource = f"{self.site.base_url}{CERTIFICATES_PATH}/{new.mark}"
@@ -127,7 +123,3 @@ def _unreadable() -> Conflict:
 def _download(content: bytes, media_type: str) -> str:
     """A data URL that contains the certificate, so that the server does not store it."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
-
-
-def _as_json(key: OwnKey) -> dict[str, object]:
-    return {"id": key.mark, "bits": key.modulus.bit_length()}

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
+from typing import Final
 
-from podstead.core.errors import RateLimited, RequestRefused
+from podstead.core.errors import BadRequest, RateLimited, RequestRefused
 from podstead.idp.authentication_methods import NOSTR_KEY
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.nostr.challenges import SIGNING_IN
+from podstead.idp.challenges import Challenges
+from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
 from podstead.idp.nostr.events import EventInvalid, KeyProof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
@@ -24,18 +26,24 @@ from podstead.web.browser_responses import json_response
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn, typed_login
 from podstead.web.idp.interaction_pages import UID_SEGMENT
-from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
+from podstead.web.idp.nostr_key_endpoints import KEYS_PATH
 from podstead.web.idp.registration_pages import registration_path
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.cookies import BROWSER
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 from podstead.web.signed_content import with_checked_content
 from podstead.web.submissions import FormSubmission, read_submission
+
+CHALLENGE_PATH: Final = "/idp/nostr/challenge"
+SIGN_IN_PATH: Final = "/idp/nostr/login"
+_PATHS: Final = {LINKING: KEYS_PATH, SIGNING_IN: SIGN_IN_PATH}
+"""The URL of the events that answer a challenge, by its purpose."""
 
 _Handler = Callable[["NostrSignInEndpoints", PageRequest], Awaitable[Response]]
 
@@ -64,7 +72,30 @@ class NostrSignInEndpoints:
     authorizations: Authorizations
     browser_sign_in: BrowserSignIn
     verified: VerifiedSignIn
+    challenges: Challenges
     limit: RequestLimit
+
+    @route(CHALLENGE_PATH, "POST")
+    async def challenge(self, page: PageRequest) -> Response:
+        """What the event must contain; a browser that has no cookie gets one. Raises BadRequest for
+        an unknown purpose, RateLimited, Overloaded; for linking also NotAuthenticated and
+        SignInAgain."""
+        await self.limit.count(page)
+        purpose = (await read_submission(page.request)).text("purpose") or SIGNING_IN
+        if purpose not in _PATHS:
+            raise BadRequest(f"The purpose of a challenge must be one of {', '.join(_PATHS)}")
+        if purpose == LINKING:
+            owner = page.recent_owner()
+            issued = await self.challenges.issue(
+                purpose, holder=owner.stored.key, account_id=owner.account.account_id
+            )
+        else:
+            issued = await self.challenges.issue(purpose, holder=page.browser)
+        has_cookie = self.site.cookies.secret(page.request, BROWSER) is not None
+        cookies = [] if has_cookie else [self.site.cookies.set(BROWSER, page.browser)]
+        return json_response(
+            200, described(issued, url=self.site.base_url + _PATHS[purpose]), *cookies
+        )
 
     @_answering
     @route(INTERACTION_PATH + "/{uid}/schnorr-login", "POST")
