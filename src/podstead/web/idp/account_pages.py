@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -24,18 +24,16 @@ from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.email_verification import EmailVerification
-from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.passwords import UnusablePassword
-from podstead.idp.profile_issuer import ProfileIssuer
-from podstead.idp.records import Account, SecurityEvent
+from podstead.idp.records import Account, EmailTaken, SecurityEvent, UnusableEmail
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
+from podstead.idp.token_issuing import ProfileIssuer
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.nostr.npub import npub
-from podstead.web.browser_responses import json_response, see_other
-from podstead.web.browsers import browser_name
+from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.forms import only
+from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.collections import SESSIONS_PATH, Collection, RemainingCredential
 from podstead.web.idp.display import format_day, machine_time
@@ -47,7 +45,6 @@ from podstead.web.pod_pages.account.security_views import view_of
 from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
 """The events of an account, the newest first. Raises StorageError."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import Conflict, RemoteUnavailable
 from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.codes import IdpCodes
 from podstead.idp.sessions import OpenSession
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.idp.collections import Collection, Removed
 from podstead.web.idp.display import format_day, machine_time

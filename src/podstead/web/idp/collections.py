@@ -14,15 +14,14 @@ from podstead.core.codes import ErrorCode
 from podstead.core.errors import NotFound
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
-from podstead.idp.connected_clients import ConnectedClient, ConnectedClients
-from podstead.idp.credentials import ClientCredentials
-from podstead.idp.pod_tokens import PodTokens
+from podstead.idp.credentials import ClientCredentials, PodTokens
+from podstead.idp.grants import ConnectedClient, ConnectedClients
 from podstead.idp.records import BrowserSession, ClientCredential
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in_methods import began_with
 from podstead.storage.records import TokenRecord
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.shown_applications import shown_applications

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import Conflict
-from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
-from podstead.web.browser_responses import json_response
+from podstead.idp.token_issuing import IssuerRestoration, ProfileIssuer
+from podstead.web.browsers import json_response
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.request import PageRequest

@@ -23,17 +23,17 @@ from podstead.idp.sessions import OpenSession
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
+from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.collections import Collection, Removed
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest
+from podstead.web.request import with_checked_content
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.signed_content import with_checked_content
-from podstead.web.submissions import FormSubmission, read_submission
 
 KEYS_PATH: Final = f"{ACCOUNT}/nostr"
 

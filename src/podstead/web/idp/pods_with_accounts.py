@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podstead.idp import discovery
 from podstead.idp.accounts import Accounts
 from podstead.storage.invitations import Admission
 from podstead.web.pages.request import request_source
-from podstead.web.pods_endpoint import CreatedPod
+from podstead.web.registration import CreatedPod
 from podstead.web.request import Request
 
 
@@ -42,5 +41,5 @@ class PodsWithAccounts:
             web_id=made.account.web_id,
             pod_uri=made.pod_uri,
             issuer=self.issuer,
-            login_url=f"{self.issuer}{discovery.AUTHORIZATION_PATH}",
+            login_url=f"{self.issuer}{token_issuing.AUTHORIZATION_PATH}",
         )

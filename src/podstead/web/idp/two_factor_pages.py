@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from podstead.idp.sessions import OpenSession
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import SECURITY, TWO_FACTOR
 from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest

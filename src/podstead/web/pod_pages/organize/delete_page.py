@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podstead.core.errors import Conflict, RequestRefused
 from podstead.core.identifiers import is_container, parent_container, storage_root
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
 from podstead.web.errors import status_of
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url

@@ -25,8 +25,7 @@ from podstead.core.identifiers import (
     segment_name,
 )
 from podstead.wac.modes import Mode
-from podstead.web.browser_responses import json_response
-from podstead.web.destination import destination_path
+from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import COPY, FILES, MOVE, files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
@@ -42,6 +41,7 @@ from podstead.web.pod_pages.organize.selection import (
     problem_text,
     read_persons_selection,
 )
+from podstead.web.resource_endpoint import destination_path
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
