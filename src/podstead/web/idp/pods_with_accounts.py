@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from podstead.idp import token_issuing
 from podstead.idp.accounts import Accounts
 from podstead.storage.invitations import Admission
 from podstead.web.pages.request import request_source
