@@ -10,10 +10,10 @@ from podstead.app.adapters.own_resources import AccountEmails
 from podstead.app.adapters.registration import is_markdown
 from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
-from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
+from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
@@ -124,8 +124,8 @@ class PodPages:
     # What several pages show
 
     @cached_property
-    def _reach(self) -> MemberReach:
-        return MemberReach(store=self._services.store, gate=self._services.gate)
+    def _reach(self) -> MemberAudiences:
+        return MemberAudiences(store=self._services.store, gate=self._services.gate)
 
     @cached_property
     def _authors(self) -> ChangeAuthors:
@@ -193,7 +193,7 @@ class PodPages:
     def _requests_page(self) -> RequestsPage:
         return RequestsPage(
             requests=self._access_requests,
-            waiting=WaitingRequests(self._access_requests, self._services.store),
+            waiting=PendingRequests(self._access_requests, self._services.store),
             sharing=self._sharing,
             names=Names(self._base_url),
             guard=self._guard,

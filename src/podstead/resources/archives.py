@@ -198,9 +198,9 @@ class Archives:
             raise MethodNotAllowed(ResourceCodes.NO_CONTAINER, allow=allowed_methods(target))
         name = archive_name(segment_name(target).rstrip("/"), None)
         chunks = self._chunks(request, state.existing, name, only)
-        return Archive(f"{name}.zip", self._in_turn(requester, chunks))
+        return Archive(f"{name}.zip", self._within_limit(requester, chunks))
 
-    async def _in_turn(
+    async def _within_limit(
         self, requester: str, chunks: AsyncGenerator[bytes, None]
     ) -> AsyncIterator[bytes]:
         async with self._semaphores.by(requester), aclosing(chunks):

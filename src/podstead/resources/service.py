@@ -150,8 +150,8 @@ class ResourceService:
         grant = await self._gate.grant_on_description(
             request.agent, request.operation.origin, state.target, state.snapshot
         )
-        lasting = held.lasting and grant.lasting
-        request.set_grant(state, replace(held, lasting=lasting))
+        cacheable = held.cacheable and grant.cacheable
+        request.set_grant(state, replace(held, cacheable=cacheable))
         return grant.allows(modes.Mode.READ)
 
     async def members(

@@ -12,7 +12,7 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
-    WaitingRequests,
+    PendingRequests,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
@@ -101,7 +101,7 @@ class RequestsPage:
         self,
         *,
         requests: AccessRequests,
-        waiting: WaitingRequests,
+        waiting: PendingRequests,
         sharing: SharingService,
         names: Names,
         guard: Guard,
@@ -171,7 +171,7 @@ class RequestsPage:
         sent = await page.form()
         person = page.signed_in()
         if sent.text("kept"):
-            await self._requests.forget_kept(person.identity, sent.text("kept"))
+            await self._requests.remove_stored_answer(person.identity, sent.text("kept"))
             back = REQUESTS if person.pods else SHARED
             return self._guard.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):
