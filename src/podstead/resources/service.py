@@ -158,7 +158,7 @@ class ResourceService:
         self, request: ResourceRequest, *, after: ResourcePath | None = None, limit: int
     ) -> ListedMembers:
         """Up to ``limit`` members of a container in the order of their paths, after ``after``, for
-        those who may read the container. Raises RequestRefused and ServerTrouble."""
+        those who may read the container. Raises RequestRefused."""
         target = request.operation.target
         state = await self._read_state(request, target)
         await request.authorize(self._gate, state, modes.for_read(target))
@@ -169,8 +169,7 @@ class ResourceService:
         return ListedMembers(container, members)
 
     async def contents(self, request: ResourceRequest) -> TreeContents:
-        """How much the target contains, with everything below it. Raises RequestRefused and
-        ServerTrouble."""
+        """How much the target contains, with everything below it. Raises RequestRefused."""
         return await self._trees.contents(request)
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
