@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from podstead.web.read_redirects import FROM_BYTES
+from podstead.web.resource_endpoint import FROM_BYTES
 from tests.support.client import Client, create_pod
 from tests.support.curl import curl
 from tests.support.seaweedfs import s3_environment, shared_s3_server

@@ -16,7 +16,7 @@ from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
-from podstead.idp.administration.invitations import InvitationActions
+from podstead.idp.administration.service import InvitationActions
 from podstead.storage.keys import KeyFiles
 from podstead.storage.layout import RootLayout
 from podstead.storage.record_store import RecordStore

@@ -12,6 +12,7 @@ from podstead.core.media_types import SPARQL_UPDATE
 from podstead.rdf.limits import MAX_TRIPLES
 from podstead.resources.patching import MAX_PATCH_BYTES
 from podstead.storage.blobs.staging import DEFAULT_INLINE_BODY_BYTES
+from podstead.wac.acl import MAX_ACL_BYTES
 from tests.support.application import Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE
@@ -54,6 +55,23 @@ async def test_containers_and_acls_have_the_limit_of_rdf(start: Start, target: s
     await server.alice.put("/alice/private/c/", None, TURTLE)
     assert (await server.alice.put(target, turtle(BYTES + 1), TURTLE)).status == 413
     assert (await server.alice.put(target, turtle(BYTES), TURTLE)).status in (201, 204)
+
+
+async def test_an_acl_has_so_many_bytes(server: Server) -> None:
+    """Its rules are read in one step, for which others wait."""
+    await server.alice.put("/alice/limited/", None, TURTLE)
+    acl = "/alice/limited/.acl"
+    assert (await server.alice.put(acl, turtle(MAX_ACL_BYTES), TURTLE)).status == 201
+    assert (await server.alice.delete(acl)).status == 204
+    assert (await server.alice.put(acl, turtle(MAX_ACL_BYTES + 1), TURTLE)).status == 413
+    assert (await server.alice.get(acl)).status == 404
+    values = ", ".join(f"<#{number}>" for number in range(60_000))
+    patch = f"INSERT DATA {{ <#a> <#b> {values} }}".encode()
+    answer = await server.alice.request(
+        "PATCH", acl, headers={"Content-Type": SPARQL_UPDATE}, body=patch
+    )
+    assert answer.status == 413
+    assert (await server.alice.get(acl)).status == 404
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from podstead.config import Settings
 from podstead.pods.names import NAME_RULE, RESERVED_NAMES
-from podstead.web.json_bodies import MAX_JSON_BYTES
+from podstead.web.forms import MAX_JSON_BYTES
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock

@@ -9,7 +9,7 @@ import pytest
 
 from podstead.config import Settings
 from podstead.storage.blobs.s3_location import S3Location, parse_s3_location
-from podstead.web.read_redirects import FROM_BYTES
+from podstead.web.resource_endpoint import FROM_BYTES
 from tests.support.application import Server, Start
 from tests.support.curl import curl
 from tests.support.seaweedfs import bodies_of

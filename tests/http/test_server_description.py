@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import rdflib
 
-from podstead.web.server_description_endpoint import MAX_LISTED_STORAGES
+from podstead.web.description_endpoints import MAX_LISTED_STORAGES
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
 from tests.support.rdf import FORMATS, JSON_LD, TURTLE, Triples, media_type, said
@@ -75,7 +75,7 @@ async def test_the_storages_named_have_a_bound(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert MAX_LISTED_STORAGES == 1000, "the setting's documentation says so"
-    monkeypatch.setattr("podstead.web.server_description_endpoint.MAX_LISTED_STORAGES", 1)
+    monkeypatch.setattr("podstead.web.description_endpoints.MAX_LISTED_STORAGES", 1)
     server = await start(list_storages=True)
     assert storages(await server.public.get(DESCRIPTION)) == {f"{BASE}/alice/"}
 

@@ -12,7 +12,6 @@ import pytest
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.accounts import issue_time_s
-from podstead.idp.names import EmailTaken
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
@@ -25,6 +24,7 @@ from podstead.idp.records import (
     Account,
     AuthorizationCode,
     BrowserSession,
+    EmailTaken,
     Grant,
     RefreshToken,
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podstead.authn.credentials import UnverifiedEvent
-from podstead.authn.event_uses import EventUses
-from podstead.authn.signed_requests import EventRules, SignedRequests
+from podstead.authn.event_uses import EventVerifier
+from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
 from podstead.core.errors import BadRequest, NotAuthenticated
 from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.nostr.challenges import CHALLENGE_S, LINKING, SIGNING_IN, nostr_challenges
@@ -48,7 +48,7 @@ class Desk:
 
     place: Office
     challenges: Challenges
-    uses: EventUses
+    uses: EventVerifier
     events: SignedEvents
 
     @property
@@ -78,7 +78,7 @@ class Desk:
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with office(tmp_path / "root") as place:
         challenges = nostr_challenges(place.services.records)
-        uses = EventUses(used=place.store, clock=place.clock, verify=_verify)
+        uses = EventVerifier(used=place.store, clock=place.clock, verify=_verify)
         events = SignedEvents(uses=uses, challenges=challenges, clock=place.clock)
         yield Desk(place, challenges, uses, events)
 
@@ -159,7 +159,7 @@ async def test_an_event_is_valid_once(desk: Desk) -> None:
 
 async def test_an_event_that_signed_a_request_proves_nothing_more(desk: Desk) -> None:
     """A-126, A-147: and the other way round."""
-    requests = SignedRequests(uses=desk.uses, clock=desk.place.clock, rules=EventRules())
+    requests = SignedRequestVerifier(uses=desk.uses, clock=desk.place.clock, rules=EventRules())
     first, second = desk.event(), desk.event()
     request = SignedRequest("POST", URL.encode(), has_content=False)
     await requests.verify(UnverifiedEvent(packed(first)), request)

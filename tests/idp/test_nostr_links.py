@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from podstead.core.errors import AccessDenied, NotFound, Overloaded, PodsteadError, StorageError
-from podstead.idp.factors import LastFactor, remaining_factor
+from podstead.idp.audit import OPERATOR
 from podstead.idp.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRefused
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
-from podstead.idp.source import OPERATOR
+from podstead.idp.sign_in_methods import LastFactor, remaining_factor
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
 from tests.support.accounts import Office, office

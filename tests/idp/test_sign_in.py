@@ -11,9 +11,8 @@ import pytest
 
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import RateLimited
-from podstead.idp.attempts import FailureLimits, attempt_at
 from podstead.idp.passwords import PasswordCheck
-from podstead.idp.sign_in import SignInFailed
+from podstead.idp.sign_in import FailureLimits, SignInFailed, attempt_at
 from tests.support.accounts import ADDRESS, CHEAP, Office, office, password_of
 
 OTHER_ADDRESS = "192.0.2.2"

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest, Misdirected
+from podstead.web.asgi import HeaderFields
 from podstead.web.authority import Authorities, served_hosts
-from podstead.web.fields import HeaderFields
 from podstead.web.limits import address_key, is_loopback_client
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))

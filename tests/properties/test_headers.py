@@ -20,8 +20,8 @@ from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 from podstead.core.media_types import MediaType, parse_media_type
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
+from podstead.web.asgi import HeaderFields
 from podstead.web.cors import cors_headers
-from podstead.web.fields import HeaderFields
 from tests.support.asgi import Answer, Client
 from tests.support.nostr import NostrKey, packed
 

@@ -17,8 +17,7 @@ from aiohttp import WSMsgType, web
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard
-from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.guard import Guard, SystemResolver
 from podstead.outbound.urls import UrlRules, parse_origin
 from podstead.watch import receiving, watching
 from podstead.watch.changes import ReceivedChange

@@ -14,9 +14,9 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
-from podstead.idp.attempts import FailureLimits
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.records import Account
+from podstead.idp.sign_in import FailureLimits
 from podstead.storage.layout import RootLayout
 from podstead.storage.registry import Versioned
 from podstead.storage.root import prepare_root

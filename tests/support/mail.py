@@ -22,8 +22,8 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.mail import MailSender
 from podstead.outbound.mail import MailError
-from podstead.web.about_operator import AboutOperator
 from podstead.web.mail.compose import MailSite
+from podstead.web.registration import AboutOperator
 from tests.support.application import BASE
 
 DEADLINE_S = 60

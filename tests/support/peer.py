@@ -14,13 +14,10 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 
-from podstead.outbound.addresses import IPAddress
 from podstead.outbound.fetch import Fetcher, trusted_certificates
-from podstead.outbound.foreign_documents import Purpose
-from podstead.outbound.guard import Guard
-from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.resolver import Resolver
-from podstead.outbound.urls import Origin, UrlRules
+from podstead.outbound.foreign_documents import FetchPolicy, OutboundLimits, Purpose
+from podstead.outbound.guard import Guard, Resolver
+from podstead.outbound.urls import IPAddress, Origin, UrlRules
 from tests.support.clock import FakeClock
 
 TLS_FOLDER = Path(__file__).parent / "outbound_tls"

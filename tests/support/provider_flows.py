@@ -19,8 +19,12 @@ from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
-from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
-from podstead.idp.authorizations import Authorizations
+from podstead.idp.authorizations import (
+    AuthorizationReply,
+    Authorizations,
+    InteractionRequired,
+    Next,
+)
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
@@ -152,7 +156,7 @@ class Provider:
     async def authorize(self, app: App, **changes: str | None) -> AuthorizationReply:
         """The answer to the request of an application that the person lets act for them."""
         following = await self.begin(app, **changes)
-        if isinstance(following, Interact):
+        if isinstance(following, InteractionRequired):
             pending = await self.authorizations.pending(following.uid, browser="browser-1")
             await self.authorizations.consented(pending)
             pending = await self.authorizations.pending(following.uid, browser="browser-1")

@@ -14,7 +14,7 @@ import pytest
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
-from podstead.outbound.addresses import AddressScope, may_be_reached
+from podstead.outbound.urls import AddressScope, may_be_reached
 from podstead.storage.keys import KeyFiles
 from podstead.storage.root import prepare_root
 from tests.support.application import running

@@ -11,12 +11,10 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.accounts import Accounts
 from podstead.idp.administration.service import Administration
-from podstead.idp.attempts import Attempts, FailureLimits
 from podstead.idp.audit import Audit
 from podstead.idp.credentials import ClientCredentials
-from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.passwords import PasswordHasher
-from podstead.idp.sign_in import PasswordSignIn
+from podstead.idp.sign_in import Attempts, FailureLimits, KnownBrowsers, PasswordSignIn
 from podstead.pods.provision import PodProvisioner
 from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore

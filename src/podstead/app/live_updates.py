@@ -26,17 +26,25 @@ from podstead.notifications.webhooks import Webhooks
 from podstead.resources.entity_tags import stored_tag
 from podstead.storage.lease import Lease
 from podstead.storage.records import Metadata
-from podstead.web.notifications.addresses import SENDER, Addresses, channel_path, receiving_path
-from podstead.web.notifications.channel_endpoint import ChannelEndpoint
-from podstead.web.notifications.channel_socket import ChannelSocket
-from podstead.web.notifications.gateway import ENDPOINT, GatewayEndpoint
-from podstead.web.notifications.sender_endpoint import JWKS_PATH, OPENID_PATH, SenderEndpoint
-from podstead.web.notifications.services import Subscriptions, SubscriptionService
-from podstead.web.notifications.streams import ResourceStreams, Streams
-from podstead.web.open_sockets import OpenSockets
+from podstead.web.notifications.services import (
+    ENDPOINT,
+    JWKS_PATH,
+    OPENID_PATH,
+    SENDER,
+    Addresses,
+    ChannelEndpoint,
+    GatewayEndpoint,
+    SenderEndpoint,
+    Subscriptions,
+    SubscriptionService,
+    channel_path,
+    receiving_path,
+)
+from podstead.web.notifications.streams import ChannelSocket, ResourceStreams, Streams
 from podstead.web.resource_responses import UPDATES_PATH
 from podstead.web.routes import Access, Endpoint, Route
 from podstead.web.updates_socket import SocketRules, UpdatesSocket
+from podstead.web.websocket import OpenSockets
 
 if TYPE_CHECKING:
     from podstead.app.services import Services

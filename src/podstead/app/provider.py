@@ -18,26 +18,24 @@ from podstead.app.adapters.registration import terms_hash
 from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
 from podstead.app.provider_pages import ProviderPages
-from podstead.idp.administration.slow_requests import SlowRequests
+from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.audit import AuditEvent
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
-from podstead.idp.connected_clients import ConnectedClients
-from podstead.idp.last_sign_ins import LastSignIns
-from podstead.idp.own_tokens import OwnTokens
+from podstead.idp.credentials import PodTokens
+from podstead.idp.grants import ConnectedClients
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty, relying_party
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
-from podstead.idp.pod_tokens import PodTokens
-from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
-from podstead.idp.request_notices import MailedRequests
+from podstead.idp.request_notices import AccessRequestMails
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
-from podstead.idp.token_service import TokenService
-from podstead.idp.token_status import TokenStatus
+from podstead.idp.sign_in import LastSignIns
+from podstead.idp.token_issuing import IssuerRestoration, OwnTokens, ProfileIssuer
+from podstead.idp.token_service import TokenService, TokenStatus
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.web.authority import is_loopback_url
@@ -282,12 +280,12 @@ class Provider:
         return build_mail_sender(self.settings, self.settings.mail, self.accounts)
 
     @cached_property
-    def request_notices(self) -> MailedRequests | None:
+    def request_notices(self) -> AccessRequestMails | None:
         """What tells owners by mail that somebody asks them for access, if the server sends any."""
         if self.settings.mail is None:
             return None
         link = self.services.base_url + REQUESTS
-        return MailedRequests(self.records, self.accounts.accounts, link=link)
+        return AccessRequestMails(self.records, self.accounts.accounts, link=link)
 
     def note_refused_invitation(self) -> None:
         """Log that somebody sent a wrong code."""

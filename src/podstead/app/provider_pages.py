@@ -8,13 +8,11 @@ from urllib.parse import urlsplit
 
 from podstead.app.monitoring.console import ServerHealth, shown_settings
 from podstead.idp.administration.audit_log import AuditLog
-from podstead.idp.administration.directory import Directory
-from podstead.idp.administration.invitations import InvitationActions
-from podstead.idp.administration.one_time_links import OneTimeLinks
-from podstead.idp.administration.pods import PodActions
+from podstead.idp.administration.pods import Directory, PodActions
+from podstead.idp.administration.service import InvitationActions, OneTimeLinks
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue
-from podstead.idp.pod_exports import PodExports
+from podstead.idp.sessions import PodExports
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint

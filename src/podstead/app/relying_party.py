@@ -9,15 +9,15 @@ from urllib.parse import urlsplit
 
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.authn.relying_party.providers import Providers
-from podstead.authn.relying_party.sign_ins import Answered, ExternalSignIns, OwnClient
+from podstead.authn.relying_party.sign_ins import ExternalSignIns, OwnClient, ProviderResponse
 from podstead.core.errors import OutboundError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import JSON
 from podstead.core.operation import InMemoryBody
 from podstead.core.request_context import requester_address
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
+from podstead.web.asgi import HeaderFields
 from podstead.web.authority import is_loopback_url
-from podstead.web.fields import HeaderFields
 from podstead.web.pages.addresses import CALLBACK, CLIENT_DOCUMENTS
 from podstead.web.request import Request
 from podstead.web.routes import Route
@@ -47,13 +47,13 @@ class InProcessProvider:
         answered = await self._ask("GET", url, b"", {})
         return FetchedDocument(answered.content, JSON, url)
 
-    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         """The response to a POST. Raises OutboundError and what the endpoint raises."""
         return await self._ask("POST", url, content, headers)
 
     async def _ask(
         self, method: str, url: str, content: bytes, headers: Mapping[str, str]
-    ) -> Answered:
+    ) -> ProviderResponse:
         path = ResourcePath(url.removeprefix(self._issuer))
         route = self._routes.get(path)
         endpoint = None if route is None else route.endpoints.get(method)
@@ -77,7 +77,7 @@ class InProcessProvider:
             name.decode("latin-1"): value.decode("latin-1") for name, value in response.headers
         }
         body = response.body
-        return Answered(response.status, body if isinstance(body, bytes) else b"", fields)
+        return ProviderResponse(response.status, body if isinstance(body, bytes) else b"", fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class _Asks:
     others: ForeignDocuments
     own: InProcessProvider | None
 
-    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> Answered:
+    async def ask(self, url: str, content: bytes, headers: Mapping[str, str]) -> ProviderResponse:
         if self.own is not None and self.own.holds(url):
             return await self.own.ask(url, content, headers)
         response = await self.others.ask(url, content, headers)
-        return Answered(response.status, response.content, response.fields)
+        return ProviderResponse(response.status, response.content, response.fields)
 
 
 def own_client(base_url: str) -> OwnClient:

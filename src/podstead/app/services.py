@@ -34,19 +34,25 @@ from podstead.app.monitoring.stored_facts import worker_answers
 from podstead.app.pages import PodPages
 from podstead.app.relying_party import own_client
 from podstead.authn.authenticate import Authenticator, PodTokenVerifier
-from podstead.authn.event_uses import EventUses
-from podstead.authn.identity_status import IdentityStatus, LocalWebIds
+from podstead.authn.credentials import SigningKey
+from podstead.authn.event_uses import EventVerifier
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import Lookups
-from podstead.authn.nonces import Nonces
-from podstead.authn.pod_token import SigningKey
-from podstead.authn.proofs import Proofs
-from podstead.authn.relying_party.id_tokens import IdTokens
+from podstead.authn.relying_party.providers import IdTokenVerifier
 from podstead.authn.relying_party.sign_ins import OwnClient
-from podstead.authn.resource_tokens import ResourceTokens, TokenRules
-from podstead.authn.signed_requests import EventRules, SignedRequests
-from podstead.authn.web_id_documents import ProfileSources
-from podstead.authn.web_ids import WebIdIssuers
+from podstead.authn.resource_tokens import (
+    AccessTokenVerifier,
+    DpopNonces,
+    ProofVerifier,
+    TokenRules,
+)
+from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
+from podstead.authn.web_ids import (
+    IdentityStatus,
+    LocalWebIds,
+    LookupLimits,
+    ProfileSources,
+    WebIdIssuers,
+)
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.features import WorkerFeature, container_hooks, features
@@ -71,28 +77,27 @@ from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
 from podstead.web.application import Application
-from podstead.web.authentication import LimitedAuthentication
+from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.certificate_forms import CertificateForm
-from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates, ProxyField
-from podstead.web.favicon_endpoint import FaviconEndpoint
-from podstead.web.former_pods import FormerPods
+from podstead.web.description_endpoints import (
+    FaviconEndpoint,
+    RootEndpoint,
+    ServerDescriptionEndpoint,
+    StorageDescriptionEndpoint,
+)
 from podstead.web.limits import InvalidCredentialLimit, InvitationGuessLimit, PodCreationLimit
 from podstead.web.pages.templates import AssetsEndpoint
-from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.probe_endpoint import ProbeEndpoint
-from podstead.web.registration import Registration
+from podstead.web.registration import PodsEndpoint, PodsWithoutAccounts, Registration
 from podstead.web.request_counts import RequestCounts
 from podstead.web.request_ids import RequestIds
-from podstead.web.resource_endpoint import ResourceEndpoint
+from podstead.web.resource_endpoint import FormerPods, ResourceEndpoint
 from podstead.web.resource_responses import Responder
 from podstead.web.response_cache import ResponseCache
-from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Route, Routes, plain_routes
-from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
-from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
 from podstead.web.uploads_endpoint import PLACE, UploadsEndpoint
 
 if TYPE_CHECKING:
@@ -216,8 +221,8 @@ class Services:
         )
 
     @cached_property
-    def lookups(self) -> Lookups:
-        return Lookups(self.store, self.clock)
+    def lookups(self) -> LookupLimits:
+        return LookupLimits(self.store, self.clock)
 
     @cached_property
     def local_web_ids(self) -> LocalWebIds:
@@ -237,18 +242,18 @@ class Services:
         )
 
     @cached_property
-    def event_uses(self) -> EventUses:
-        return EventUses(used=self.store, clock=self.clock, verify=_verify_schnorr)
+    def event_uses(self) -> EventVerifier:
+        return EventVerifier(used=self.store, clock=self.clock, verify=_verify_schnorr)
 
     @cached_property
-    def nonces(self) -> Nonces | None:
+    def nonces(self) -> DpopNonces | None:
         if not self.settings.dpop_nonce:
             return None
-        return Nonces(secret=self.keys[0], clock=self.clock)
+        return DpopNonces(secret=self.keys[0], clock=self.clock)
 
     @cached_property
-    def proofs(self) -> Proofs:
-        return Proofs(
+    def proofs(self) -> ProofVerifier:
+        return ProofVerifier(
             used=self.store,
             clock=self.clock,
             require_ath=self.settings.require_ath,
@@ -277,8 +282,8 @@ class Services:
         )
 
     @cached_property
-    def resource_tokens(self) -> ResourceTokens:
-        return ResourceTokens(
+    def resource_tokens(self) -> AccessTokenVerifier:
+        return AccessTokenVerifier(
             issuers=self.issuers,
             web_ids=self.web_ids,
             own=self.provider.own if self.provider else None,
@@ -288,9 +293,9 @@ class Services:
         )
 
     @cached_property
-    def id_tokens(self) -> IdTokens:
+    def id_tokens(self) -> IdTokenVerifier:
         """Verifies the ID tokens of people who sign in at other providers."""
-        return IdTokens(
+        return IdTokenVerifier(
             issuers=self.issuers,
             web_ids=self.web_ids,
             own=self.provider.own if self.provider else None,
@@ -336,7 +341,7 @@ class Services:
         return Authenticator(
             pod_tokens=self.pod_tokens,
             resource_tokens=self.resource_tokens,
-            signed_requests=SignedRequests(
+            signed_requests=SignedRequestVerifier(
                 uses=self.event_uses,
                 clock=self.clock,
                 rules=self.event_rules,
@@ -556,7 +561,9 @@ class Services:
             base_url=base_url, store=self.store, channel_types=CHANNEL_TYPES
         )
         pods = PodsEndpoint(
-            maker=self.provider.pod_maker if self.provider else PodsAlone(self.provisioner),
+            maker=self.provider.pod_maker
+            if self.provider
+            else PodsWithoutAccounts(self.provisioner),
             registration=self.registration,
         )
         server = ServerDescriptionEndpoint(

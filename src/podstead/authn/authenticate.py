@@ -12,14 +12,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from podstead.authn.credentials import (
+    InvalidToken,
+    SigningKey,
     UnverifiedBearer,
     UnverifiedDpop,
     UnverifiedEvent,
+    VerifiedPodToken,
     read_credential,
+    verify_token,
 )
-from podstead.authn.pod_token import InvalidToken, SigningKey, VerifiedPodToken, verify_token
-from podstead.authn.resource_tokens import ResourceTokens
-from podstead.authn.signed_requests import SignedRequests
+from podstead.authn.resource_tokens import AccessTokenVerifier
+from podstead.authn.signed_requests import SignedRequestVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
@@ -66,8 +69,8 @@ class Authenticator:
         self,
         *,
         pod_tokens: PodTokenVerifier,
-        resource_tokens: ResourceTokens,
-        signed_requests: SignedRequests,
+        resource_tokens: AccessTokenVerifier,
+        signed_requests: SignedRequestVerifier,
         certificates: WebIdTls | None = None,
     ) -> None:
         """Without ``certificates``, client certificates are ignored."""

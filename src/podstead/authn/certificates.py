@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.addresses import is_usable_address
+from podstead.authn.claims import is_usable_address
 from podstead.x509.certificate import Certificate, RsaKey
 
 MAX_NAMES: Final = 5

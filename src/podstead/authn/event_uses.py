@@ -18,7 +18,7 @@ VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
 """Whether a public key signed a message with a signature, all as bytes (BIP-340)."""
 
 
-class EventUses:
+class EventVerifier:
     """Accepts every signed event once, or for one sequence of git requests, across all workers
     (A-147)."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.authn.claims import same_issuer
-from podstead.authn.lookups import Lookup, Lookups
+from podstead.authn.web_ids import LookupKind, LookupLimits
 from podstead.core.caches import BoundedCache, ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RemoteUnavailable
@@ -65,7 +65,7 @@ class IssuerKeys:
     Fetching is counted for the client address that a caller passes; ``None`` counts nothing.
     """
 
-    def __init__(self, foreign: DocumentFetcher, lookups: Lookups, clock: Clock) -> None:
+    def __init__(self, foreign: DocumentFetcher, lookups: LookupLimits, clock: Clock) -> None:
         self._foreign = foreign
         self._lookups = lookups
         self._clock = clock
@@ -116,7 +116,7 @@ class IssuerKeys:
         try:
             if self._unusable.get(name, now_ms):
                 raise InvalidJose(_UNVERIFIABLE)
-            async with self._lookups.of(Lookup.ISSUER, name, client_address):
+            async with self._lookups.of(LookupKind.ISSUER, name, client_address):
                 read = await self._try_to_fetch(name, issuer)
         except (InvalidJose, RemoteUnavailable):
             if known is not None and now_ms < known.stale_until_ms:

@@ -8,9 +8,12 @@ the issuer, that the token has not been revoked, and that the proof is new.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Final, Protocol
 
 from podstead.authn.claims import (
@@ -22,21 +25,142 @@ from podstead.authn.claims import (
 )
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.caches import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.jose.proof import ProvenRequest
+from podstead.jose.proof import DpopProof, ProofContext, check_proof, unverified_nonce
 from podstead.jose.tokens import (
     CompactToken,
     InvalidJose,
     PublicKey,
+    PublicKeyCache,
     claim_number,
     read_token,
     verify_signature,
 )
+from podstead.storage.protocol import ReplayCache
+
+# Provides and verifies DPoP nonces, which show that proofs are recent (RFC 9449, 8 and 9, A-113).
+#
+# A nonce is a MAC of the time slot in which the server provided it. All workers share the key, so
+# each of them can create and verify every nonce, and none is stored. Nonces do not prevent the
+# replay of a proof.
+
+SLOT_S: Final = 300
+"""How long the server provides one nonce. It is accepted for another slot."""
+_PURPOSE: Final = b"podstead DPoP nonce"
+_NONCE_BYTES: Final = 16
+
+
+class DpopNonces:
+    """Creates and verifies nonces."""
+
+    def __init__(self, *, secret: bytes, clock: Clock) -> None:
+        """All workers have the same ``secret``, which may have other uses too."""
+        self._key = hmac.digest(secret, _PURPOSE, sha256)
+        self._clock = clock
+
+    def current(self) -> str:
+        """The nonce of the current time slot."""
+        return self._of(self._slot())
+
+    def accepts(self, nonce: str | None) -> bool:
+        """Whether it is the nonce of this time slot or of the one before."""
+        if nonce is None or not nonce.isascii():
+            return False
+        slot = self._slot()
+        # Both are compared, so that the time taken does not reveal which of them matched.
+        matches = [hmac.compare_digest(self._of(each), nonce) for each in (slot, slot - 1)]
+        return any(matches)
+
+    def to_give(self, proofs: Sequence[bytes]) -> str | None:
+        """The nonce that the sender of these proofs (DPoP fields) should use from now on; ``None``
+        if it already uses the current one or sends no proof.
+
+        The proofs are not verified, because the current nonce is not a secret.
+        """
+        current = self.current()
+        for proof in proofs:
+            try:
+                nonce = unverified_nonce(proof.strip(b" \t").decode("latin-1"))
+            except InvalidJose:
+                nonce = None
+            if nonce != current:
+                return current
+        return None
+
+    def _slot(self) -> int:
+        return self._clock.now_ms() // 1000 // SLOT_S
+
+    def _of(self, slot: int) -> str:
+        digest = hmac.digest(self._key, slot.to_bytes(8, signed=True), sha256)[:_NONCE_BYTES]
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+# Verifies DPoP proofs and their first use (RFC 9449, A-101 to A-105, A-113).
+
+
+class InvalidProof(InvalidJose):
+    """The proof itself is not valid; ``error`` is the error code of RFC 9449."""
+
+    error = "invalid_dpop_proof"
+
+
+class NonceRequired(InvalidProof):
+    """The proof is valid, but lacks a nonce of this server (RFC 9449 sections 8 and 9)."""
+
+    error = "use_dpop_nonce"
+
+
+class ProofVerifier:
+    """Verifies proofs, for resources and for the endpoints of the provider."""
+
+    def __init__(
+        self,
+        *,
+        used: ReplayCache,
+        clock: Clock,
+        require_ath: bool,
+        refuse_replay: bool,
+        nonces: DpopNonces | None = None,
+    ) -> None:
+        """With ``nonces``, a proof must contain one of them."""
+        self._used = used
+        self._clock = clock
+        self._require_ath = require_ath
+        self._refuse_replay = refuse_replay
+        self._nonces = nonces
+        self._keys = PublicKeyCache()
+
+    def check(self, text: str, request: ProofContext) -> DpopProof:
+        """Verify a proof in every respect except that it is new. Raises InvalidProof, and
+        NonceRequired if only the nonce is missing."""
+        try:
+            proof = check_proof(
+                text,
+                request,
+                now_s=self._clock.now_ms() // 1000,
+                keys=self._keys,
+                # Without an access token, the proof has none to refer to.
+                require_ath=self._require_ath and request.access_token is not None,
+            )
+        except InvalidJose as error:
+            raise InvalidProof(str(error)) from error
+        if self._nonces is not None and not self._nonces.accepts(proof.nonce):
+            raise NonceRequired("Send the DPoP proof with the nonce of the DPoP-Nonce header")
+        return proof
+
+    async def use(self, proof: DpopProof) -> None:
+        """Record the use of a proof. Raises InvalidProof for a second use."""
+        if not self._refuse_replay:
+            return
+        until_ms = proof.usable_until_s * 1000
+        now_ms = self._clock.now_ms()
+        if not await self._used.use_once(proof.use_key, until_ms=until_ms, now_ms=now_ms):
+            raise InvalidProof("DPoP proof jti already used")
+
 
 CACHE_CHARACTERS: Final = 16 * 1024 * 1024
 """The total size of the verified tokens in the cache, about ten thousand of the usual size."""
@@ -82,7 +206,7 @@ class _ParsedToken:
     signer: PublicKey | None = None
 
 
-class ResourceTokens:
+class AccessTokenVerifier:
     """Verifies tokens of this server's provider and of others."""
 
     def __init__(
@@ -91,7 +215,7 @@ class ResourceTokens:
         issuers: IssuerKeys,
         web_ids: WebIdIssuers,
         own: OwnProvider | None,
-        proofs: Proofs,
+        proofs: ProofVerifier,
         rules: TokenRules,
         clock: Clock,
     ) -> None:
@@ -115,7 +239,7 @@ class ResourceTokens:
             thumbprint = parsed.claims.thumbprint
             if thumbprint is None:
                 raise InvalidJose("The token is not bound to a key")
-            request = ProvenRequest(method, url, credential.token)
+            request = ProofContext(method, url, credential.token)
             proof = self._proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
                 raise InvalidJose("The token is bound to another key")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.authn.credentials import UnverifiedEvent
-from podstead.authn.event_uses import EventUses
+from podstead.authn.event_uses import EventVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import NostrEvent, read_event
-from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, check_event
+from podstead.nostr.http_auth import EventScope, SignedRequest, VerifiedEvent, check_event
 
 
 class LinkedKeys(Protocol):
@@ -40,13 +40,13 @@ class EventRules:
     (A-146)."""
 
 
-class SignedRequests:
+class SignedRequestVerifier:
     """Verifies requests that are signed with an event."""
 
     def __init__(
         self,
         *,
-        uses: EventUses,
+        uses: EventVerifier,
         clock: Clock,
         rules: EventRules,
         linked: LinkedKeys | None = None,
@@ -93,7 +93,7 @@ class SignedRequests:
 
     def _check(
         self, event: NostrEvent, credential: UnverifiedEvent, request: SignedRequest
-    ) -> ProvenByEvent:
+    ) -> VerifiedEvent:
         rules = self._rules
         if not rules.accepted:
             raise InvalidEvent("Signed requests require https")
@@ -108,7 +108,7 @@ class SignedRequests:
             require_payload=rules.require_payload,
         )
 
-    async def _identity(self, event: NostrEvent, proven: ProvenByEvent) -> Identity:
+    async def _identity(self, event: NostrEvent, proven: VerifiedEvent) -> Identity:
         did = _did(event.public_key)
         web_id = None if self._linked is None else await self._linked.web_id_of(event.public_key)
         own = web_id is None or (

@@ -21,8 +21,15 @@ from podstead.authn.certificates import (
     InvalidCertificate,
     read_claim,
 )
-from podstead.authn.lookups import OWN_LIMITS, STALE_S, Lookup, Lookups
-from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
+from podstead.authn.web_ids import (
+    OWN_LIMITS,
+    STALE_S,
+    LookupKind,
+    LookupLimits,
+    ProfileSources,
+    UnusableDocument,
+    WebIdDocuments,
+)
 from podstead.core.caches import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -93,7 +100,7 @@ class WebIdTls:
     """Verifies client certificates against the documents of their WebIDs."""
 
     def __init__(
-        self, sources: ProfileSources, *, rules: CertificateRules, lookups: Lookups
+        self, sources: ProfileSources, *, rules: CertificateRules, lookups: LookupLimits
     ) -> None:
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
@@ -197,7 +204,7 @@ class WebIdTls:
     ) -> _Foreign:
         """The holders of the key according to a foreign document, which is fetched for this. Raises
         UnusableDocument, RemoteUnavailable."""
-        async with self._lookups.of(Lookup.WEB_ID, document, client_address):
+        async with self._lookups.of(LookupKind.WEB_ID, document, client_address):
             stated = await self._documents.fetched(document)
         holders = _holders_among(stated, claim)
         foreign = _Foreign(holders, self._clock.now_ms())

@@ -107,7 +107,10 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     warnings = []
     for name in sorted(environment.keys() - known):
         if name.startswith(VARIABLE_PREFIX) and not _VARIABLE_OF_KUBERNETES.match(name):
-            close = difflib.get_close_matches(name.removeprefix(VARIABLE_PREFIX), ends, n=1)
+            end = name.removeprefix(VARIABLE_PREFIX)
+            close = difflib.get_close_matches(end, ends)
+            # Transposed letters are the most frequent mistake.
+            close.sort(key=lambda other: sorted(other) != sorted(end))
             question = f" Did you mean {VARIABLE_PREFIX}{close[0]}?" if close else ""
             warnings.append(f"{name} is not a setting and has no effect.{question}")
     return warnings

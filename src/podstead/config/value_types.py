@@ -15,7 +15,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from podstead.authn.pod_token import MIN_KEY_BYTES
+from podstead.authn.credentials import MIN_KEY_BYTES
 from podstead.outbound.errors import Refused
 from podstead.outbound.mail import parse_mail_destination
 from podstead.outbound.urls import Origin, parse_origin

@@ -66,7 +66,7 @@ def limit_key(agent: Identity | None, *, base_url: str) -> str:
 # line. The response then carries it.
 
 
-class RequestMark:
+class RequestId:
     """The ID of one request."""
 
     __slots__ = ("_id", "_make", "is_used")
@@ -87,14 +87,14 @@ class RequestMark:
         return self._id
 
 
-_current_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)
+_current_mark: ContextVar[RequestId | None] = ContextVar("request_mark", default=None)
 
 
-def current_mark() -> RequestMark | None:
+def current_request_id() -> RequestId | None:
     """The mark of the request that the current task works for; ``None`` outside requests."""
     return _current_mark.get()
 
 
-def set_mark(mark: RequestMark) -> None:
+def set_request_id(mark: RequestId) -> None:
     """Set the mark for the rest of the current context."""
     _current_mark.set(mark)

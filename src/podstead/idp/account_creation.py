@@ -1,22 +1,47 @@
-"""Composes the write that creates an account: the plan of its pod, and its records.
-
-:class:`podstead.idp.accounts.Accounts` commits all of it in one write.
-"""
+"""Composes the writes that create accounts, rename them, and take them over from another server."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
-from podstead.core.errors import Conflict
-from podstead.idp.names import EmailTaken, name_key
-from podstead.idp.records import ACCOUNTS, EMAILS, USERNAMES, Account, AccountName
+from podstead.core.errors import BadRequest, Conflict
+from podstead.idp.codes import IdpCodes
+from podstead.idp.passwords import is_usable_bcrypt
+from podstead.idp.records import (
+    ACCOUNTS,
+    CODES,
+    CREDENTIALS,
+    EMAILS,
+    GRANTS,
+    REFRESH_TOKENS,
+    SESSIONS,
+    USERNAMES,
+    Account,
+    AccountName,
+    ClientCredential,
+    EmailTaken,
+    check_email,
+    name_key,
+)
 from podstead.storage.invitations import MAX_ATTEMPTS, Admission
 from podstead.storage.record_store import Contention, RecordStore
-from podstead.storage.records import Committed, Precondition, Record, VersionConflict, Write
+from podstead.storage.records import (
+    Committed,
+    PodRecord,
+    Precondition,
+    Record,
+    VersionConflict,
+    Write,
+)
+from podstead.storage.registry import RecordKind, secret_key
+
+# Composes the write that creates an account: the plan of its pod, and its records.
+#
+# :class:`podstead.idp.accounts.Accounts` commits all of it in one write.
 
 
 class PodPlan(Protocol):
@@ -54,7 +79,7 @@ class NewAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class FurtherRecords:
     """Further records for the write that creates an account. If one of ``preconditions`` does not
     hold, ``refusal`` is raised and no account is created."""
 
@@ -63,7 +88,7 @@ class Joined:
     refusal: Conflict
 
 
-NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
+NO_FURTHER_RECORDS: Final = FurtherRecords((), (), Conflict("There was nothing to merge"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +99,7 @@ class AccountWrite:
     write: Write
     """The write without the invitation; it creates the pod or relies on it."""
     name_taken: Conflict
-    further: Joined = NOTHING_JOINED
+    further: FurtherRecords = NO_FURTHER_RECORDS
 
 
 async def commit_creation(
@@ -125,3 +150,177 @@ def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
         records.append(EMAILS.put(email, leads_here, owner=owner))
         preconditions.append(EMAILS.absent(email))
     return records, preconditions
+
+
+# Renames the account of a pod that gets another name, and with it another WebID.
+#
+# The account is renamed in the write that renames the pod. Everything issued for the former WebID
+# ends: sessions, grants, their tokens, and client credentials. Passwords, passkeys and keys remain.
+
+_ENDED: Final[Sequence[RecordKind[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS)
+
+NAME_IN_USE: Final = Conflict(IdpCodes.NAME_TAKEN)
+
+
+_NAMING_THE_SERVER: Final[Sequence[RecordKind[Any]]] = (
+    SESSIONS, GRANTS, REFRESH_TOKENS, CODES,
+)  # fmt: skip
+_BATCH: Final = 500
+
+
+async def move_accounts(records: RecordStore, renamed: Callable[[str], str]) -> int:
+    """Give all accounts and client credentials their new WebIDs, and end what was issued under the
+    former URL of the server. Returns the number of accounts. May be repeated."""
+    for kind in _NAMING_THE_SERVER:
+        while page := await kind.page(records.store, now_ms=records.now_ms(), limit=_BATCH):
+            await records.commit([kind.drop(each.key) for each in page])
+    count = 0
+    of_web_ids: Sequence[RecordKind[Any]] = (ACCOUNTS, CREDENTIALS)
+    for each_kind in of_web_ids:
+        after = ""
+        while page := await each_kind.page(
+            records.store, after=after, now_ms=records.now_ms(), limit=_BATCH
+        ):
+            await records.commit(
+                each_kind.replace(
+                    each, msgspec.structs.replace(each.value, web_id=renamed(each.value.web_id))
+                )
+                for each in page
+            )
+            count += len(page) if each_kind is ACCOUNTS else 0
+            after = page[-1].key
+    return count
+
+
+async def renaming_account(
+    records: RecordStore, pod: PodRecord
+) -> Callable[[PodRecord], FurtherRecords]:
+    """A function from the renamed pod to the records that rename its account; none if it has no
+    account."""
+    old = name_key(pod.name)
+    named = await records.read(USERNAMES, old)
+    stored = None if named is None else await records.read(ACCOUNTS, named.value.account_id)
+    if stored is None:
+        return lambda _: NO_FURTHER_RECORDS
+    account = stored.value
+    ended = [
+        kind.drop(each.key)
+        for kind in _ENDED
+        for each in await records.of_owner(kind, account.account_id)
+    ]
+
+    def joined(after: PodRecord) -> FurtherRecords:
+        new = name_key(after.name)
+        changed = msgspec.structs.replace(
+            account,
+            pod=after.name,
+            web_id=after.owner if account.web_id == pod.owner else account.web_id,
+            valid_after_s=max(account.valid_after_s, records.now_s() + 1),
+        )
+        written: list[Record] = [
+            ACCOUNTS.replace(stored, changed),
+            USERNAMES.drop(old),
+            USERNAMES.put(new, AccountName(account.account_id), owner=account.account_id),
+            *ended,
+        ]
+        return FurtherRecords(written, [stored.unchanged, USERNAMES.absent(new)], NAME_IN_USE)
+
+    return joined
+
+
+# Plans the accounts of people who come from another server.
+#
+# The records are committed with the pod (:mod:`podstead.idp.account_creation`). The password is
+# known by its hash only, which is replaced at the first sign-in (:mod:`podstead.idp.sign_in`).
+
+_ID_BYTES: Final = 16
+_MAX_ID_CHARACTERS: Final = 200
+_MAX_LABEL_CHARACTERS: Final = 100
+
+
+class PlannedAccount(msgspec.Struct, frozen=True):
+    """An account that does not exist yet, and the parts of it that cannot be imported."""
+
+    account: Account
+    records: Sequence[Record]
+    preconditions: Sequence[Precondition]
+    left_out: Sequence[str]
+
+
+class ImportedAccounts:
+    """Plans accounts. With ``planned``, names of accounts that were planned before are taken."""
+
+    def __init__(self, records: RecordStore, planned: set[tuple[str, str]] | None = None) -> None:
+        self._records = records
+        self._planned = planned
+
+    async def plan(
+        self,
+        *,
+        pod: str,
+        web_id: str,
+        email: str | None,
+        password_hash: str | None,
+        secrets: Sequence[tuple[str, str, str]] = (),
+    ) -> PlannedAccount:
+        """The account of a new pod. Each of ``secrets`` is the id, the secret and the label of
+        client credentials."""
+        left_out: list[str] = []
+        account = Account(
+            account_id=self._records.randomness.token_hex(_ID_BYTES),
+            pod=pod,
+            web_id=web_id,
+            email=await self._email(email, left_out),
+            password_hash=_usable(password_hash, pod, left_out),
+            created_s=self._records.now_s(),
+        )
+        records, preconditions = records_of_new(account)
+        for credential_id, secret, label in secrets:
+            if len(credential_id) > _MAX_ID_CHARACTERS or not credential_id.isprintable():
+                left_out.append("Client credentials have an id that cannot be used")
+                continue
+            if await self._is_taken(CREDENTIALS, credential_id):
+                left_out.append(f"The client credentials {credential_id} exist already")
+                continue
+            credential = ClientCredential(
+                credential_id=credential_id,
+                name=label[:_MAX_LABEL_CHARACTERS],
+                account_id=account.account_id,
+                web_id=web_id,
+                secret_hash=secret_key(secret),
+                created_s=account.created_s,
+            )
+            records.append(CREDENTIALS.put(credential_id, credential, owner=account.account_id))
+            preconditions.append(CREDENTIALS.absent(credential_id))
+        return PlannedAccount(account, records, preconditions, left_out)
+
+    async def _email(self, email: str | None, left_out: list[str]) -> str | None:
+        if email is None:
+            return None
+        try:
+            address = check_email(email)
+        except BadRequest as error:
+            left_out.append(f"{error}: the account has no e-mail address")
+            return None
+        if await self._is_taken(EMAILS, name_key(address)):
+            left_out.append("Another account has its e-mail address: it has none")
+            return None
+        return address
+
+    async def _is_taken(self, kind: RecordKind[Any], key: str) -> bool:
+        if self._planned is not None:
+            if (kind.kind, key) in self._planned:
+                return True
+            self._planned.add((kind.kind, key))
+        return await self._records.read(kind, key) is not None
+
+
+def _usable(password_hash: str | None, pod: str, left_out: list[str]) -> str | None:
+    if password_hash is not None and is_usable_bcrypt(password_hash):
+        return password_hash
+    problem = "has no password" if password_hash is None else "has a password hash of another kind"
+    left_out.append(
+        f"The account {problem}: create a link for its owner with "
+        f"'podstead account sign-in-link {pod}'"
+    )
+    return None

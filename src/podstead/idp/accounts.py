@@ -14,18 +14,17 @@ import msgspec
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.account_creation import (
-    NOTHING_JOINED,
+    NO_FURTHER_RECORDS,
     AccountWrite,
-    Joined,
+    FurtherRecords,
     NewAccount,
     PodPlanner,
     commit_creation,
     records_of_new,
 )
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.email_verification import queued_verification
-from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.idp.records import (
     ACCOUNTS,
@@ -38,10 +37,14 @@ from podstead.idp.records import (
     SESSIONS,
     Account,
     AccountName,
+    EmailTaken,
     OneTimeLink,
+    check_email,
+    login_records,
+    masked_email,
+    name_key,
 )
-from podstead.idp.security_events import noting
-from podstead.idp.source import OPERATOR, RequestSource
+from podstead.idp.security_events import event_records
 from podstead.storage.codes import StorageCodes
 from podstead.storage.invitations import Admission
 from podstead.storage.pod_tombstones import leading_past, pod_tombstone
@@ -97,7 +100,7 @@ class Accounts:
         password: object,
         needs_email: bool = True,
         source: RequestSource = OPERATOR,
-        joined: Callable[[Account], Joined] | None = None,
+        joined: Callable[[Account], FurtherRecords] | None = None,
         admitted: Admission | None = None,
         terms_hash: str = "",
         operator: bool = False,
@@ -126,7 +129,7 @@ class Accounts:
             language=source.language,
         )
         records, preconditions = records_of_new(account)
-        further = NOTHING_JOINED if joined is None else joined(account)
+        further = NO_FURTHER_RECORDS if joined is None else joined(account)
         write = msgspec.structs.replace(
             pod.write,
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
@@ -221,7 +224,7 @@ class Accounts:
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
-            await noting(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
+            await event_records(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
             () if permission is None else (permission.unchanged,),
         )
         self._audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
@@ -247,7 +250,7 @@ class Accounts:
                 ACCOUNTS.replace(stored, changed),
                 *(EMAIL_PROOFS.drop(each.key) for each in proofs),
                 *(ONE_TIME_LINKS.drop(each.key) for each in links),
-                *await noting(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
+                *await event_records(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
                 *await self._verification(changed, source),
             ]
             preconditions: list[Precondition] = [stored.unchanged]

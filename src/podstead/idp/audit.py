@@ -1,9 +1,12 @@
-"""The events of accounts, tokens, keys and attacks that are recorded for the operator (A-184)."""
+"""The events that are recorded for the operator (A-184), and the requests that cause them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
+
+from podstead.core.request_context import requester, requester_address
 
 
 class AuditEvent(Enum):
@@ -80,3 +83,28 @@ class Audit(Protocol):
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
         """Record an event with facts about it. Raises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSource:
+    """The client of a request, as seen through trusted proxies."""
+
+    address: str
+    """Its IP address; empty where no client made the change."""
+    network: str
+    """The part of the address that one customer has, for which limits apply."""
+    user_agent: str = ""
+    """The ``User-Agent`` of the client."""
+    language: str = ""
+    """The language of the person's pages."""
+    by: str = ""
+    """How the change came about, if not by a request to the provider."""
+
+
+OPERATOR: Final = RequestSource("", "", by="the operator of this server")
+
+
+def profile_change() -> RequestSource:
+    """The source of a change that results from a change of the profile, whichever request made
+    that."""
+    return RequestSource(requester_address() or "", requester(), by="a change of the profile")

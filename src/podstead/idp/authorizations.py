@@ -1,39 +1,35 @@
 """Runs an authorization, from the authorization request to the code (RFC 6749 section 4.1).
 
-Each step reads the interaction, decides with the functions of ``interactions``, and commits. An
+Each step reads the interaction, decides with the functions of ``grants``, and commits. An
 interaction belongs to the browser that began it, and a finished one cannot be used again.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound
-from podstead.idp.authorization_replies import (
-    AuthorizationReply,
-    Interact,
-    Next,
-    Replies,
-    unusable_client,
-)
+from podstead.idp.client_metadata import identifies_client, matches_redirect, redirect_host
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.codes import IdpCodes
-from podstead.idp.consents import Consents
-from podstead.idp.grants import Grants
-from podstead.idp.interactions import (
+from podstead.idp.grants import (
+    Consents,
+    Grants,
     Stage,
-    begun,
+    new_interaction,
     stage_of,
 )
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
     ReplyAddress,
+    UnusableClient,
     check_authorization_request,
 )
 from podstead.idp.oauth.messages import Parameters
@@ -46,12 +42,65 @@ from podstead.idp.records import (
     Interaction,
     VerifiedFactor,
 )
-from podstead.idp.redirects import identifies_client, matches_redirect, redirect_host
-from podstead.idp.sign_in_methods import precondition_on
-from podstead.idp.signing_out import read_hint
+from podstead.idp.sessions import read_id_token_hint
+from podstead.idp.sign_in_methods import method_precondition
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
+
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
+"""A client identifier that a page may repeat. The author of a link chose it, so it must not be able
+to hold a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationReply:
+    """A response to the client, sent through the browser."""
+
+    redirect_uri: str
+    response_mode: str
+    parameters: Mapping[str, str]
+    stranger: Client | None = None
+    """The client, if nobody has agreed to be sent to it. A page then names the address first, so
+    that an error cannot make this server redirect to any address (RFC 9700 section 4.11.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionRequired:
+    """The person has to act: the interaction with this uid continues."""
+
+    uid: str
+
+
+Next = AuthorizationReply | InteractionRequired
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Creates the responses of one issuer."""
+
+    issuer: str
+
+    def refusal(self, address: ReplyAddress, error: str, description: str) -> AuthorizationReply:
+        """An error response (RFC 6749 section 4.1.2.1)."""
+        return self.reply(address, {"error": error, "error_description": description})
+
+    def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
+        """A response with the issuer, by which a client distinguishes providers (RFC 9207)."""
+        state = {} if address.state is None else {"state": address.state}
+        return AuthorizationReply(
+            address.redirect_uri,
+            address.response_mode,
+            {**parameters, **state, "iss": self.issuer},
+        )
+
+
+def unusable_client(client_id: str) -> UnusableClient:
+    """The error for a client that does not exist, or whose document is not usable."""
+    if _ADDRESS.fullmatch(client_id):
+        return UnusableClient(IdpCodes.CLIENT_DOCUMENT_UNUSABLE, address=client_id)
+    return UnusableClient(IdpCodes.CLIENT_UNKNOWN)
+
 
 INTERACTION_S: Final = 3600
 VERIFIED_S: Final = 120
@@ -60,7 +109,7 @@ SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingAuthorization:
     """An interaction with everything that its page shows."""
 
     uid: str
@@ -119,7 +168,7 @@ class Authorizations:
         found = session
         if session is not None and not await self._may_speak(session, parameters):
             session = None
-        interaction = begun(
+        interaction = new_interaction(
             request,
             session,
             had_session=found is not None,
@@ -136,7 +185,7 @@ class Authorizations:
             return await self._unless_unknown(reply, client, found)
         return await self._store_begun(interaction, session, stage)
 
-    async def pending(self, uid: str, *, browser: str | None) -> Pending:
+    async def pending(self, uid: str, *, browser: str | None) -> PendingAuthorization:
         """The interaction with this uid, for the browser that began it.
 
         Raises NotFound if there is none or it has expired, AccessDenied if it belongs to another
@@ -155,9 +204,11 @@ class Authorizations:
         if client is None or not matches_redirect(stored.value.request.redirect_uri, client):
             raise BadRequest(IdpCodes.CLIENT_GONE)
         account = await self._account(stored.value.account_id)
-        return Pending(uid, stored, client, await self._stage(stored.value, client), account)
+        return PendingAuthorization(
+            uid, stored, client, await self._stage(stored.value, client), account
+        )
 
-    async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
+    async def signed_in(self, pending: PendingAuthorization, session: BrowserSession) -> None:
         """Record that a factor was verified in the interaction."""
         await self._replace(
             pending,
@@ -170,11 +221,13 @@ class Authorizations:
             consented=False,
         )
 
-    async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
+    async def factor_verified(
+        self, pending: PendingAuthorization, verified: VerifiedFactor
+    ) -> None:
         """Record that a passkey or a Nostr key was verified; the browser then continues (A-118)."""
         await self._replace(pending, verified=verified)
 
-    async def use_verified(self, pending: Pending, factor: str) -> VerifiedFactor:
+    async def use_verified(self, pending: PendingAuthorization, factor: str) -> VerifiedFactor:
         """The verified factor, which can be used once. Raises AccessDenied if there is none or it
         has expired."""
         verified = pending.interaction.verified
@@ -186,28 +239,30 @@ class Authorizations:
             raise AccessDenied(IdpCodes.VERIFIED_TOO_LONG_AGO)
         return verified
 
-    async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
+    async def consented(
+        self, pending: PendingAuthorization, *, may_state_identity: bool = False
+    ) -> None:
         """Record that the person agreed on the page; ``may_state_identity`` if they also allowed
         the application to change who can act as them. Raises BadRequest."""
         if pending.interaction.account_id is None:
             raise BadRequest(IdpCodes.SIGN_IN_FIRST)
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
-    async def aborted(self, pending: Pending) -> AuthorizationReply:
+    async def aborted(self, pending: PendingAuthorization) -> AuthorizationReply:
         """Finish the interaction because the person declined."""
         await self._replace(pending, finished=True)
         return self._replies.refusal(_address(pending), "access_denied", "The person declined")
 
-    async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
+    async def proceed(self, pending: PendingAuthorization, session: BrowserSession | None) -> Next:
         """Issue the code if nothing is left to do; otherwise return the next step.
 
         ``session`` must belong to the account that signed in.
         """
         interaction = pending.interaction
         if pending.stage is not Stage.DONE or session is None:
-            return Interact(pending.uid)
+            return InteractionRequired(pending.uid)
         if session.account_id != interaction.account_id:
-            return Interact(pending.uid)
+            return InteractionRequired(pending.uid)
         code = self._records.randomness.token_hex(SECRET_BYTES)
         await self._finish(pending, session, code)
         parameters = {"code": code}
@@ -222,7 +277,7 @@ class Authorizations:
         text = next(iter(parameters.get("id_token_hint", ())), None)
         if text is None:
             return True
-        hint = await read_hint(text, issuer=self._issuer, keys=self._keys)
+        hint = await read_id_token_hint(text, issuer=self._issuer, keys=self._keys)
         return hint is not None and hint.account_id == session.account_id
 
     # --- the steps ----------------------------------------------------------------------------
@@ -237,21 +292,25 @@ class Authorizations:
         )
         await self._records.commit([record])
         if stage is not Stage.DONE:
-            return Interact(uid)
+            return InteractionRequired(uid)
         stored = await self._records.read(INTERACTIONS, secret_key(uid))
         client = await self._clients.find(interaction.request.client_id)
         if stored is None or client is None:
-            return Interact(uid)
+            return InteractionRequired(uid)
         account = await self._account(interaction.account_id)
-        return await self.proceed(Pending(uid, stored, client, stage, account), session)
+        return await self.proceed(
+            PendingAuthorization(uid, stored, client, stage, account), session
+        )
 
-    async def _finish(self, pending: Pending, session: BrowserSession, code: str) -> None:
+    async def _finish(
+        self, pending: PendingAuthorization, session: BrowserSession, code: str
+    ) -> None:
         interaction, client = pending.interaction, pending.client
         stored = await self._records.read(ACCOUNTS, session.account_id)
         if stored is None or stored.value.disabled:
             raise BadRequest(IdpCodes.ACCOUNT_UNUSABLE)
         account = stored.value
-        method_exists = await precondition_on(
+        method_exists = await method_precondition(
             self._records, interaction.sign_in_method, account_id=account.account_id
         )
         done = msgspec.structs.replace(interaction, finished=True)
@@ -289,7 +348,7 @@ class Authorizations:
         stored = await self._records.read(ACCOUNTS, account_id)
         return None if stored is None else stored.value
 
-    async def _replace(self, pending: Pending, **changes: object) -> None:
+    async def _replace(self, pending: PendingAuthorization, **changes: object) -> None:
         changed = msgspec.structs.replace(pending.interaction, **changes)
         await self._commit(
             [INTERACTIONS.replace(pending.stored, changed)], [pending.stored.unchanged]
@@ -303,6 +362,6 @@ class Authorizations:
         )
 
 
-def _address(pending: Pending) -> ReplyAddress:
+def _address(pending: PendingAuthorization) -> ReplyAddress:
     request = pending.interaction.request
     return ReplyAddress(request.redirect_uri, request.response_mode, request.state)

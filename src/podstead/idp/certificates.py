@@ -12,15 +12,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
+from podstead.authn.web_ids import ProfileSources, WebIdDocuments
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.profile_issuer import ProfilePatcher
 from podstead.idp.records import Account
-from podstead.idp.security_events import noting
-from podstead.idp.source import RequestSource
+from podstead.idp.security_events import event_records
+from podstead.idp.token_issuing import ProfilePatcher
 from podstead.rdf.rsa_keys import NewKey, OwnKey, key_label, keys_of, removal
 from podstead.storage.record_store import RecordStore
 from podstead.x509.issuing import IssuedCertificate
@@ -100,7 +99,9 @@ class CertificateKeys:
         self, event: AuditEvent, account: Account, mark: str, source: RequestSource
     ) -> None:
         owner = account.account_id
-        await self._records.commit(await noting(self._records, owner, event, source, subject=mark))
+        await self._records.commit(
+            await event_records(self._records, owner, event, source, subject=mark)
+        )
         self._audit.note(event, account_id=owner, key=mark)
 
 

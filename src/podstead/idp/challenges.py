@@ -33,7 +33,7 @@ class ChallengeInvalid(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedChallenge:
     """A challenge, and the key by which the response names it."""
 
     challenge_key: str
@@ -66,7 +66,7 @@ class Challenges:
         account_id: str | None = None,
         user_handle: str | None = None,
         suffix: str = "",
-    ) -> Issued:
+    ) -> IssuedChallenge:
         """Issue a challenge to the holder of the secret ``holder``. ``suffix`` becomes part of its
         key; :func:`suffix_of` reads it back.
 
@@ -89,7 +89,7 @@ class Challenges:
             expires_ms=now_ms + self._lifetime_s * 1000,
         )
         await self._records.commit([record])
-        return Issued(key)
+        return IssuedChallenge(key)
 
     async def take(
         self, key: str, purpose: str, *, holder: str, account_id: str | None = None

@@ -17,7 +17,7 @@ from podstead.core.caches import BoundedCache
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
 from podstead.core.media_types import JSON, JSON_LD
 from podstead.core.request_context import requester
-from podstead.idp.client_graphs import client_members
+from podstead.core.vocab import OIDC
 from podstead.idp.client_metadata import (
     UnusableMetadata,
     client_of,
@@ -29,10 +29,31 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
-from podstead.rdf.graph import RdfParser
+from podstead.rdf.graph import Graph, Iri, Literal, RdfParser
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
+
+# Converts a client's RDF document to the JSON of Solid-OIDC.
+#
+# Each property of the vocabulary has the name of a member of the JSON (Solid-OIDC section 5.1). The
+# graph is therefore converted to the equivalent JSON and then validated in the same way. Pure.
+
+
+def client_members(graph: Graph, client_id: str) -> Json:
+    """The members of the equivalent JSON.
+
+    URLs may be IRIs or literals. A graph that says nothing about the client yields no members, not
+    even ``client_id``.
+    """
+    members: Json = {}
+    for predicate, objects in graph.about(Iri(client_id)).items():
+        name = predicate.value.removeprefix(OIDC)
+        if name != predicate.value:
+            texts = [term.value for term in objects if isinstance(term, Iri | Literal)]
+            members[name] = texts[0] if len(texts) == 1 else texts
+    return {**members, "client_id": client_id} if members else {}
+
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long a registration is kept after its last use; no grant lasts longer (A-50)."""
@@ -84,7 +105,7 @@ class ClientDocuments(DocumentFetcher, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredClient:
     """A new registration, with the secrets that are shown once."""
 
     client: Client
@@ -134,7 +155,7 @@ class ClientDirectory:
             return stored.value
         return await self._described(client_id) if self._is_document(client_id) else None
 
-    async def register(self, sent: Json, *, network: str) -> Registered:
+    async def register(self, sent: Json, *, network: str) -> RegisteredClient:
         """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
         oldest unused registration is removed. Raises UnusableMetadata."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
@@ -163,7 +184,7 @@ class ClientDirectory:
         ]
         await self._records.commit(records)
         self._registered += 1 - len(surplus)
-        return Registered(client, secret, registration_token)
+        return RegisteredClient(client, secret, registration_token)
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
         """The registered client, if this token gives access to its registration (RFC 7592)."""
@@ -268,13 +289,13 @@ class ClientDirectory:
         Raises ClientUnavailable if either has reached its limit for this minute.
         """
         current = requester()
-        shares = [(f"for {current}", DOCUMENTS_PER_REQUESTER)]
+        limits = [(f"for {current}", DOCUMENTS_PER_REQUESTER)]
         if origin is not None:
             asked = f"from {secret_key(origin)}"
             # The narrowest limit first: a refused fetch must not use up a wider one.
-            shares.insert(0, (f"{asked} for {current}", DOCUMENTS_OF_ONE_ORIGIN))
-            shares.append((asked, DOCUMENTS_PER_ORIGIN))
-        for name, per_minute in shares:
+            limits.insert(0, (f"{asked} for {current}", DOCUMENTS_OF_ONE_ORIGIN))
+            limits.append((asked, DOCUMENTS_PER_ORIGIN))
+        for name, per_minute in limits:
             wait_s = await self._records.take(
                 f"client-document {name}", capacity=per_minute, period_s=60
             )

@@ -36,13 +36,13 @@ class ProviderKey:
 class ProviderKeys(Protocol):
     """Where the provider's keys come from."""
 
-    async def current(self, *, look_again: bool = False) -> KeyRoster:
+    async def current(self, *, look_again: bool = False) -> ProviderKeySet:
         """All keys as of now; ``look_again`` to include those that another worker has just created.
         Raises StorageError."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRoster:
+class ProviderKeySet:
     """All keys of the provider at one time."""
 
     keys: Sequence[ProviderKey]

@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import ServerTrouble
+from podstead.idp.audit import RequestSource
 from podstead.idp.records import Account
-from podstead.idp.source import RequestSource
 from podstead.storage.lease import Lease
 from podstead.storage.protocol import EntryCounts
 from podstead.storage.record_store import RecordStore

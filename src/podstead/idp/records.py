@@ -7,10 +7,13 @@ must never change: records of earlier versions are read unchanged.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
 
+from podstead.core.errors import BadRequest, Conflict
+from podstead.idp.codes import IdpCodes
 from podstead.storage.registry import RecordKind
 
 
@@ -60,7 +63,7 @@ class LastSignIn(msgspec.Struct, frozen=True):
 
 
 class OneTimeLink(msgspec.Struct, frozen=True):
-    """A link that works once (:mod:`podstead.idp.administration.one_time_links`); the key is the
+    """A link that works once (:mod:`podstead.idp.administration.service`); the key is the
     hash of its secret.
 
     With an ``account_id`` it lets a person sign in to that account with a new password. Without
@@ -96,13 +99,13 @@ class BrowserSession(msgspec.Struct, frozen=True):
     public_id: str = ""
     """The id by which the account page names it; not the secret of the cookie."""
     amr: tuple[str, ...] = ()
-    """The ``amr`` value of the sign-in (:mod:`podstead.idp.authentication_methods`); empty if that
+    """The ``amr`` value of the sign-in (:mod:`podstead.idp.sign_in`); empty if that
     is not known, as for sessions of earlier versions."""
     restricted: bool = False
     """Whether anyone who can write the profile can give themselves this factor. Such a session can
     neither change how people sign in to the account nor delete it (A-130)."""
     sign_in_method: str = msgspec.field(default="", name="way")
-    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sign_in_methods`);
+    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sessions`);
     empty for a password, and for sessions of earlier versions."""
     common_password: bool = False
     """Whether the password is a common one, about which the person is warned."""
@@ -384,7 +387,7 @@ class TwoFactor(msgspec.Struct, frozen=True):
         return self.totp_secret is not None or self.with_passkey
 
 
-class HalfSignIn(msgspec.Struct, frozen=True):
+class PendingSecondFactor(msgspec.Struct, frozen=True):
     """A browser whose person has typed the right password and has yet to give the second factor;
     the key is the hash of the browser's secret.
 
@@ -436,4 +439,63 @@ NOSTR_CHALLENGES: Final = RecordKind("nostr-challenge", Challenge)
 PROFILE_KEYS: Final = RecordKind("profile-key", ProfileKey)
 PROVEN_KEYS: Final = RecordKind("proven-key", ProvenKey)
 TWO_FACTORS: Final = RecordKind("two-factor", TwoFactor)
-HALF_SIGN_INS: Final = RecordKind("half-sign-in", HalfSignIn)
+PENDING_SECOND_FACTORS: Final = RecordKind("half-sign-in", PendingSecondFactor)
+
+
+# The names that people type to sign in: e-mail addresses and pod names (A-92).
+#
+# Both are compared ignoring case. They cannot be confused: every address contains an ``@``, and no
+# pod name does.
+
+MAX_EMAIL_CHARACTERS: Final = 254
+_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
+
+
+class UnusableEmail(BadRequest):
+    """No account may have this address; clients compare ``known_text``."""
+
+
+class EmailTaken(Conflict):
+    """Another account has this address (A-90)."""
+
+    known_text = "Email already registered"
+
+    code = IdpCodes.EMAIL_TAKEN
+
+
+def check_email(email: object) -> str:
+    """The address without surrounding white space. Raises UnusableEmail."""
+    if not isinstance(email, str) or not email.strip():
+        raise UnusableEmail(
+            IdpCodes.EMAIL_MISSING, known_text="Email required for account creation"
+        )
+    trimmed = email.strip()
+    usable = _EMAIL.fullmatch(trimmed) is not None and trimmed.isprintable()
+    if not usable or len(trimmed) > MAX_EMAIL_CHARACTERS:
+        raise UnusableEmail(
+            IdpCodes.EMAIL_UNUSABLE, known_text="Invalid email", number=MAX_EMAIL_CHARACTERS
+        )
+    return trimmed
+
+
+def name_key(name: str) -> str:
+    """The key of an e-mail address or a pod name."""
+    return name.strip().lower()
+
+
+def mailbox_key(email: str) -> str:
+    """The common form of addresses that usually lead to one mailbox: without case, and without the
+    part after a plus sign. For limits only; accounts may have any of these addresses."""
+    local, _, domain = name_key(email).rpartition("@")
+    return f"{local.partition('+')[0] or local}@{domain}"
+
+
+def login_records(login: str) -> RecordKind[AccountName]:
+    """The kind of record in which a login is looked up."""
+    return EMAILS if "@" in login else USERNAMES
+
+
+def masked_email(email: str) -> str:
+    """An e-mail address in the form that may be logged: ``a***@example.org`` (A-183)."""
+    local, _, domain = email.partition("@")
+    return f"{local[:1]}***@{domain}"

@@ -11,7 +11,7 @@ from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.storage.record_store import RecordStore
 
 
-class MailedRequests:
+class AccessRequestMails:
     """Queues these messages."""
 
     def __init__(self, records: RecordStore, accounts: Accounts, *, link: str) -> None:

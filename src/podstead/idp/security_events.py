@@ -10,10 +10,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.idp.audit import AuditEvent
+from podstead.idp.audit import AuditEvent, RequestSource
 from podstead.idp.mail_queue import MailQueue, MailSubject, notice_facts
 from podstead.idp.records import ACCOUNTS, SECURITY_EVENTS, Account, SecurityEvent
-from podstead.idp.source import RequestSource
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 
@@ -22,7 +21,7 @@ MAX_EVENTS: Final = 100
 _MARK_CHARACTERS: Final = 16
 
 
-async def noting(
+async def event_records(
     records: RecordStore,
     account_id: str,
     event: AuditEvent,
@@ -36,17 +35,17 @@ async def noting(
     account = await records.read(ACCOUNTS, account_id)
     surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MAX_EVENTS)]
     return [
-        first_event(account_id, event, source, subject=subject, now_ms=records.now_ms()),
+        first_event_record(account_id, event, source, subject=subject, now_ms=records.now_ms()),
         *(SECURITY_EVENTS.drop(key) for key in surplus),
         *(
             ()
             if account is None
-            else await notice_of(records, account.value, event, source, subject=subject)
+            else await notice_records(records, account.value, event, source, subject=subject)
         ),
     ]
 
 
-async def notice_of(
+async def notice_records(
     records: RecordStore,
     account: Account,
     event: AuditEvent,
@@ -75,7 +74,7 @@ async def notice_of(
     )
 
 
-def first_event(
+def first_event_record(
     account_id: str, event: AuditEvent, source: RequestSource, *, subject: str = "", now_ms: int
 ) -> Record:
     """The record that adds an event to an account that has none yet."""

@@ -13,19 +13,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from podstead.idp.accounts import issue_time_s
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import (
     ACCOUNTS,
     LAST_SIGN_INS,
     SESSIONS,
     Account,
     BrowserSession,
+    Client,
     LastSignIn,
 )
-from podstead.idp.sign_in_methods import precondition_on
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import method_precondition
+from podstead.jose.tokens import InvalidJose, claim_text, read_token, verify_signature
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned, secret_key
+from podstead.storage.registry import RecordKind, Versioned, secret_key
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600
@@ -89,11 +96,11 @@ class Sessions:
     ) -> NewSession:
         """Sign a browser in with a factor that was just verified for this version of the account.
 
-        ``amr`` is its value for tokens (:mod:`podstead.idp.authentication_methods`). ``instead_of``
+        ``amr`` is its value for tokens (:mod:`podstead.idp.sign_in`). ``instead_of``
         is the session that the browser had. If it is of the same account, the new one keeps its
         public id, by which clients recognise it. ``restricted`` marks a factor that anyone who can
         write the profile can give themselves. ``sign_in_method`` is the entry of the factor
-        (:mod:`podstead.idp.sign_in_methods`), and ``common_password`` says that the password is a
+        (:mod:`podstead.idp.sessions`), and ``common_password`` says that the password is a
         common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
         account has changed meanwhile.
         """
@@ -119,7 +126,9 @@ class Sessions:
             sign_in_method=sign_in_method,
             common_password=common_password,
         )
-        method_exists = await precondition_on(self._records, sign_in_method, account_id=account_id)
+        method_exists = await method_precondition(
+            self._records, sign_in_method, account_id=account_id
+        )
         records = [
             self._put(secret_key(secret), session, now_s),
             LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id),
@@ -210,3 +219,94 @@ def _end_s(session: BrowserSession, now_s: int) -> int:
     if not session.lasting:
         return session.created_s + SHORT_S
     return min(now_s + IDLE_S, session.created_s + LASTING_S)
+
+
+# Reads requests to sign out: whom they mean, and where the person may return (A-84).
+#
+# OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider identifies the person. It may
+# have expired long ago, as it usually has when people sign out, but it must be from this provider.
+
+MAX_HINT_CHARACTERS: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class IdTokenHint:
+    """The session that an ID token of this provider was issued in."""
+
+    account_id: str
+    client_id: str
+    session_id: str | None
+
+    def means(self, signed_in: OpenSession) -> bool:
+        """Whether it was issued in this very session."""
+        session = signed_in.session
+        return (self.account_id, self.session_id) == (session.account_id, session.public_id)
+
+
+async def read_id_token_hint(text: str, *, issuer: str, keys: ProviderKeys) -> IdTokenHint | None:
+    """Read an ID token as a hint; ``None`` if it is not from this provider."""
+    try:
+        token = read_token(text, max_characters=MAX_HINT_CHARACTERS)
+        key = (await keys.current()).verifier(token.key_id, of_hint=True)
+        if key is None:
+            return None
+        verify_signature(token, key)
+    except InvalidJose:
+        return None
+    claims = token.claims
+    account_id, client_id = claim_text(claims, "sub"), claim_text(claims, "azp")
+    audience = claims.get("aud")
+    # An access token is signed by the same keys, but names one audience that is no client.
+    is_identity = isinstance(audience, list) and client_id in audience
+    if claims.get("iss") != issuer or account_id is None or client_id is None or not is_identity:
+        return None
+    return IdTokenHint(account_id, client_id, claim_text(claims, "sid"))
+
+
+def may_return_to(client: Client | None, uri: str | None) -> bool:
+    """Whether the client has registered this exact URL for after signing out."""
+    return client is not None and uri is not None and uri in client.post_logout_redirect_uris
+
+
+# Permits the download of a pod as an archive, for a day after a recent sign-in.
+#
+# The permission belongs to the session in which it was given, so a download that breaks off can be
+# continued when the sign-in is no longer recent.
+
+VALID_MS: Final = 24 * 3600 * 1000
+
+
+class PodExportPermit(msgspec.Struct, frozen=True):
+    """The session in which the archive may be downloaded; the key is the account id."""
+
+    session: str
+
+
+_PERMITS: Final = RecordKind("pod-export", PodExportPermit)
+
+
+class PodExports:
+    """Gives permissions and checks them. Every method raises StorageError."""
+
+    def __init__(self, records: RecordStore, audit: Audit) -> None:
+        self._records = records
+        self._audit = audit
+
+    async def allow(self, owner: OpenSession, source: RequestSource) -> None:
+        """Allow the export in this session; the caller has checked that the sign-in is recent."""
+        account = owner.account
+        event, account_id = AuditEvent.POD_EXPORTED, account.account_id
+        permit = _PERMITS.put(
+            account_id,
+            PodExportPermit(owner.stored.key),
+            owner=account_id,
+            expires_ms=self._records.now_ms() + VALID_MS,
+        )
+        noted = await event_records(self._records, account_id, event, source)
+        await self._records.commit([permit, *noted])
+        self._audit.note(event, account_id=account_id, pod=account.pod)
+
+    async def is_allowed(self, owner: OpenSession) -> bool:
+        """Whether the export is allowed in this session."""
+        stored = await self._records.read(_PERMITS, owner.account.account_id)
+        return stored is not None and stored.value.session == owner.stored.key

@@ -6,18 +6,294 @@ and an account without a password take the same steps and get the same response.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from podstead.core.clock import Clock
-from podstead.core.errors import NotAuthenticated
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import NotAuthenticated, RateLimited
 from podstead.idp.accounts import Accounts, issue_time_s
-from podstead.idp.attempts import Attempts, attempt_at
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.known_browsers import KnownBrowsers
-from podstead.idp.names import MAX_EMAIL_CHARACTERS
-from podstead.idp.passwords import PasswordCheck, PasswordHasher, presented
-from podstead.idp.records import Account, BrowserSession
-from podstead.storage.registry import Versioned
+from podstead.idp.passwords import PasswordCheck, PasswordHasher, normalized_password
+from podstead.idp.records import (
+    LAST_SIGN_INS,
+    MAX_EMAIL_CHARACTERS,
+    Account,
+    BrowserSession,
+    LastSignIn,
+    name_key,
+)
+from podstead.storage.record_store import Changes, Contention, RecordStore
+from podstead.storage.registry import RecordKind, Versioned, secret_key
+
+# Limits failed attempts at passwords, with counters shared by all workers (A-180, A-181).
+#
+# Only failures are counted, so scripts may sign in as often as they like. A limit is checked before
+# a password is compared and again afterwards, and the result is returned only once its failure has
+# been recorded. Many guesses sent at once therefore get no more answers than guesses sent one after
+# another.
+#
+# An account is never locked permanently, since anybody could cause that. After several consecutive
+# failures with one name, the next attempt with that name has to wait, for at most a minute; many
+# failures within an hour block the name for a quarter of an hour. Names are counted as they were
+# typed, whether or not an account has them, so that nobody can find out that an e-mail address and
+# a pod name belong to one account. A browser that has signed in to the account before is delayed by
+# its own failures only (:mod:`podstead.idp.sign_in`).
+
+MAX_DELAY_S: Final = 60
+HOUR_S: Final = 3600
+PAUSE_S: Final = 900
+_MINUTE_S: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLimits:
+    """How many sign-ins with a password may fail; 0 means no limit (A-181)."""
+
+    per_minute_of_account: int = 10
+    """From one address with one name."""
+    per_minute: int = 60
+    """From one address."""
+    in_a_row: int = 5
+    """With one name, or from one known browser, before the next attempt has to wait."""
+    per_hour: int = 100
+    """With one name, or from one known browser, before further attempts are blocked for a while."""
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """The recent failures with one name, or from one known browser. Times are Unix seconds."""
+
+    in_a_row: int = 0
+    last_s: int = 0
+    hour_began_s: int = 0
+    in_hour: int = 0
+    paused_until_s: int = 0
+
+
+FAILURES: Final = RecordKind("failures", Failures)
+NONE_YET: Final = Failures()
+
+
+def seconds_to_wait(failures: Failures, limits: FailureLimits, *, now_s: int) -> int:
+    """How many seconds the next attempt has to wait; 0 if it need not."""
+    until_s = failures.paused_until_s
+    if limits.in_a_row and failures.in_a_row >= limits.in_a_row:
+        doublings = min(failures.in_a_row - limits.in_a_row, MAX_DELAY_S.bit_length())
+        until_s = max(until_s, failures.last_s + min(2**doublings, MAX_DELAY_S))
+    # If the clock was set back, the wait must not exceed the longest one.
+    return min(max(until_s - now_s, 0), PAUSE_S)
+
+
+def after_failure(failures: Failures, limits: FailureLimits, *, now_s: int) -> Failures:
+    """The failures after one more."""
+    in_this_hour = 0 <= now_s - failures.hour_began_s < HOUR_S
+    in_hour = failures.in_hour + 1 if in_this_hour else 1
+    pauses = 0 < limits.per_hour <= in_hour
+    return Failures(
+        in_a_row=failures.in_a_row + 1,
+        last_s=now_s,
+        hour_began_s=failures.hour_began_s if in_this_hour else now_s,
+        in_hour=0 if pauses else in_hour,
+        paused_until_s=now_s + PAUSE_S if pauses else failures.paused_until_s,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt to sign in: which account, and from where.
+
+    ``subject`` is what failures are counted for: the name as typed, whether or not an account has
+    it (A-182), or a browser that has signed in to the account before. ``address`` is the address of
+    the peer (for IPv6, of its network). It is ``None`` for such a browser, which is not responsible
+    for others at its address.
+    """
+
+    subject: str
+    address: str | None
+    account_id: str | None
+
+
+def attempt_at(
+    login: str, account: Versioned[Account] | None, *, address: str, device: str | None = None
+) -> Attempt:
+    """The attempt with a login as typed, and the account that has it, if any. ``device`` identifies
+    a browser that has signed in to that account before."""
+    account_id = None if account is None else account.value.account_id
+    if device is not None and account_id is not None:
+        return Attempt(secret_key(f"{account_id} {device}"), None, account_id)
+    return Attempt(secret_key(name_key(login)), address, account_id)
+
+
+class Attempts:
+    """Checks and records failures."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        limits: FailureLimits,
+        audit: Audit,
+    ) -> None:
+        self._records = records
+        self._limits = limits
+        self._audit = audit
+
+    async def check(self, attempt: Attempt) -> None:
+        """Refuse an attempt that must wait. Raises RateLimited."""
+        now_ms = self._records.now_ms()
+        for bucket, capacity in self._buckets(attempt):
+            wait_s = await self._records.store.wait_s(
+                bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
+            )
+            if wait_s is not None:
+                raise RateLimited(retry_after_s=wait_s)
+        await self._read(attempt)
+
+    async def failed(self, attempt: Attempt) -> None:
+        """Record a failure. If this raises RateLimited, the result of the attempt must not be
+        returned.
+
+        Raises RateLimited.
+        """
+        for bucket, capacity in self._buckets(attempt):
+            wait_s = await self._records.take(bucket, capacity=capacity, period_s=_MINUTE_S)
+            if wait_s is not None:
+                raise RateLimited(retry_after_s=wait_s)
+        await self._note(attempt)
+
+    async def succeeded(self, attempt: Attempt) -> None:
+        """Reset the count of consecutive failures."""
+        stored = await self._records.read(FAILURES, attempt.subject)
+        if stored is None or stored.value.in_a_row == 0:
+            return
+        forgiven = msgspec.structs.replace(stored.value, in_a_row=0)
+        await self._records.try_commit([FAILURES.replace(stored, forgiven)], [stored.unchanged])
+
+    async def _note(self, attempt: Attempt) -> None:
+        if not self._limits.in_a_row and not self._limits.per_hour:
+            return
+
+        async def compute() -> Changes[bool]:
+            now_ms = self._records.now_ms()
+            stored = await self._read(attempt)
+            before = NONE_YET if stored is None else stored.value
+            noted = after_failure(before, self._limits, now_s=now_ms // 1000)
+            record = FAILURES.put(
+                attempt.subject,
+                noted,
+                owner=attempt.account_id,
+                expires_ms=now_ms + HOUR_S * 1000,
+            )
+            unchanged = FAILURES.absent(attempt.subject) if stored is None else stored.unchanged
+            return Changes(noted.paused_until_s > before.paused_until_s, [record], [unchanged])
+
+        try:
+            pauses = await self._records.transact(compute)
+        except Contention as contention:
+            # Too many fail at once for this one to be recorded: treat it as not made.
+            raise RateLimited(retry_after_s=1) from contention
+        if pauses:
+            self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
+
+    async def _read(self, attempt: Attempt) -> Versioned[Failures] | None:
+        now_ms = self._records.now_ms()
+        stored = await self._records.read(FAILURES, attempt.subject)
+        if stored is not None:
+            wait_s = seconds_to_wait(stored.value, self._limits, now_s=now_ms // 1000)
+            if wait_s:
+                raise RateLimited(retry_after_s=wait_s)
+        return stored
+
+    def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
+        if attempt.address is None:
+            return []
+        limits = self._limits
+        buckets = [
+            (f"sign-in:{attempt.address}:{attempt.subject}", limits.per_minute_of_account),
+            (f"sign-in:{attempt.address}", limits.per_minute),
+        ]
+        return [(bucket, capacity) for bucket, capacity in buckets if capacity]
+
+
+# Recognizes browsers that have signed in to an account before, by signed marks in a cookie.
+#
+# A browser with a mark for an account is delayed by its own failures only, so that strangers who
+# guess passwords cannot lock out the owner (OWASP, "Slow Down Online Guessing Attacks with Device
+# Cookies"). A mark proves nothing else and signs nobody in. It does not name the account: whether
+# it belongs to an account can be checked only for a given account.
+
+MARK_S: Final = 180 * 24 * 3600
+"""How long a browser is known after its last sign-in."""
+MAX_MARKS: Final = 4
+"""For how many accounts one browser is known; the oldest mark is dropped first."""
+BETWEEN: Final = "~"
+_DEVICE_BYTES: Final = 16
+_DEVICE_CHARACTERS: Final = 2 * _DEVICE_BYTES
+_PURPOSE: Final = b"podstead: browsers that signed in before"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    device: str
+    made_s: int
+    signature: str
+    text: str
+
+
+class KnownBrowsers:
+    """Creates and recognizes marks."""
+
+    def __init__(self, keys: Sequence[bytes], *, clock: Clock, randomness: Randomness) -> None:
+        """The first of the ``keys`` signs, and all of them verify. Without keys no browser is
+        known."""
+        self._keys = [hmac.digest(key, _PURPOSE, "sha256") for key in keys]
+        self._clock = clock
+        self._randomness = randomness
+
+    def device(self, marks: str, account: Account) -> str | None:
+        """The device id of the browser that sent the marks, if it is known for the account;
+        ``None`` if it has not signed in to it, or not since the password was changed."""
+        mark = self._message_id(marks, account)
+        now_s = self._clock.now_ms() // 1000
+        if mark is None or mark.made_s < account.valid_after_s or mark.made_s + MARK_S <= now_s:
+            return None
+        return mark.device
+
+    def signed_in(self, marks: str, account: Account) -> str | None:
+        """The marks for the browser to keep after a sign-in; ``None`` without keys."""
+        if not self._keys:
+            return None
+        before = self._message_id(marks, account)
+        others = [each.text for each in _read(marks) if before is None or each != before]
+        device = self._randomness.token_hex(_DEVICE_BYTES)
+        made_s = issue_time_s(account, self._clock.now_ms() // 1000)
+        new = f"{device}.{made_s}.{_sign(self._keys[0], account, device, made_s)}"
+        return BETWEEN.join([new, *others][:MAX_MARKS])
+
+    def _message_id(self, marks: str, account: Account) -> _Mark | None:
+        for mark in _read(marks):
+            for key in self._keys:
+                expected = _sign(key, account, mark.device, mark.made_s)
+                if hmac.compare_digest(mark.signature.encode(), expected.encode()):
+                    return mark
+        return None
+
+
+def _read(marks: str) -> Iterator[_Mark]:
+    for text in marks.split(BETWEEN)[:MAX_MARKS]:
+        device, _, rest = text.partition(".")
+        made, _, signature = rest.partition(".")
+        if len(device) == _DEVICE_CHARACTERS and made.isascii() and made.isdigit():
+            yield _Mark(device, int(made[:12]), signature, text)
+
+
+def _sign(key: bytes, account: Account, device: str, made_s: int) -> str:
+    content = f"{account.account_id}.{device}.{made_s}".encode()
+    return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
 class SignInFailed(NotAuthenticated):
@@ -93,7 +369,7 @@ class PasswordSignIn:
         device = self._device(found, marks, session)
         attempt = attempt_at(login, found, address=address, device=device)
         await self._attempts.check(attempt)
-        typed = presented(password)
+        typed = normalized_password(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
         verdict = await self._passwords.verify(password_hash, typed or "", network=address)
         if found is None or typed is None or verdict is PasswordCheck.WRONG:
@@ -136,3 +412,49 @@ class PasswordSignIn:
         if stored is None or stored.value.disabled:
             raise SignInFailed
         return SignedIn(stored, signed_in.at_s)
+
+
+# Maps sign-ins to the ``amr`` values of tokens (RFC 8176; A-71, A-118).
+#
+# The ``amr`` claim states only what this server has verified, never what it assumes.
+
+PASSWORD: Final = ("pwd",)
+PASSWORD_AND_CODE: Final = ("pwd", "otp", "mfa")
+"""A password, and a one-time code of an authenticator app or from the recovery codes."""
+NOSTR_KEY: Final = ("pop",)
+"""Possession of a key was proven. Where the key is stored, and whether a person was asked, is not
+known."""
+
+
+def of_passkey(*, backup_eligible: bool) -> tuple[str, ...]:
+    """The methods of a passkey: a key that never leaves its device (``hwk``) or that several
+    devices can have (``swk``), with user presence (``user``) and user verification by the device,
+    which makes two factors (``mfa``). Devices do not say whether they verified a PIN, a finger or a
+    face."""
+    return ("swk" if backup_eligible else "hwk", "user", "mfa")
+
+
+# Records the last sign-in to each account, for the operator's list of accounts.
+#
+# A session records it when it begins. A script that signs in for every request must not cause a
+# write for every request, so the time of its sign-ins is exact to an hour.
+
+_EXACT_TO_S: Final = 3600
+
+
+class LastSignIns:
+    """Records sign-ins without a session."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    async def note(self, account: Versioned[Account], *, factor: str) -> None:
+        """Record a sign-in unless one was recorded within the last hour."""
+        account_id = account.value.account_id
+        stored = await self._records.read(LAST_SIGN_INS, account_id)
+        now_s = self._records.now_s()
+        if stored is not None and now_s - stored.value.at_s < _EXACT_TO_S:
+            return
+        noted = LAST_SIGN_INS.put(account_id, LastSignIn(now_s, factor), owner=account_id)
+        unchanged = LAST_SIGN_INS.absent(account_id) if stored is None else stored.unchanged
+        await self._records.try_commit([noted], [unchanged, account.unchanged])

@@ -3,18 +3,29 @@
 A sign-in method other than the password is an entry of the store: a passkey, a linked Nostr key, or
 a key in a profile that the owner has allowed. A session or a grant names the entry that it began
 with, and is created only while that entry exists. When the entry is removed, every session and
-grant that began with it ends.
+grant that began with it ends. Every account keeps one (A-124).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from podstead.core.errors import AccessDenied
-from podstead.idp.records import GRANTS, SESSIONS, BrowserSession, Grant, revoked
+from podstead.core.errors import AccessDenied, Conflict
+from podstead.idp.codes import IdpCodes
+from podstead.idp.records import (
+    GRANTS,
+    NOSTR_LINKS,
+    PASSKEYS,
+    SESSIONS,
+    Account,
+    BrowserSession,
+    Grant,
+    revoked,
+)
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import EntryAt, EntryId, Precondition, Record
+from podstead.storage.registry import RecordKind, Versioned
 
 _AMR_OF_KIND: Final = {"passkey": "user", "nostr-key": "pop"}
 """Sessions and grants of earlier versions do not name their sign-in method. An ``amr`` with this
@@ -28,7 +39,7 @@ class SignInMethodRemoved(AccessDenied):
         super().__init__("What you signed in with was removed meanwhile: sign in in another way")
 
 
-async def precondition_on(
+async def method_precondition(
     records: RecordStore, method: str, *, account_id: str
 ) -> Sequence[Precondition]:
     """The precondition that the sign-in method still exists; none for a password. Raises
@@ -48,7 +59,7 @@ def began_with(method: str, begun: BrowserSession | Grant) -> bool:
     return _AMR_OF_KIND.get(method.partition("/")[0]) in begun.amr
 
 
-async def ending(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
+async def end_records(records: RecordStore, account_id: str, method: str) -> Sequence[Record]:
     """The records that end every session and grant that began with a sign-in method."""
     sessions = await records.of_owner(SESSIONS, account_id)
     grants = await records.of_owner(GRANTS, account_id)
@@ -60,3 +71,32 @@ async def ending(records: RecordStore, account_id: str, method: str) -> Sequence
             if began_with(method, each.value) and not each.value.revoked
         ),
     ]
+
+
+_ENOUGH: Final = 2
+"""How many to read to find one besides the one that is removed."""
+
+
+class LastFactor(Conflict):
+    """It is the only factor of the account; nothing was removed."""
+
+    code = IdpCodes.LAST_FACTOR
+
+
+async def remaining_factor(
+    records: RecordStore, account: Versioned[Account], *, without: EntryAt
+) -> EntryAt:
+    """A factor that remains when the factor ``without`` is removed.
+
+    The removal has it as a precondition, so that it cannot be removed at the same time. Raises
+    LastFactor.
+    """
+    if account.value.password_hash is not None:
+        return account.unchanged
+    owner = account.value.account_id
+    kinds: Sequence[RecordKind[Any]] = (PASSKEYS, NOSTR_LINKS)
+    for kind in kinds:
+        for each in await records.of_owner(kind, owner, limit=_ENOUGH):
+            if each.unchanged != without:
+                return each.unchanged
+    raise LastFactor

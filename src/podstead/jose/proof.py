@@ -38,7 +38,7 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True, slots=True)
-class ProvenRequest:
+class ProofContext:
     """The request that a proof must be for: its method, URL and access token, if any."""
 
     method: str
@@ -61,7 +61,7 @@ class DpopProof:
 
 def check_proof(
     text: str,
-    request: ProvenRequest,
+    request: ProofContext,
     *,
     now_s: int,
     keys: PublicKeyCache,
@@ -97,7 +97,7 @@ def unverified_nonce(text: str) -> str | None:
     return claim_text(read_token(text, max_characters=MAX_PROOF_CHARACTERS).claims, "nonce")
 
 
-def _check_request(claims: dict[str, object], request: ProvenRequest) -> None:
+def _check_request(claims: dict[str, object], request: ProofContext) -> None:
     method, url = claim_text(claims, "htm"), claim_text(claims, "htu")
     if method is None or method.upper() != request.method:
         raise InvalidJose("DPoP proof is for another method")

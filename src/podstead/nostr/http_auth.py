@@ -1,7 +1,7 @@
 """Checks whether an event authorizes a request at a given time (NIP-98; A-142 to A-146).
 
 Pure: the request and the time are parameters. The caller must verify the signature, and ensure that
-the event is used only once (:attr:`ProvenByEvent.remembered_until_s`).
+the event is used only once (:attr:`VerifiedEvent.remembered_until_s`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SignedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ProvenByEvent:
+class VerifiedEvent:
     """What a valid event proves about its request."""
 
     content_digest: bytes | None
@@ -74,7 +74,7 @@ def check_event(
     now_s: int,
     scope: EventScope,
     require_payload: bool,
-) -> ProvenByEvent:
+) -> VerifiedEvent:
     """Check an event in every respect except its signature and replay.
 
     ``require_payload`` refuses content whose hash the event does not state (A-145). Raises
@@ -85,7 +85,7 @@ def check_event(
     if abs(now_s - event.created_s) > WINDOW_S:
         raise InvalidEvent("The event is too old or from the future")
     _check_target(only_tag(event, "u"), only_tag(event, "method"), request, scope)
-    return ProvenByEvent(
+    return VerifiedEvent(
         _content_digest(event, request, require=require_payload),
         event.created_s + REMEMBERED_S,
     )

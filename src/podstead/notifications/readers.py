@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from podstead.authn.identity_status import IdentityStatus
+from podstead.authn.web_ids import IdentityStatus
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import (
     ROOT,

@@ -11,8 +11,7 @@ from typing import Final
 from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.outbound.fetch import Fetcher
-from podstead.outbound.foreign_documents import FetchedDocument, Purpose
-from podstead.outbound.policies import FetchPolicy
+from podstead.outbound.foreign_documents import FetchedDocument, FetchPolicy, Purpose
 from podstead.outbound.urls import Origin
 
 _KIB = 1024

@@ -14,18 +14,18 @@ import asyncio
 import copy
 import re
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from typing import Final
 
 from podstead.core.caches import ExpiringCache
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.request_context import requester
-from podstead.outbound.bodies import read_body
-from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import (
     BadStatus,
     CircuitOpen,
@@ -39,13 +39,115 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
-from podstead.outbound.fetch_limits import FetchLimits, Share
-from podstead.outbound.foreign_documents import FetchedDocument
+from podstead.outbound.foreign_documents import (
+    Circuit,
+    CircuitBreaker,
+    FetchedDocument,
+    FetchPolicy,
+    OutboundLimits,
+    Purpose,
+)
 from podstead.outbound.guard import Guard
-from podstead.outbound.outcomes import Outcomes
-from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.transport import RemoteResponse, exchange
+from podstead.outbound.transport import RemoteResponse, exchange, read_body
 from podstead.outbound.urls import Target, resolve_reference
+
+# Counts the outcomes of requests to other servers, by purpose.
+
+SUCCEEDED: Final = "succeeded"
+FAILED: Final = "failed"
+REFUSED: Final = "refused"
+"""The guard forbade the request, or the address to which it led."""
+NOT_SENT: Final = "not sent"
+"""The origin has failed too often, or too many requests were in progress."""
+
+
+class Outcomes:
+    """Counts the outcomes of the requests of one kind."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Purpose, str]] = Counter()
+
+    def note(self, purpose: Purpose, failure: BaseException | None) -> None:
+        """Count one request, with what it raised."""
+        self._counts[purpose, _outcome(failure)] += 1
+
+    def counts(self) -> Mapping[tuple[Purpose, str], int]:
+        """How many requests had which outcome."""
+        return self._counts
+
+
+def _outcome(failure: BaseException | None) -> str:
+    if failure is None:
+        return SUCCEEDED
+    if isinstance(failure, Refused):
+        return REFUSED
+    return NOT_SENT if isinstance(failure, CircuitOpen | Congested) else FAILED
+
+
+# Limits how many fetches run at a time, in total and for each requester and origin (A-191).
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyLimit:
+    """Allows at most ``capacity`` fetches at a time with this key."""
+
+    key: Hashable
+    capacity: int
+
+
+@dataclass(slots=True)
+class _Slots:
+    """The slots of one limit, and how many tasks have one or wait for one."""
+
+    free: asyncio.Semaphore
+    tasks: int = 0
+
+
+class ConcurrencyLimiter:
+    """Limits the running fetches by any number of limits."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Hashable, _Slots] = {}
+
+    @asynccontextmanager
+    async def acquire(
+        self, limits: Sequence[ConcurrencyLimit], deadline_s: float
+    ) -> AsyncIterator[None]:
+        """Acquire one slot of each limit, waiting until ``deadline_s`` of loop time.
+
+        The narrowest limit comes first, so that a task that waits for it does not occupy slots of
+        the wider ones. Raises Congested.
+        """
+        async with AsyncExitStack() as acquired:
+            for limit in limits:
+                await acquired.enter_async_context(self._acquire_one(limit, deadline_s))
+            yield
+
+    @asynccontextmanager
+    async def _acquire_one(self, limit: ConcurrencyLimit, deadline_s: float) -> AsyncIterator[None]:
+        slots = self._slots.get(limit.key)
+        if slots is None:
+            slots = self._slots[limit.key] = _Slots(asyncio.Semaphore(limit.capacity))
+        slots.tasks += 1
+        try:
+            await _acquire(slots.free, deadline_s)
+            try:
+                yield
+            finally:
+                slots.free.release()
+        finally:
+            slots.tasks -= 1
+            if slots.tasks == 0:
+                del self._slots[limit.key]
+
+
+async def _acquire(semaphore: asyncio.Semaphore, deadline_s: float) -> None:
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            await semaphore.acquire()
+    except TimeoutError as error:
+        raise Congested from error
+
 
 USER_AGENT = "Podstead"
 MAX_REMEMBERED_FAILURES = 4096
@@ -94,7 +196,7 @@ class Fetcher:
             max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
         )
         self._limits = limits
-        self._slots = FetchLimits()
+        self._limiter = ConcurrencyLimiter()
         self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
         self.outcomes = Outcomes()
 
@@ -163,22 +265,25 @@ class Fetcher:
 
     async def _hop(self, target: Target, policy: FetchPolicy, deadline_s: float) -> _Step:
         circuit = Circuit(policy.purpose, target.origin)
-        async with self._slots.hold(self._shares(circuit), deadline_s):
+        async with self._limiter.acquire(self._limits_of(circuit), deadline_s):
             self._circuit.check(circuit, self._clock.now_ms())
             async with self._recording_outcome(circuit), _deadline(deadline_s):
                 return await self._request(target, policy)
 
-    def _shares(self, circuit: Circuit) -> list[Share]:
-        """The shares in which a fetch needs a slot, the narrowest first."""
+    def _limits_of(self, circuit: Circuit) -> list[ConcurrencyLimit]:
+        """The limits within which a fetch needs a slot, the narrowest first."""
         limits, purpose, client = self._limits, circuit.purpose, requester()
         of_origin = limits.max_concurrent_per_origin
-        shares = [Share(circuit, of_origin), Share(purpose, limits.max_concurrent)]
+        within = [
+            ConcurrencyLimit(circuit, of_origin),
+            ConcurrencyLimit(purpose, limits.max_concurrent),
+        ]
         if not client:
-            return shares
+            return within
         return [
-            Share((client, circuit), max(1, of_origin // 2)),
-            Share((client, purpose), limits.max_concurrent_per_requester),
-            *shares,
+            ConcurrencyLimit((client, circuit), max(1, of_origin // 2)),
+            ConcurrencyLimit((client, purpose), limits.max_concurrent_per_requester),
+            *within,
         ]
 
     @asynccontextmanager

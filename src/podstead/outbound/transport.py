@@ -1,23 +1,51 @@
 """Sends one request, or opens one WebSocket, to a checked destination.
 
-Only this module uses the HTTP client library, which ``client_library.py`` loads. Each exchange has
+Only this module uses the HTTP client library. Each exchange has
 a connection of its own, pinned to the addresses that the guard has checked. There are no proxies or
 netrc files from the environment, no cookies, and no automatic redirects.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from yarl import URL
 
-from podstead.outbound.client_library import aiohttp
-from podstead.outbound.errors import BadStatus, Refused, TooSlow, Unreachable
+from podstead.outbound.errors import BadStatus, Refused, TooLarge, TooSlow, Unreachable, WrongType
 from podstead.outbound.guard import Destination, address_family
+
+# Loads the HTTP client library without certificates that it would not use.
+#
+# On import, aiohttp reads the system's certificate authorities twice, for connections without a TLS
+# context of their own, which takes a tenth of the time of all imports. Our connections always have
+# one (``transport.py``); a connection without it would trust nobody and fail.
+
+_CERTIFICATE_FILE = "SSL_CERT_FILE"
+"""The variable that tells OpenSSL where the certificates of the authorities are."""
+
+
+@contextmanager
+def _without_authorities() -> Iterator[None]:
+    before = os.environ.get(_CERTIFICATE_FILE)
+    os.environ[_CERTIFICATE_FILE] = os.devnull
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_CERTIFICATE_FILE]
+        else:
+            os.environ[_CERTIFICATE_FILE] = before
+
+
+with _without_authorities():
+    import aiohttp
+
 
 OpenSocket = Callable[[str], socket.socket]
 """Creates the socket for a connection to an address. Raises Refused."""
@@ -207,3 +235,81 @@ class _Gate:
         except Refused as refused:
             self.refused = refused
             raise PermissionError("refused by the guard") from refused
+
+
+# Reads the body of a response in chunks, within limits.
+#
+# The bytes before and after decompression are limited (A-189).
+
+_GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
+
+
+async def read_body(
+    chunks: AsyncIterator[bytes],
+    *,
+    content_coding: str,
+    max_wire_bytes: int,
+    max_content_bytes: int,
+) -> bytes:
+    """Read and decode a whole body.
+
+    ``content_coding`` is the Content-Encoding header, empty if there is none. Raises TooLarge,
+    WrongType for a coding other than gzip, and Unreachable for a damaged gzip stream.
+    """
+    sink = _sink(content_coding.strip().lower(), max_content_bytes)
+    wire_bytes = 0
+    async for chunk in chunks:
+        wire_bytes += len(chunk)
+        if wire_bytes > max_wire_bytes:
+            raise TooLarge
+        sink.feed(chunk)
+    return sink.finish()
+
+
+class _Identity:
+    """Accepts a body without a content coding."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._content = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        if len(self._content) + len(chunk) > self._max_bytes:
+            raise TooLarge
+        self._content += chunk
+
+    def finish(self) -> bytes:
+        return bytes(self._content)
+
+
+class _Gunzip:
+    """Decompresses one gzip member (RFC 1952); its output never exceeds the limit plus one byte."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._identity = _Identity(max_bytes)
+        self._max_bytes = max_bytes
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW_BITS)
+
+    def feed(self, chunk: bytes) -> None:
+        if self._inflate.eof:
+            raise Unreachable
+        try:
+            inflated = self._inflate.decompress(chunk, self._max_bytes + 1)
+        except zlib.error as error:
+            raise Unreachable from error
+        self._identity.feed(inflated)
+        if self._inflate.unused_data:
+            raise Unreachable
+
+    def finish(self) -> bytes:
+        if not self._inflate.eof:
+            raise Unreachable
+        return self._identity.finish()
+
+
+def _sink(coding: str, max_content_bytes: int) -> _Identity | _Gunzip:
+    if coding in ("", "identity"):
+        return _Identity(max_content_bytes)
+    if coding in ("gzip", "x-gzip"):
+        return _Gunzip(max_content_bytes)
+    raise WrongType

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from podstead.authn.pod_token import SigningKey, make_token
+from podstead.authn.credentials import SigningKey, make_token
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, slash_variant, subject_of

@@ -272,7 +272,7 @@ def serialize(
     In Turtle, IRIs near ``base_iri`` are written relative to it; without it, all are absolute. A
     document that was JSON-LD keeps its context if ``base_iri`` is given. Formats without named
     graphs get the default graph only, and only JSON-LD gets the base direction of literals
-    (``rdf12``). Raises UnsupportedRdfType, and NotExpressible for what RDF/XML cannot express.
+    (``lexing``). Raises UnsupportedRdfType, and NotExpressible for what RDF/XML cannot express.
     """
     # Documents parsed from other syntaxes have no directions and need not be searched.
     may_have_directions = not isinstance(document, Document) or document.original is not None

@@ -1,9 +1,9 @@
 """Preparing a JSON-LD document for the parser: without references to contexts, and within limits.
 
-A document is decoded, checked, and encoded again for the parser (see ``json_text`` for the reason).
-The contexts that it refers to are inlined, and type maps are expanded, because the parser does not
-support them. Input that would make the parser abort or run for seconds is refused: lists in the
-place of graphs, and contexts that are activated too often.
+A document is decoded, checked, and encoded again for the parser (``jsonld_contexts`` has the
+reason). The contexts that it refers to are inlined, and type maps are expanded, because the parser
+does not support them. Input that would make the parser abort or run for seconds is refused: lists
+in the place of graphs, and contexts that are activated too often.
 
 All of this concerns contexts only. A document without any, or whose only context needs no
 preparation, is passed on as it is.

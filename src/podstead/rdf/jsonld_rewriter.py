@@ -1,7 +1,7 @@
 """Serializing a changed JSON-LD document with the context that it was sent with.
 
 Implements compaction (JSON-LD 1.1 API, section 6) of one document in its own style
-(``jsonld_style``): terms, aliases, coercions and containers are used where they apply, and
+(``jsonld_terms``): terms, aliases, coercions and containers are used where they apply, and
 everything else is written in expanded form.
 
 A context can change the meaning of a document in many ways. Therefore the output is parsed again

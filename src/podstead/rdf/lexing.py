@@ -186,7 +186,7 @@ class Lexer:
 
         Returns variables, braces, words (except ``a``), quantifiers, and characters that cannot
         occur in triples. In a text with brackets nothing is skipped, because brackets can contain a
-        whole statement (``statements_without_predicate``).
+        whole statement.
         """
         if self.has_brackets:
             return self.next()

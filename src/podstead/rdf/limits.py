@@ -91,7 +91,7 @@ MAX_TRIPLES = 100_000
 
 MAX_CONTEXT_WORK = 5_000_000
 """The maximum work of JSON-LD contexts; the unit is what the parser takes to copy one definition of
-a term, 130 ns (``jsonld_cost``)."""
+a term, 130 ns (``jsonld_reader``)."""
 
 DEFINITION_WORK = 16
 """The work of one definition in these units."""

@@ -184,7 +184,8 @@ class Archives:
         """The archive of the container that the request is about, or of those of its members that
         are in ``only``. Further archives of one ``requester`` begin when others have ended.
 
-        Raises AccessDenied, NotAuthenticated, NotFound, MethodNotAllowed for a document. Iterating over the bytes may raise ServerTrouble: the archive is then
+        Raises AccessDenied, NotAuthenticated, NotFound, and MethodNotAllowed for a document.
+        Iterating over the bytes may raise ServerTrouble: the archive is then
         incomplete, and no program takes it for a whole one.
         """
         target = request.operation.target

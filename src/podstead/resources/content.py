@@ -65,7 +65,7 @@ from podstead.resources.planning import (
 from podstead.resources.reading import listed_member, pages_of_members
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Body, InlineBody, Metadata, Record, Version
-from podstead.wac.acl import check_storable
+from podstead.wac.acl import check_acl_size, check_storable
 
 _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
 
@@ -242,7 +242,7 @@ class ContentValidator:
         content = Content(media_type, InlineBody(turtle))
         after = document.dataset
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_acl(state, document)
+            self._check_acl(state, content, document)
         await self._identity_changes.check(request, state, after, version, before=before)
         return await self._with_records(state, content, after)
 
@@ -311,14 +311,15 @@ class ContentValidator:
         needs."""
         path = state.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_acl(state, document)
+            self._check_acl(state, content, document)
             return content, document.dataset
         if is_container(path):
             return await self._validate_container(state, content, document)
         return content, document.dataset
 
-    def _check_acl(self, state: TargetState, document: Document) -> None:
-        """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest."""
+    def _check_acl(self, state: TargetState, content: Content, document: Document) -> None:
+        """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest, RdfTooLarge."""
+        check_acl_size(content.body.size_bytes)
         check_storable(
             document.graph,
             subject_url=self._documents.url_of(state.subject),

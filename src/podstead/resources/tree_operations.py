@@ -172,7 +172,7 @@ class Trees:
     async def contents(self, request: ResourceRequest) -> TreeContents:
         """How much the target contains, as far as the agent may read it.
 
-        Raises AccessDenied, NotAuthenticated, NotFound.
+        Raises AccessDenied, NotAuthenticated and NotFound.
         """
         async with self._semaphores.of(request.agent):
             return await self._contents(request)

@@ -24,6 +24,8 @@ from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
 from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.value import Value
+from podstead.rdf.codes import RdfCodes
+from podstead.rdf.errors import RdfTooLarge
 from podstead.rdf.graph import Description, Graph, Iri, Subject
 from podstead.wac.codes import WacCodes
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
@@ -57,6 +59,10 @@ def agent_name(iri: str) -> str:
 
 MAX_GROUPS = 32
 """How many agent groups one ACL may name: a decision may have to look up or fetch each of them."""
+
+MAX_ACL_BYTES = 512 * 1024
+"""The maximum size of an ACL that is written, about 2,500 rules: to read more of them would keep
+other requests waiting."""
 
 UNMATCHABLE_ORIGIN = ""
 """Stands for an object of ``acl:origin`` that is not an origin: it still restricts (W-17)."""
@@ -138,6 +144,12 @@ def read_acl(graph: Graph, *, subject_url: str) -> AclDocument:
     """
     document = _document(graph, subject_url)
     return document if len(document.groups()) <= MAX_GROUPS else DENYING_ACL
+
+
+def check_acl_size(size_bytes: int) -> None:
+    """Raise RdfTooLarge if an ACL has too many bytes."""
+    if size_bytes > MAX_ACL_BYTES:
+        raise RdfTooLarge(RdfCodes.TOO_MANY_BYTES, limit_bytes=MAX_ACL_BYTES)
 
 
 def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> None:

@@ -10,8 +10,13 @@ from typing import Final
 from podstead.outbound.errors import FetchFailed, Refusal, Refused
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
-from podstead.outbound.long_lived import LongLivedConnections, http_form
-from podstead.outbound.submission import OutgoingPost, PostResponse, submit
+from podstead.outbound.requests import (
+    LongLivedConnections,
+    OutgoingRequest,
+    ReceivedResponse,
+    http_form,
+    submit,
+)
 from podstead.outbound.transport import ClientWebSocket, RemoteResponse
 from podstead.outbound.urls import Origin, resolve_reference
 from podstead.watch.errors import WatchError, unreachable
@@ -37,12 +42,14 @@ class Server:
         """Whether requests are authenticated."""
         return self._token is not None
 
-    async def look(self, method: str, url: str, *, accept: str) -> tuple[str, PostResponse]:
+    async def look(self, method: str, url: str, *, accept: str) -> tuple[str, ReceivedResponse]:
         """HEAD or GET, following redirects; returns the final URL and the response."""
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 headers = {**self._headers(url), "Accept": accept}
-                reply = await submit(OutgoingPost(method, url, headers), self._guard, tls=self._tls)
+                reply = await submit(
+                    OutgoingRequest(method, url, headers), self._guard, tls=self._tls
+                )
                 location = reply.field("location")
                 if reply.status not in _REDIRECTS or not location:
                     return url, reply
@@ -51,12 +58,12 @@ class Server:
             raise unreachable(failure, host=host_of(url)) from failure
         raise WatchError(f"{url} redirects too many times.")
 
-    async def post(self, url: str, content: bytes, *, content_type: str) -> PostResponse:
+    async def post(self, url: str, content: bytes, *, content_type: str) -> ReceivedResponse:
         """POST, with a response of the same media type."""
         headers = {**self._headers(url), "Content-Type": content_type, "Accept": content_type}
         try:
             return await submit(
-                OutgoingPost("POST", url, headers, content), self._guard, tls=self._tls
+                OutgoingRequest("POST", url, headers, content), self._guard, tls=self._tls
             )
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
@@ -65,7 +72,7 @@ class Server:
         """DELETE, ignoring the status. Raises WatchError."""
         try:
             await submit(
-                OutgoingPost("DELETE", url, self._headers(url)), self._guard, tls=self._tls
+                OutgoingRequest("DELETE", url, self._headers(url)), self._guard, tls=self._tls
             )
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure

@@ -10,7 +10,7 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
-from podstead.outbound.submission import PostResponse
+from podstead.outbound.requests import ReceivedResponse
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph, Iri
 from podstead.rdf.jsonld_contexts import ContextSource
@@ -115,7 +115,7 @@ class SubscriptionClient:
             raise Interrupted(f"Cannot read {url} now: the server responded with {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
-    def _channel(self, reply: PostResponse, url: str) -> RemoteChannel | None:
+    def _channel(self, reply: ReceivedResponse, url: str) -> RemoteChannel | None:
         """The channel in a response, parsed as JSON with the usual names, or else as RDF."""
         try:
             described = parse_object(reply.content)
@@ -132,7 +132,7 @@ class SubscriptionClient:
                 return RemoteChannel(value.value, subject.value if type(subject) is Iri else None)
         return None
 
-    def _graph(self, reply: PostResponse, url: str) -> Graph:
+    def _graph(self, reply: ReceivedResponse, url: str) -> Graph:
         media_type = reply.field("content-type")
         try:
             return parse(reply.content, media_type, base_iri=url, contexts=self._contexts).graph

@@ -1,4 +1,4 @@
-"""What does the access log say about a request? One line, in the Common Log Format or as JSON.
+"""Writes one line for each request, in the Common Log Format or as JSON.
 
 A line never contains a query, since sign-ins send codes in it, nor the rest of a path of the
 server's own pages, which may be a secret. Everything that clients choose is escaped, so that no
@@ -10,13 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from time import monotonic
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from podstead.core.clock import Clock
-from podstead.idp.administration.slow_requests import shown_path
-from podstead.web.asgi import Message, Scope, Send
+from podstead.core.request_context import (
+    current_request_id,
+    requester_address,
+    requester_agent,
+    set_request_id,
+)
+from podstead.idp.administration.audit_log import shown_path
+from podstead.web.application import Application
+from podstead.web.asgi import Message, Receive, Scope, Send
+from podstead.web.body import RequestReceiver
+from podstead.web.request_ids import id_field, peer_of
+from podstead.web.sending import send_response
 
 COMMON: Final = "common"
 _NONE: Final = "-"
@@ -139,3 +151,59 @@ def _escaped(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     octets = match[0].encode("utf-8", "surrogatepass")
     return "".join(f"\\x{octet:02x}" for octet in octets)
+
+
+# The application with an access log: each response has the id of its request.
+#
+# An application of its own, so that a server without an access log does not pay for it.
+
+
+class LoggedApplication(Application):
+    """Logs each request when its response has been sent."""
+
+    is_logged = True
+
+    def __init__(self, access_log: AccessLog, **parts: Any) -> None:  # noqa: ANN401 - those of Application
+        super().__init__(**parts)
+        self._access_log = access_log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        began_s = monotonic()
+        mark = self.ids.mark(scope)
+        set_request_id(mark)
+        incoming, sent = RequestReceiver(receive, scope), SentBytes(send)
+        response = await self._respond(scope, incoming)
+        address, agent = response.requester or (peer_of(scope), None)
+        # A copy: the response may be in the cache.
+        response = replace(response, headers=[*response.headers, id_field(mark)])
+        take_timeout_s = self._body_pace.idle_timeout_s
+        try:
+            await send_response(response, scope, incoming, sent, take_timeout_s=take_timeout_s)
+        finally:
+            self._access_log.note(
+                scope,
+                request_id=mark.request_id,
+                client_address=address,
+                agent=agent,
+                status=response.status,
+                sent_bytes=sent.count,
+                duration_s=monotonic() - began_s,
+            )
+        await incoming.linger()
+
+    def note_socket(self, route: str, scope: Scope, status: int, took_s: float) -> None:
+        """Count and log a WebSocket that has ended or was refused."""
+        super().note_socket(route, scope, status, took_s)
+        mark = current_request_id()
+        self._access_log.note(
+            scope,
+            request_id="" if mark is None else mark.request_id,
+            client_address=requester_address() or peer_of(scope),
+            agent=requester_agent(),
+            status=status,
+            sent_bytes=0,
+            duration_s=took_s,
+        )

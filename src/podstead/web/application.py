@@ -1,4 +1,4 @@
-"""What does the server do with every request? The ASGI application.
+"""The ASGI application: the steps that every request passes.
 
 It reads the request, responds to OPTIONS, authenticates, dispatches, and adds the headers that
 every response has. Any error that is raised below becomes a response here. Errors of the server are
@@ -17,7 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.authn.authenticate import Authenticator, RequestCredentials
-from podstead.authn.nonces import Nonces
+from podstead.authn.resource_tokens import DpopNonces
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     DiskFull,
@@ -39,7 +39,7 @@ from podstead.core.request_context import (
     note_agent,
     requester_address,
     requester_agent,
-    set_mark,
+    set_request_id,
     set_requester,
 )
 from podstead.storage.dependencies import Ahead, ReadAhead
@@ -47,18 +47,16 @@ from podstead.storage.disk_space import is_full
 from podstead.wac.effective import paths_to_read
 from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
-from podstead.web.authentication import LimitedAuthentication
+from podstead.web.authentication import AuthenticateChallenges, LimitedAuthentication
 from podstead.web.authority import Authorities, FormerHost
-from podstead.web.body import BodyPace, Incoming
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.body import BodyPace, RecheckedBody, RequestReceiver
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import apply_content_coding
-from podstead.web.cors import Sharing, cors_headers
+from podstead.web.cors import CorsPolicy, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit, address_key
-from podstead.web.rechecked_body import RecheckedBody
-from podstead.web.request import Request, path_of, read_request
+from podstead.web.request import Request, path_of, read_request, with_checked_content
 from podstead.web.request_counts import OTHER_METHOD, RESOURCES, UNREADABLE, RequestCounts
 from podstead.web.request_ids import RequestIds, id_field, peer_of
 from podstead.web.resource_responses import options_response, updates_via
@@ -66,7 +64,6 @@ from podstead.web.response import HeaderField, Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Claim, ClaimedRequest, Route, Routes, is_reserved
 from podstead.web.sending import send_response
-from podstead.web.signed_content import with_checked_content
 from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
@@ -109,7 +106,7 @@ class Application:
     """The ASGI application of one worker."""
 
     is_logged = False
-    """Whether each request is logged (:mod:`podstead.web.logged_application`)."""
+    """Whether each request is logged (:mod:`podstead.web.access_log`)."""
 
     def __init__(
         self,
@@ -125,7 +122,7 @@ class Application:
         lifespan: Lifespan,
         clock: Clock,
         ids: RequestIds,
-        nonces: Nonces | None = None,
+        nonces: DpopNonces | None = None,
         claims: Sequence[Claim] = (),
         certificates: ClientCertificates | None = None,
         provider_routes: Mapping[str, Routes] = {},
@@ -173,7 +170,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            incoming = Incoming(receive, scope)
+            incoming = RequestReceiver(receive, scope)
             response = await self._respond(scope, incoming)
             take_timeout_s = self._body_pace.idle_timeout_s
             await send_response(response, scope, incoming, send, take_timeout_s=take_timeout_s)
@@ -198,7 +195,7 @@ class Application:
         scope = {**scope, "method": "GET"}
         socket = WebSocket(scope, receive, send)
         route, began_s = UNREADABLE, monotonic()
-        set_mark(self.ids.mark(scope))
+        set_request_id(self.ids.mark(scope))
         try:
             request = await read_request(
                 scope, receive, body_pace=self._body_pace, authorities=self._authorities
@@ -223,7 +220,7 @@ class Application:
             if socket.is_accepted:
                 await socket.close(websocket.INTERNAL_ERROR)
             else:
-                self._finish(refused, scope, Sharing.REFLECTED)
+                self._finish(refused, scope, CorsPolicy.REFLECTED)
                 await socket.refuse(refused)
 
     def note_socket(self, route: str, scope: Scope, status: int, took_s: float) -> None:  # noqa: ARG002 - for those that log it
@@ -250,13 +247,13 @@ class Application:
     async def _make(self, scope: Scope, receive: Receive, ahead: Ahead | None = None) -> Response:
         """A new response. ``ahead`` is what was read ahead for the request, if that was done."""
         began_s = monotonic()
-        sharing = Sharing.REFLECTED
+        sharing = CorsPolicy.REFLECTED
         claimed: ClaimedRequest | None = None
         route = UNREADABLE
         mark = None
         if not self.is_logged:
             mark = self.ids.mark(scope)
-            set_mark(mark)
+            set_request_id(mark)
         try:
             request = await read_request(
                 scope,
@@ -339,7 +336,7 @@ class Application:
                 "The disk is full or nearly full: nothing new is stored until there is room again"
             )
 
-    def _finish(self, response: Response, scope: Scope, sharing: Sharing) -> None:
+    def _finish(self, response: Response, scope: Scope, sharing: CorsPolicy) -> None:
         """Add the headers that every response has."""
         if self._nonces is not None:
             _give_nonce(response, scope, self._nonces)
@@ -496,7 +493,7 @@ def _moved(base_url: str, scope: Scope) -> Response:
     return empty_response(301, [(b"location", location + b"?" + query if query else location)])
 
 
-def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:
+def _give_nonce(response: Response, scope: Scope, nonces: DpopNonces) -> None:
     """Send a client that sent a proof the nonce for its next one (RFC 9449 section 8.2).
 
     Such a response must not be cached, because clients would use the nonce after its expiry.
@@ -510,7 +507,7 @@ def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:
     response.of_stored_state = False
 
 
-def _cors(scope: Scope, sharing: Sharing) -> tuple[tuple[bytes, bytes], ...]:
+def _cors(scope: Scope, sharing: CorsPolicy) -> tuple[tuple[bytes, bytes], ...]:
     origin = requested = None
     for name, value in scope["headers"]:
         if name == b"origin":

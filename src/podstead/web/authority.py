@@ -1,4 +1,4 @@
-"""For which host is a request, and from which address? Host, proxies and peer (A-11, A-12).
+"""Determines the host that a request is for and the address that it is from (A-11, A-12).
 
 The base URL is set in the configuration, so a Host header is either right or wrong. Forwarding
 headers are read only if the peer is a trusted proxy.
@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest, Misdirected
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields
 
 Network = IPv4Network | IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}

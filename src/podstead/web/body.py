@@ -1,4 +1,4 @@
-"""How is a request body received? With limits on size and time, and never truncated unnoticed.
+"""Receives request bodies, with limits on size and time, and never truncated unnoticed.
 
 The HTTP server reports truncation as ``http.disconnect``, and checks neither sizes nor pauses. This
 module does all three. It also receives the rest of a body after an early response.
@@ -8,16 +8,107 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final
 
+from podstead.core.clock import Clock
 from podstead.core.codes import CoreCodes
-from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
-from podstead.web.asgi import Message, Receive, Scope
+from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge, NotAuthenticated
+from podstead.core.operation import RequestBody
+from podstead.web.asgi import HeaderFields, Message, Receive, Scope
 from podstead.web.codes import WebCodes
-from podstead.web.deadlines import Deadlines
-from podstead.web.fields import HeaderFields
+
+# Deadlines of waits for clients. One timer watches all waits of an event loop.
+#
+# A timeout of its own for each wait, as in ``asyncio.timeout``, creates and cancels a timer for
+# each message, although nearly all messages arrive at once. Here, beginning and ending a wait is an
+# entry in a dictionary, and a timer looks through the entries every ``LOOK_PERIOD_S`` as long as
+# there are any. So a wait ends with a timeout within that period after its deadline, never before.
+
+LOOK_PERIOD_S: Final = 0.5
+
+
+class Deadlines:
+    """The deadlines of the tasks of one event loop."""
+
+    __slots__ = ("_now_s", "_pending", "_period_s", "_timer")
+
+    def __init__(
+        self, *, period_s: float = LOOK_PERIOD_S, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now_s = now_s
+        self._period_s = period_s
+        self._pending: set[Wait] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wait(self, timeout_s: float) -> Wait:
+        """A context in which the current task may wait for ``timeout_s``. After that, ``with``
+        raises TimeoutError."""
+        return Wait(self, self._now_s() + timeout_s)
+
+    def begin(self, wait: Wait) -> None:
+        """Watch a wait until it ends."""
+        self._pending.add(wait)
+        if self._timer is None:
+            self._look_later()
+
+    def end(self, wait: Wait) -> None:
+        """Stop watching a wait."""
+        # The timer is left alone: cancelling it for each wait would cost what this module saves.
+        self._pending.discard(wait)
+
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._period_s, self._look)
+
+    def _look(self) -> None:
+        now_s = self._now_s()
+        for wait in [each for each in self._pending if each.until_s <= now_s]:
+            self._pending.discard(wait)
+            wait.expire()
+        self._timer = None
+        if self._pending:
+            self._look_later()
+
+
+class Wait:
+    """One wait of a task, which is cancelled if it takes too long (as in ``asyncio.Timeout``)."""
+
+    __slots__ = ("_cancelling", "_deadlines", "_expired", "_task", "until_s")
+
+    def __init__(self, deadlines: Deadlines, until_s: float) -> None:
+        self._deadlines = deadlines
+        self.until_s = until_s
+        self._expired = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("Only a task can wait")
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._deadlines.begin(self)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self._expired:
+            self._deadlines.end(self)
+        # If others have cancelled the task as well, the cancellation is theirs and goes on.
+        elif self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def expire(self) -> None:
+        """Cancel the task, because the time is over."""
+        self._expired = True
+        self._task.cancel()
+
 
 LINGER_S = 5.0
 """How long the server waits for the rest of a body after the response."""
@@ -34,7 +125,7 @@ MIN_BYTES_PER_S = 100
 """A client that sends a body more slowly holds the connection on purpose or will never finish."""
 
 
-class Incoming:
+class RequestReceiver:
     """Receives the messages of one request, and knows whether more of its body is to come.
 
     The HTTP server reports the end of a body in a message of its own, which passes through three
@@ -253,3 +344,95 @@ def _is_chunked(fields: HeaderFields) -> bool:
 
 def _too_large(limit_bytes: int) -> BodyTooLarge:
     return BodyTooLarge(CoreCodes.TOO_LARGE, limit_bytes=limit_bytes)
+
+
+# Credentials are checked before the server reads the body, and a large body may take hours to
+# arrive. So they are checked again when the body is complete, before it is stored, in case they
+# have been revoked. Something that receives the body piece by piece may act on it before the end,
+# as git does with a push, so they are also checked before pieces, at intervals.
+
+RECHECK_AFTER_MS: Final = 1000
+"""The minimum time between two checks. A request could have arrived this much earlier anyway."""
+
+
+class RecheckedBody:
+    """A body that has the credentials checked again if it takes long (:class:`RequestBody`).
+
+    Both ways of receiving it raise what ``check_again`` raises.
+    """
+
+    __slots__ = ("_body", "_checked_ms", "_clock", "_recheck", "announced", "size_bytes")
+
+    def __init__(
+        self, body: RequestBody, *, check_again: Callable[[], Awaitable[None]], clock: Clock
+    ) -> None:
+        """``check_again`` is called when the body is complete and, until then, once a second."""
+        self._body = body
+        self._recheck = check_again
+        self._clock = clock
+        self._checked_ms = clock.now_ms()
+        self.announced = body.announced
+        self.size_bytes = body.size_bytes
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """Receive the whole body."""
+        content = await self._body.read(limit_bytes=limit_bytes)
+        await self._check()
+        return content
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """Receive the body piece by piece."""
+        async for chunk in self._body.chunks(limit_bytes=limit_bytes):
+            await self._check()
+            yield chunk
+        await self._check()
+
+    async def _check(self) -> None:
+        now_ms = self._clock.now_ms()
+        # If the clock was set back, the elapsed time is unknown, so the check is repeated, too.
+        if not 0 <= now_ms - self._checked_ms < RECHECK_AFTER_MS:
+            await self._recheck()
+            self._checked_ms = now_ms
+
+
+# Content that was signed is hashed as it arrives, before it takes effect. A write stages its
+# content piece by piece and commits it after the end. A wrong hash ends the content with an error,
+# like a client that disconnects, so nothing of it is stored (A-145).
+
+
+class SignedContent:
+    """A body that must have the SHA-256 hash that was signed
+    (:class:`~podstead.core.operation.RequestBody`).
+
+    Both ways of receiving it raise NotAuthenticated if it has a different hash.
+    """
+
+    __slots__ = ("_body", "_digest", "_scheme", "announced", "size_bytes")
+
+    def __init__(self, body: RequestBody, *, digest: bytes, scheme: str) -> None:
+        """``scheme`` is the scheme of the credential, for the challenge."""
+        self._body = body
+        self._scheme = scheme
+        self._digest = digest
+        self.announced = body.announced
+        self.size_bytes = body.size_bytes
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """Receive the whole body."""
+        content = await self._body.read(limit_bytes=limit_bytes)
+        self._check(hashlib.sha256(content).digest())
+        return content
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """Receive the body piece by piece."""
+        hashed = hashlib.sha256()
+        async for chunk in self._body.chunks(limit_bytes=limit_bytes):
+            hashed.update(chunk)
+            yield chunk
+        self._check(hashed.digest())
+
+    def _check(self, digest: bytes) -> None:
+        if digest != self._digest:
+            raise NotAuthenticated(
+                "The event was signed for different content", invalid=True, scheme=self._scheme
+            )

@@ -1,4 +1,4 @@
-"""How is a certificate written as text? The forms in which proxies forward one (A-171).
+"""Reads the forms in which proxies forward a certificate as text (A-171).
 
 Pure and strict: unexpected characters are refused, never skipped. Only the certificate itself is
 read; the result of a proxy's own checks proves no WebID.

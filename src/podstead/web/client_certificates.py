@@ -1,4 +1,4 @@
-"""Does a request come with a client certificate that may authenticate it? (A-2, A-170, A-171)
+"""Finds the client certificate that may authenticate a request (A-2, A-170, A-171).
 
 The certificate comes from the connection itself, or in a header field from a trusted proxy, which
 has then verified the possession of its key. A trusted proxy's own certificate is always ignored,
@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.clock import Clock
-from podstead.web.asgi import Scope
+from podstead.web.asgi import HeaderFields, Scope
 from podstead.web.authority import Authorities
 from podstead.web.certificate_forms import CertificateForm, PresentedCertificate
-from podstead.web.fields import HeaderFields
 
 logger = logging.getLogger("podstead.web")
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from podstead.core.conditional import parse_tags
 from podstead.core.media_types import essence
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields
 from podstead.web.response import Response, encode_content
 
 _MIN_BYTES: Final = 1400

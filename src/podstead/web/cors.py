@@ -1,4 +1,4 @@
-"""Which CORS headers does a response have? Pages of every origin may request resources.
+"""The CORS headers of responses. Pages of every origin may request resources.
 
 For resources, CORS is never used to refuse a request (P-43): the headers depend on the request
 alone and are sent with every response, including errors (P-39 to P-46). Credentials are allowed
@@ -31,7 +31,7 @@ _PREFLIGHT_MAX_AGE_S = b"86400"
 _MAX_MEMOIZED_BYTES = 1024
 
 
-class Sharing(Enum):
+class CorsPolicy(Enum):
     """Which pages of other origins may read a response."""
 
     REFLECTED = "all of them, also with credentials"
@@ -44,15 +44,15 @@ def cors_headers(
     requested_headers: bytes | None,
     *,
     preflight: bool,
-    sharing: Sharing = Sharing.REFLECTED,
+    sharing: CorsPolicy = CorsPolicy.REFLECTED,
 ) -> tuple[tuple[bytes, bytes], ...]:
     """The CORS headers for a request with this Origin and Access-Control-Request-Headers.
 
     Without an Origin there are none. Requested header names are repeated exactly (P-41).
     """
-    if origin is None or sharing is Sharing.NOBODY:
+    if origin is None or sharing is CorsPolicy.NOBODY:
         return ()
-    if sharing is Sharing.ANYONE:
+    if sharing is CorsPolicy.ANYONE:
         reflected = _make(b"*", requested_headers, preflight=preflight)
         return tuple(each for each in reflected if each[0] != b"access-control-allow-credentials")
     if len(origin) + len(requested_headers or b"") > _MAX_MEMOIZED_BYTES:

@@ -1,4 +1,4 @@
-"""Which status and body does the response to an error have? Only this file maps errors to statuses.
+"""Makes responses of errors. Only this file maps errors to statuses.
 
 Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page if the Accept header prefers HTML
 (P-17). The message is the public text of the error. Its cause is never sent, only logged.
@@ -44,7 +44,7 @@ from podstead.core.header_fields import unsatisfied_content_range
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import prefers_html
 from podstead.web.asgi import Headers
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.pages.rendering import error_page
 from podstead.web.pages.templates import page_response
 from podstead.web.pages.texts import preferred_language

@@ -1,4 +1,4 @@
-"""How often may an address do what is costly or helps an attacker? All workers share the counters.
+"""Limits how often an address may do what is costly or helps an attacker, for all workers together.
 
 The key of a limit is the address that the request comes from, for IPv6 its /64 (A-180, A-181). A
 limit of 0 means no limit.

@@ -1,4 +1,4 @@
-"""``GET /.probe/{key}``: what does the server see of a request of the operator?
+"""``GET /.probe/{key}``: what the server sees of a request of the operator.
 
 ``podstead doctor`` stores a random key for a minute and sends a request with it through the public
 address. The response shows that this address leads here, and what the proxies on the way pass on.

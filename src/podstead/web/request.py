@@ -1,4 +1,4 @@
-"""How does an ASGI scope become a validated request? This is the first step of every request."""
+"""Makes a validated request of an ASGI scope, the first step of every request."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from podstead.core.header_fields import parse_prefer, type_links
 from podstead.core.identifiers import MAX_TARGET_BYTES, ResourcePath, parse_path
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation, RequestBody
-from podstead.web.asgi import Receive, Scope
+from podstead.web.asgi import HeaderFields, Receive, Scope
 from podstead.web.authority import Authorities
-from podstead.web.body import AsgiBody, BodyPace
+from podstead.web.body import AsgiBody, BodyPace, SignedContent
 from podstead.web.certificate_forms import PresentedCertificate
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import if_none_match
-from podstead.web.fields import HeaderFields
 
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
+MAX_UNUSED_BYTES = 64 * 1024
+"""The maximum size of the content of a request whose method does not use any."""
 _CONDITIONAL = frozenset(
     {b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since"}
 )
@@ -145,3 +146,17 @@ def _conditions(fields: HeaderFields) -> Conditions:
         if_unmodified_since=fields.get(b"if-unmodified-since"),
     )
     return conditions if conditions.any_given else UNCONDITIONAL
+
+
+async def with_checked_content(request: Request, digest: bytes) -> Request:
+    """The request, with its content checked as it is received.
+
+    If the method does not use content, nothing would receive it, so it is checked at once. Raises
+    NotAuthenticated, and the errors of bodies.
+    """
+    by_password = request.fields.authorization[0].lstrip().lower().startswith(b"basic")
+    scheme = "Basic" if by_password else "Nostr"
+    content = SignedContent(request.body, digest=digest, scheme=scheme)
+    if request.method not in METHODS_WITH_BODY:
+        await content.read(limit_bytes=MAX_UNUSED_BYTES)
+    return msgspec.structs.replace(request, body=content)

@@ -1,4 +1,4 @@
-"""How many requests has this worker answered, and how long did they take?
+"""Counts the requests that this worker has answered, and how long they took.
 
 Requests are counted by route, method and status. A route is the pattern of a path, never the path
 of a request, so that the number of counters is bounded whatever clients send. Responses from the
@@ -21,7 +21,7 @@ UNREADABLE: Final = "unreadable"
 OTHER_METHOD: Final = "other"
 
 
-class Tally:
+class ResponseCounter:
     """The number of responses to requests with one route, method and status."""
 
     __slots__ = ("cached", "made")
@@ -32,7 +32,7 @@ class Tally:
         """Those that came from the response cache."""
 
 
-UNCOUNTED: Final = Tally()
+UNCOUNTED: Final = ResponseCounter()
 """Of responses that are not sent yet."""
 
 
@@ -40,20 +40,20 @@ class RequestCounts:
     """The requests of one worker."""
 
     def __init__(self) -> None:
-        self._tallies: dict[tuple[str, str, int], Tally] = {}
+        self._tallies: dict[tuple[str, str, int], ResponseCounter] = {}
         self._durations: dict[tuple[str, str], Histogram] = {}
         # What a response is counted in, found at once.
-        self._timed: dict[tuple[str, str, int], tuple[Tally, Histogram]] = {}
+        self._timed: dict[tuple[str, str, int], tuple[ResponseCounter, Histogram]] = {}
 
-    def count(self, route: str, method: str, status: int) -> Tally:
+    def count(self, route: str, method: str, status: int) -> ResponseCounter:
         """Count one response."""
         tally = self._tallies.get((route, method, status))
         if tally is None:
-            tally = self._tallies[route, method, status] = Tally()
+            tally = self._tallies[route, method, status] = ResponseCounter()
         tally.made += 1
         return tally
 
-    def note(self, route: str, method: str, status: int, took_s: float) -> Tally:
+    def note(self, route: str, method: str, status: int, took_s: float) -> ResponseCounter:
         """Count one response, and how long it took until it began."""
         timed = self._timed.get((route, method, status))
         if timed is None:
@@ -63,12 +63,12 @@ class RequestCounts:
         durations.observe(took_s)
         return tally
 
-    def _begin(self, route: str, method: str, status: int) -> tuple[Tally, Histogram]:
-        tally = self._tallies.setdefault((route, method, status), Tally())
+    def _begin(self, route: str, method: str, status: int) -> tuple[ResponseCounter, Histogram]:
+        tally = self._tallies.setdefault((route, method, status), ResponseCounter())
         durations = self._durations.setdefault((route, method), Histogram(DURATION_BOUNDS_S))
         return tally, durations
 
-    def tallies(self) -> Iterator[tuple[tuple[str, str, int], Tally]]:
+    def tallies(self) -> Iterator[tuple[tuple[str, str, int], ResponseCounter]]:
         """All counts, by route, method and status."""
         yield from self._tallies.items()
 

@@ -1,4 +1,4 @@
-"""Which id does a request get? One that a trusted proxy has given it, or one of our own."""
+"""The IDs of requests: those that a trusted proxy has given them, or our own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from podstead.core.clock import Randomness
-from podstead.core.request_context import RequestMark
+from podstead.core.request_context import RequestId
 from podstead.web.asgi import Scope
 from podstead.web.authority import Authorities
 
@@ -22,7 +22,7 @@ def peer_of(scope: Scope) -> str:
     return peer
 
 
-def id_field(mark: RequestMark) -> tuple[bytes, bytes]:
+def id_field(mark: RequestId) -> tuple[bytes, bytes]:
     """The header field with the id of a request."""
     return FIELD, mark.request_id.encode("ascii")
 
@@ -37,11 +37,11 @@ class RequestIds:
         self._prefix = ""
         self._numbers = itertools.count(1)
 
-    def mark(self, scope: Scope) -> RequestMark:
+    def mark(self, scope: Scope) -> RequestId:
         """The mark of a request. What anyone else sends could forge log lines."""
         if not self._authorities.trusted_proxies:
-            return RequestMark(self._make)
-        return RequestMark(self._make, self._given(scope))
+            return RequestId(self._make)
+        return RequestId(self._make, self._given(scope))
 
     def _given(self, scope: Scope) -> str | None:
         value = next((value for name, value in scope["headers"] if name == FIELD), None)

@@ -3,28 +3,204 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from podstead.core.errors import NotAuthenticated, RequestRefused
-from podstead.core.identifiers import ResourcePath, is_container
+from podstead.core.clock import Clock
+from podstead.core.errors import (
+    BadRequest,
+    ForbiddenDestination,
+    ForeignDestination,
+    NotAuthenticated,
+    RequestRefused,
+    UnsupportedMediaType,
+)
+from podstead.core.identifiers import (
+    ResourcePath,
+    is_container,
+    parse_path,
+    storage_description_of,
+    storage_root,
+)
 from podstead.core.identity import Identity
-from podstead.core.media_types import HTML, RDF_TYPES, essence
+from podstead.core.media_types import HTML, RDF_TYPES, essence, is_passive
 from podstead.core.operation import Operation
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
-from podstead.web.challenges import AuthenticateChallenges
-from podstead.web.destination import TRANSFERS, transfer_of
+from podstead.storage.open_body import AddressedBody
+from podstead.storage.pod_tombstones import new_name_of, pod_tombstone
+from podstead.storage.protocol import EntryRegistry, PodRegistry
+from podstead.web.authentication import AuthenticateChallenges
+from podstead.web.authority import hosts_of
+from podstead.web.browsers import is_navigation
 from podstead.web.errors import refusal
-from podstead.web.former_pods import FormerPods
-from podstead.web.navigations import is_navigation
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.templates import HTML as PAGE_TYPE
 from podstead.web.pages.templates import PAGE_POLICY
-from podstead.web.read_redirects import redirect_of
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder
-from podstead.web.response import NO_STORE, Response, content_response
+from podstead.web.response import NO_STORE, Response, content_response, empty_response
+from podstead.web.routes import is_reserved
+
+# Former names of pods. Requests for the old URLs of a pod are redirected for as long as the
+# old name is reserved (:mod:`podstead.storage.pod_tombstones`).
+#
+# Only asked when a request would be refused: a pod that exists is never redirected. The new URL
+# decides who has access; that a pod was renamed is no secret, as its name is not.
+
+_SAFE = frozenset({"GET", "HEAD"})
+
+
+class FormerPodStore(PodRegistry, EntryRegistry, Protocol):
+    """What is needed of the store."""
+
+
+class FormerPods:
+    """Redirects requests for pods under their former names."""
+
+    def __init__(self, store: FormerPodStore, *, base_url: str, clock: Clock) -> None:
+        self._store = store
+        self._base_url = base_url
+        self._clock = clock
+
+    async def redirect(self, method: str, path: ResourcePath, query: bytes) -> Response | None:
+        """The redirect to the same path of the pod; ``None`` if no pod had this name. Raises
+        StorageError."""
+        root = storage_root(path)
+        if root is None:
+            return None
+        name = root.strip("/")
+        if await self._store.read_pod(name) is not None:
+            return None
+        tombstone = await self._store.read_entry(pod_tombstone(name), now_ms=self._clock.now_ms())
+        new_name = None if tombstone is None else new_name_of(tombstone)
+        if new_name is None:
+            return None
+        location = f"{self._base_url}/{new_name}/{path[len(root) :]}"
+        if query:
+            location += f"?{query.decode('latin-1')}"
+        # RFC 9110 section 15.4.9: other methods, and their content, are sent again as they were.
+        status = 301 if method in _SAFE else 308
+        return empty_response(status, [(b"location", location.encode("latin-1")), NO_STORE])
+
+
+# Redirects of reads to where the content is stored.
+#
+# The content of a public resource can be fetched from S3 by its readers, with a URL that is signed
+# for a short time, so that large bodies do not pass through the server. What is not public never
+# is, since whoever has the URL can use it.
+#
+# The server answers itself where the redirect would be wrong or of no use:
+#
+# - requests with credentials, which S3 would refuse, and conditional ones, because S3 has other
+#   entity tags and dates;
+# - pages that a browser opens, whose address would be one that expires;
+# - requests of its own pages, whose policy allows no other origin;
+# - types in which browsers run something: all pods share the origin of the bucket, and the policy
+#   that keeps content from acting for its origin is missing there.
+
+FROM_BYTES: Final = 1024 * 1024
+"""The size from which a redirect costs less than it saves."""
+
+LASTS_S: Final = 300
+"""How long the URL is valid: so long content can be read after it has ceased to be public."""
+
+_READ: Final = frozenset({Result.REPRESENTED, Result.PARTIAL})
+
+
+async def redirect_of(
+    request: Request, resource_request: ResourceRequest, outcome: Outcome
+) -> str | None:
+    """The URL to which the sender of an authorized read is sent; ``None`` if the server answers
+    itself. Raises StorageError."""
+    operation, grant = resource_request.operation, resource_request.grant
+    if (
+        operation.method != "GET"
+        or outcome.result not in _READ
+        or resource_request.agent is not None
+        or request.fields.authorization
+        or grant is None
+        or not grant.public_may_read
+        or operation.conditions.any_given
+        or operation.if_range is not None
+        or request.fields.get(b"sec-fetch-site") == "same-origin"
+        or request.fields.get(b"sec-fetch-mode") == "navigate"
+    ):
+        return None
+    representation = outcome.representation
+    if representation is None or not isinstance(representation.body, AddressedBody):
+        return None
+    body, content_type = representation.body, representation.content_type
+    if body.size_bytes < FROM_BYTES or not is_passive(content_type):
+        return None
+    return await body.address(content_type, lasts_s=LASTS_S)
+
+
+# The header fields of COPY and MOVE (RFC 4918 sections 10.2, 10.3 and 10.6).
+
+TRANSFERS = frozenset({"COPY", "MOVE"})
+
+_OVERWRITE = {None: True, "T": True, "t": True, "F": False, "f": False}
+
+
+def transfer_of(operation: Operation, request: Request, *, base_url: str) -> Operation:
+    """The operation with its destination and the other parameters of a copy or move.
+
+    Raises BadRequest, ForeignDestination, ForbiddenDestination, and UnsupportedMediaType for a
+    request with content, which means nothing here (RFC 4918 section 8.4).
+    """
+    if request.body.announced:
+        raise UnsupportedMediaType(f"{operation.method} has no content")
+    destination = request.fields.get(b"destination")
+    if destination is None:
+        raise BadRequest("The Destination header is missing")
+    overwrite = _OVERWRITE.get(request.fields.get(b"overwrite"))
+    if overwrite is None:
+        raise BadRequest("The Overwrite header must be T or F")
+    return replace(
+        operation,
+        destination=destination_path(destination, base_url=base_url, host=request.host),
+        overwrite=overwrite,
+        with_members=_with_members(operation.method, request.fields.get(b"depth")),
+    )
+
+
+def destination_path(destination: str, *, base_url: str, host: str) -> ResourcePath:
+    """The path of a Destination: an absolute URL on this server, or an absolute path.
+
+    ``host`` is the host that the request was sent to. Raises BadRequest, ForeignDestination and
+    ForbiddenDestination.
+    """
+    try:
+        parts = urlsplit(destination.strip())
+    except ValueError as error:
+        raise BadRequest("The Destination header is not a URL") from error
+    if parts.query or parts.fragment:
+        raise BadRequest("The Destination header must be a URL without query and fragment")
+    if parts.netloc and parts.netloc.lower() not in hosts_of(base_url) | {host}:
+        raise ForeignDestination("The destination is on another server")
+    if parts.scheme not in ("http", "https") if parts.netloc else parts.scheme:
+        raise BadRequest("The Destination header must be an http URL or an absolute path")
+    try:
+        path = parse_path((parts.path or "/").encode("latin-1"))
+    except UnicodeEncodeError as error:
+        raise BadRequest("The Destination header must be percent-encoded") from error
+    root = storage_root(path)
+    if is_reserved(path) or (root is not None and path == storage_description_of(root)):
+        raise ForbiddenDestination("No resource can have the URL of the destination")
+    return path
+
+
+def _with_members(method: str, depth: str | None) -> bool:
+    if depth is None or depth.lower() == "infinity":
+        return True
+    if method == "COPY" and depth == "0":
+        return False
+    allowed = "0 or infinity" if method == "COPY" else "infinity"
+    raise BadRequest(f"The Depth of {method} must be {allowed}")
+
 
 _INDEX_PAGE = "index.html"
 
@@ -42,8 +218,7 @@ class ResourceEndpoint:
         base_url: str,
         redirects_reads: bool = False,
     ) -> None:
-        """``redirects_reads`` sends readers to where the content is stored
-        (``read_redirects.py``)."""
+        """``redirects_reads`` sends readers to where the content is stored."""
         self._service = service
         self._responder = responder
         self._challenges = challenges

@@ -1,4 +1,4 @@
-"""What is the response to an operation on a resource? Its status, header fields and content.
+"""Makes the responses to operations on resources: their status, header fields and content.
 
 Fields that depend only on the path and kind of the resource are computed once.
 """

@@ -1,4 +1,4 @@
-"""What is a response, and which header fields describe its content? Only this module creates one.
+"""Responses, and the header fields that describe their content. Only this module creates them.
 
 The rules of RFC 9110 that hold for every response are applied here: which statuses have no content
 and no length (section 8.6), that a response to HEAD has the fields of a GET without its content
@@ -17,7 +17,7 @@ from podstead.core.header_fields import ByteRange
 from podstead.storage.dependencies import Dependencies
 from podstead.storage.open_body import OpenBody
 from podstead.web.asgi import Headers
-from podstead.web.request_counts import UNCOUNTED, Tally
+from podstead.web.request_counts import UNCOUNTED, ResponseCounter
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
 HeaderField = tuple[bytes, bytes]
@@ -51,7 +51,7 @@ class Response(msgspec.Struct):
     of_stored_state: bool = False
     dependencies: Dependencies | None = None
     vary: bytes = VARY
-    tally: Tally = UNCOUNTED
+    tally: ResponseCounter = UNCOUNTED
     requester: tuple[str, str | None] | None = None
 
 

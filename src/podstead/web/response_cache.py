@@ -1,4 +1,4 @@
-"""The response cache: has this request been answered before, and has nothing changed since?
+"""Caches whole responses for as long as nothing is committed.
 
 The response to a GET or HEAD is a function of the request and the stored state. A state mark, which
 is cheap to read, tells whether any worker has committed anything. While the mark stays the same, an

@@ -1,4 +1,4 @@
-"""Which endpoint handles a path, and who may call it?
+"""Maps paths to the endpoints that handle them, and says who may call these.
 
 Service routes are matched by exact path; nothing is exempt from authorization by a prefix (A-13).
 Every other path is that of a resource, and resources have one gate (``wac.gate``).
@@ -18,7 +18,7 @@ from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
 from podstead.core.identity import Identity
 from podstead.pods.names import RESERVED_NAMES
-from podstead.web.cors import Sharing
+from podstead.web.cors import CorsPolicy
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response
 from podstead.web.websocket import WebSocket
@@ -77,7 +77,7 @@ class Route:
     path: ResourcePath
     endpoints: Mapping[str, Endpoint]
     access: Access
-    sharing: Sharing = Sharing.REFLECTED
+    sharing: CorsPolicy = CorsPolicy.REFLECTED
     socket: SocketEndpoint | None = None
     options: tuple[HeaderField, ...] = ()
     name: str = ""
@@ -135,7 +135,7 @@ def plain_routes(*endpoints: object) -> tuple[Route, ...]:
             ResourcePath(each.path),
             each.handlers,
             each.options.get("access", Access.OWN),
-            each.options.get("sharing", Sharing.REFLECTED),
+            each.options.get("sharing", CorsPolicy.REFLECTED),
         )
         for each in declared_routes(*endpoints)
     )

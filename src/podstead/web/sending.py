@@ -1,4 +1,4 @@
-"""How is a response sent? As a whole, as a file that the HTTP server reads, or in pieces.
+"""Sends responses: as a whole, as a file that the HTTP server reads, or in pieces.
 
 The HTTP server keeps accepting pieces after the client has disconnected. So a stream watches for
 the disconnect itself and ends, even while it waits for its next piece, and closes what it reads.
@@ -35,7 +35,7 @@ class Closable(Protocol):
     async def aclose(self) -> None: ...
 
 
-class BodyCut(Exception):
+class BodyTruncated(Exception):
     """Has the HTTP server end the connection within a body. Why has been logged."""
 
 
@@ -124,7 +124,7 @@ async def _stream(
     except PodsteadError:
         # The status has been sent. From the missing end the client sees that the body is cut.
         logger.exception("A body could not be sent to its end")
-        raise BodyCut from None
+        raise BodyTruncated from None
     finally:
         client.forget()
     await send({"type": "http.response.body", "body": b""})

@@ -17,8 +17,8 @@ from podstead.core.media_types import essence
 from podstead.resources.uploads import UploadService, UploadState
 from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
-from podstead.web.challenges import AuthenticateChallenges
-from podstead.web.cors import Sharing
+from podstead.web.authentication import AuthenticateChallenges
+from podstead.web.cors import CorsPolicy
 from podstead.web.errors import refusal
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.request import Request
@@ -77,7 +77,7 @@ class UploadsEndpoint:
             ResourcePath(path),
             {method: self._checked(endpoint) for method, endpoint in endpoints.items()},
             Access.PUBLIC,
-            Sharing.REFLECTED,
+            CorsPolicy.REFLECTED,
             options=tus.options(self._max_bytes),
         )
 

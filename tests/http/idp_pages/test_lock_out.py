@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from podstead.config import Settings
-from podstead.idp.known_browsers import MARK_S
+from podstead.idp.sign_in import MARK_S
 from podstead.web.pages.addresses import SECURITY
 from tests.http.idp_pages.test_nostr_sign_in import log_in
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from podstead.app.adapters.system import SystemRandomness
-from podstead.idp.passkeys.sign_in import counts_up
+from podstead.idp.passkeys.sign_in import sign_count_increases
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
 from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
@@ -437,7 +437,7 @@ async def test_another_authenticator_signs_nobody_in(
 )
 def test_which_signature_counts_may_follow(before: int, now: int, follows: bool) -> None:
     """A-122, WebAuthn Level 3, 6.1.1"""
-    assert counts_up(before, now) is follows
+    assert sign_count_increases(before, now) is follows
 
 
 async def test_a_count_that_does_not_rise_is_a_copy(

@@ -11,8 +11,7 @@ import pytest
 
 from podstead.app.operator.administration import open_root
 from podstead.config import Settings
-from podstead.idp.common_passwords import COMMON_PASSWORDS
-from podstead.idp.passwords import MIN_CHARACTERS
+from podstead.idp.passwords import COMMON_PASSWORDS, MIN_CHARACTERS
 from podstead.storage.record_store import RecordStore
 from podstead.web.pages.addresses import SECURITY
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, register

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podstead.idp.connected_clients import ConnectedClient
+from podstead.idp.grants import ConnectedClient
 from podstead.web.idp.client_display import place_of, places_of
 from podstead.web.idp.shown_applications import shown_applications
 from tests.support.application import BASE, Server, acl_turtle, password_of

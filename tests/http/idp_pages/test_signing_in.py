@@ -10,7 +10,7 @@ from podstead.app.accounts import build_accounts
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp import sessions
-from podstead.idp.known_browsers import MARK_S
+from podstead.idp.sign_in import MARK_S
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.pages.addresses import SECURITY
 from tests.support.application import BASE, Server, Start, password_of

@@ -16,9 +16,9 @@ from typing import Any, Final
 import pytest
 
 from podstead.config import Settings
-from podstead.idp.authentication_methods import PASSWORD_AND_CODE
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import SESSIONS, TWO_FACTORS
+from podstead.idp.sign_in import PASSWORD_AND_CODE
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.records import Record
 from podstead.web.pages.addresses import SECURITY

@@ -13,7 +13,7 @@ import pytest
 from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.channel_types import write_time
-from podstead.web import socket_sender
+from podstead.web import websocket
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi_sockets import Closed, Refused, Socket, connected
 from tests.support.notification_channels import NOTES, TURTLE, channel, path_of
@@ -162,7 +162,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-31: nobody is told of less than everything without knowing it."""
-    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(websocket, "SEND_TIMEOUT_S", 0.01)
     made = await channel(server.alice, TYPE, NOTES)
     async with listening_to(server, made) as socket:
         socket.stalled = True

@@ -14,10 +14,9 @@ from podstead.notifications.deliveries import (
     QueueItem,
     SubscriberQueue,
 )
-from podstead.web import socket_sender
+from podstead.web import websocket
 from podstead.web.asgi import Message
-from podstead.web.socket_sender import SocketSender
-from podstead.web.websocket import SocketClosed, WebSocket
+from podstead.web.websocket import SocketClosed, SocketSender, WebSocket
 
 
 class Connection:
@@ -117,7 +116,7 @@ async def test_a_queue_with_items_is_not_overtaken() -> None:
 
 async def test_a_client_that_takes_nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """N-31: also if no other message comes."""
-    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(websocket, "SEND_TIMEOUT_S", 0.01)
     connection, queue = Connection(), SubscriberQueue()
     async with serving(connection, queue) as reading:
         queue.put("a")
@@ -130,7 +129,7 @@ async def test_the_limit_begins_with_the_outstanding_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """N-31: a later message that waits for it does not extend it."""
-    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(websocket, "SEND_TIMEOUT_S", 0.01)
     connection, queue = Connection(), SubscriberQueue()
     async with serving(connection, queue) as reading:
         queue.put("a")
@@ -144,7 +143,7 @@ async def test_a_client_that_takes_its_messages_is_not_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The one timer of a socket is for the message that is outstanding when it rings."""
-    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(websocket, "SEND_TIMEOUT_S", 0.01)
     connection, queue = Connection(), SubscriberQueue()
     async with serving(connection, queue) as reading:
         queue.put("a")

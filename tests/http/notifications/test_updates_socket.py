@@ -16,9 +16,9 @@ from podstead.notifications.readers import Readers, Subscriber
 from podstead.notifications.solid_0_1 import MAX_URLS
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
-from podstead.web import socket_sender
-from podstead.web.open_sockets import MAX_PER_AGENT
+from podstead.web import websocket
 from podstead.web.resource_responses import UPDATES_PATH
+from podstead.web.websocket import MAX_PER_AGENT
 from tests.http.nostr import world as nostr_world
 from tests.http.tokens import world as tokens
 from tests.support.application import BASE, Server, Start, acl_turtle
@@ -672,7 +672,7 @@ async def test_a_receiver_that_reads_nothing_is_closed_and_others_continue(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-31."""
-    monkeypatch.setattr(socket_sender, "SEND_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(websocket, "SEND_TIMEOUT_S", 0.05)
     server = await start()
     async with watching(server, DOC) as slow, watching(server, DOC) as quick:
         slow.stalled = True

@@ -9,8 +9,8 @@ import secrets
 import pytest
 
 from podstead.config import Settings, read_settings
+from podstead.idp.administration.audit_log import MAX_KEPT, SlowRequests
 from podstead.idp.administration.pods import PodActions
-from podstead.idp.administration.slow_requests import MAX_KEPT, SlowRequests
 from tests.support.application import Server, Start, password_of
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock

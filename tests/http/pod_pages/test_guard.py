@@ -10,7 +10,7 @@ from podstead.app.adapters.system import SystemRandomness
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.operation import InMemoryBody
-from podstead.web.fields import HeaderFields
+from podstead.web.asgi import HeaderFields
 from podstead.web.pages.request import (
     PageRequest,
     PeopleByAnySession,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
-from podstead.idp.authorization_replies import AuthorizationReply, Interact
-from podstead.idp.interactions import Stage
+from podstead.idp.authorizations import AuthorizationReply, InteractionRequired
+from podstead.idp.grants import Stage
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import CLIENTS, CODES, CONSENTS, GRANTS, INTERACTIONS
 from tests.support.application import BASE
@@ -179,7 +179,7 @@ async def test_an_account_keeps_so_many_consents_and_those_in_use(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that was not used for longest goes first, and is asked for again."""
-    monkeypatch.setattr("podstead.idp.consents.MAX_CONSENTS", 2)
+    monkeypatch.setattr("podstead.idp.grants.MAX_CONSENTS", 2)
     apps = [await provider.register() for _ in range(3)]
     for app in (apps[0], apps[1], apps[0], apps[2]):
         provider.clock.advance(1)
@@ -214,7 +214,7 @@ async def test_a_disabled_account_has_no_session(provider: Provider, app: App) -
     await provider.code(app)
     await provider.change_account(disabled=True)
     assert (await silent(provider, app))["error"] == "login_required"
-    assert isinstance(await provider.begin(app), Interact)
+    assert isinstance(await provider.begin(app), InteractionRequired)
 
 
 # --- interactions ----------------------------------------------------------------------------
@@ -222,7 +222,7 @@ async def test_a_disabled_account_has_no_session(provider: Provider, app: App) -
 
 async def begun(provider: Provider, app: App) -> str:
     following = await provider.begin(app)
-    assert isinstance(following, Interact)
+    assert isinstance(following, InteractionRequired)
     return following.uid
 
 
@@ -281,7 +281,7 @@ async def test_a_session_of_another_account_gets_no_code(provider: Provider, app
     others = type(session)("mallory", session.authenticated_s, 0, "password", "", lasting=False)
     for each in (None, others):
         following = await provider.authorizations.proceed(agreed, each)
-        assert following == Interact(uid)
+        assert following == InteractionRequired(uid)
     assert await provider.count(CODES) == 0
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from podstead.authn.nonces import SLOT_S
+from podstead.authn.resource_tokens import SLOT_S
 from tests.support.application import BASE
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from podstead.idp.interactions import Stage
+from podstead.idp.grants import Stage
 from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
 from podstead.storage.registry import secret_key
 from podstead.web.idp.protocol import TOKEN_FAILURES_PER_MINUTE

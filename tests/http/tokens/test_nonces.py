@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.authn.nonces import SLOT_S
+from podstead.authn.resource_tokens import SLOT_S
 from tests.http.tokens.world import DOC, URL, World, assert_refused, prepared
 from tests.support.application import Start
 from tests.support.asgi import Answer

@@ -63,7 +63,7 @@ _OPTIONAL = {"podstead.app.adapters.open_telemetry"}
 _OF_COMMANDS = {
     "importlib.metadata",
     "podstead.features.git.data_root",
-    "podstead.outbound.submission",
+    "podstead.outbound.requests",
     "podstead.storage.copying.bodies",
     "podstead.storage.postgresql.copying",
     "podstead.storage.postgresql.inspection",

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from podstead.authn.certificates import CertificateRules, InvalidCertificate, read_claim
 from podstead.authn.credentials import UnverifiedEvent
-from podstead.authn.event_uses import EventUses
-from podstead.authn.nonces import SLOT_S, Nonces
-from podstead.authn.signed_requests import EventRules, SignedRequests
+from podstead.authn.event_uses import EventVerifier
+from podstead.authn.resource_tokens import SLOT_S, DpopNonces
+from podstead.authn.signed_requests import EventRules, SignedRequestVerifier
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr import bip340
@@ -67,8 +67,8 @@ async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool
 
 async def identity(linked: Links | None, *, as_password: bool = False) -> Identity:
     clock = FakeClock()
-    uses = EventUses(used=Used(), clock=clock, verify=in_python)
-    requests = SignedRequests(uses=uses, clock=clock, rules=EventRules(), linked=linked)
+    uses = EventVerifier(used=Used(), clock=clock, verify=in_python)
+    requests = SignedRequestVerifier(uses=uses, clock=clock, rules=EventRules(), linked=linked)
     event = KEY.event("GET", URL, clock.now_s())
     request = SignedRequest("GET", URL.encode(), has_content=False)
     return await requests.verify(UnverifiedEvent(packed(event), as_password=as_password), request)
@@ -122,8 +122,8 @@ class Git:
     method: str = "*"
 
     def __post_init__(self) -> None:
-        uses = EventUses(used=Used(), clock=self.clock, verify=in_python)
-        self.requests = SignedRequests(uses=uses, clock=self.clock, rules=EventRules())
+        uses = EventVerifier(used=Used(), clock=self.clock, verify=in_python)
+        self.requests = SignedRequestVerifier(uses=uses, clock=self.clock, rules=EventRules())
         self.event = packed(KEY.event(self.method, self.url, self.clock.now_s()))
 
     async def asks(
@@ -218,8 +218,8 @@ SECRET = b"s" * 32
 NONCE_KEY = Signer.new("ES256")
 
 
-def nonces(clock: FakeClock, secret: bytes = SECRET) -> Nonces:
-    return Nonces(secret=secret, clock=clock)
+def nonces(clock: FakeClock, secret: bytes = SECRET) -> DpopNonces:
+    return DpopNonces(secret=secret, clock=clock)
 
 
 def proof(nonce: object) -> bytes:

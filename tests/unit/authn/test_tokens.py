@@ -16,18 +16,20 @@ from typing import Any
 
 import pytest
 
-from podstead.authn import pod_token
+from podstead.authn import credentials
 from podstead.authn.authenticate import PodTokenVerifier
 from podstead.authn.claims import TokenClaims
-from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
-from podstead.authn.identity_status import LocalWebIds
+from podstead.authn.credentials import (
+    InvalidToken,
+    SigningKey,
+    UnverifiedBearer,
+    UnverifiedDpop,
+    make_token,
+    verify_token,
+)
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import Lookups
-from podstead.authn.pod_token import InvalidToken, SigningKey, make_token, verify_token
-from podstead.authn.proofs import Proofs
-from podstead.authn.resource_tokens import ResourceTokens, TokenRules
-from podstead.authn.web_id_documents import ProfileSources
-from podstead.authn.web_ids import WebIdIssuers
+from podstead.authn.resource_tokens import AccessTokenVerifier, ProofVerifier, TokenRules
+from podstead.authn.web_ids import LocalWebIds, LookupLimits, ProfileSources, WebIdIssuers
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.tokens import InvalidJose, PublicKey, import_public_key
@@ -115,15 +117,17 @@ class World:
         self.clock = FakeClock()
         self.own = Own()
         nobody, notes = Nobody(), Notes()
-        lookups = Lookups(notes, self.clock)
-        self.tokens = ResourceTokens(
+        lookups = LookupLimits(notes, self.clock)
+        self.tokens = AccessTokenVerifier(
             issuers=IssuerKeys(nobody, lookups, self.clock),
             web_ids=WebIdIssuers(
                 ProfileSources(LocalWebIds(BASE), nobody, nobody, nobody.parse, self.clock),
                 lookups,
             ),
             own=self.own,
-            proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
+            proofs=ProofVerifier(
+                used=notes, clock=self.clock, require_ath=False, refuse_replay=True
+            ),
             rules=rules or TokenRules(),
             clock=self.clock,
         )
@@ -337,7 +341,7 @@ def test_what_is_not_signed_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
         def decode(self, _: bytes) -> None:
             raise AssertionError("parsed")
 
-    monkeypatch.setattr(pod_token, "_decoder", Refusing())
+    monkeypatch.setattr(credentials, "_decoder", Refusing())
     for token in (made(OTHER), made()[:-1] + "A", made(OTHER, expires_s=1)):
         with pytest.raises(InvalidToken, match="Invalid token"):
             verify_token(token, keys=[POD_TOKEN_KEY], now_s=NOW_S)

@@ -73,6 +73,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 def test_variables_that_are_no_settings_are_named_with_what_was_meant() -> None:
     environment = {
         "PODSTEAD_PORTS": "80",
+        "PODSTEAD_PROT": "80",
         "PODSTEAD_ZZZ": "1",
         "PODSTEAD_QUOTA_BYTES": "5G",
         "PODSTEAD_TOKEN_SECRET": "…",
@@ -82,6 +83,7 @@ def test_variables_that_are_no_settings_are_named_with_what_was_meant() -> None:
     }
     assert unknown_variables(environment) == [
         "PODSTEAD_PORTS is not a setting and has no effect. Did you mean PODSTEAD_PORT?",
+        "PODSTEAD_PROT is not a setting and has no effect. Did you mean PODSTEAD_PORT?",
         "PODSTEAD_ZZZ is not a setting and has no effect.",
     ]
 

@@ -14,23 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyld import jsonld  # type: ignore[import-untyped]
 
-from podstead.idp.client_authentication import (
-    PresentedClient,
-    UnreadableClient,
-    authenticates,
-    presented_client,
-)
-from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import (
     SOLID_OIDC_CONTEXT,
+    PresentedClient,
+    UnreadableClient,
     UnusableMetadata,
+    authenticates,
     client_of,
+    is_usable_redirect,
+    matches_redirect,
+    presented_client,
     read_client_document,
     read_metadata,
+    redirect_host,
     registered_metadata,
 )
+from podstead.idp.clients import client_members
 from podstead.idp.records import Client
-from podstead.idp.redirects import is_usable_redirect, matches_redirect, redirect_host
 from podstead.jose.tokens import Json
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph

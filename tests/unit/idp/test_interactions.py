@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podstead.idp.interactions import (
+from podstead.idp.grants import (
     Stage,
-    begun,
     granted_scopes,
+    new_interaction,
     remembered_scopes,
     stage_of,
 )
@@ -117,10 +117,12 @@ def test_the_person_who_signs_in_is_still_asked(changes: dict[str, object]) -> N
 def test_a_client_does_not_choose_the_page_to_sign_in_on_instead_of_the_one_for_consent() -> None:
     """By ``prompt``, ``max_age`` or ``id_token_hint``: whoever had a session is asked."""
     for had_session in (False, True):
-        new = begun(request(), None, had_session=had_session, browser_hash="b", now_s=NOW_S)
+        new = new_interaction(
+            request(), None, had_session=had_session, browser_hash="b", now_s=NOW_S
+        )
         here = replace(new, account_id="alice", here=True)
         assert stage_of(here, None) is (Stage.CONSENT if had_session else Stage.DONE)
-    old = begun(request(max_age_s=0), session(), browser_hash="b", now_s=NOW_S)
+    old = new_interaction(request(max_age_s=0), session(), browser_hash="b", now_s=NOW_S)
     assert stage_of(replace(old, account_id="alice", here=True), None) is Stage.CONSENT
 
 
@@ -151,7 +153,7 @@ def test_scopes_that_were_not_requested_are_not_granted() -> None:
 @pytest.mark.parametrize("prompts", PROMPTS, ids=" ".join)
 def test_a_session_is_used_unless_a_fresh_sign_in_is_requested(prompts: tuple[str, ...]) -> None:
     """OpenID Connect Core section 3.1.2.1"""
-    new = begun(request(prompts=prompts), session(), browser_hash="b", now_s=NOW_S)
+    new = new_interaction(request(prompts=prompts), session(), browser_hash="b", now_s=NOW_S)
     taken = FRESH.isdisjoint(prompts)
     assert new.account_id == ("alice" if taken else None)
     assert new.authenticated_s == (NOW_S - 100 if taken else None)
@@ -163,12 +165,12 @@ def test_a_session_is_used_unless_a_fresh_sign_in_is_requested(prompts: tuple[st
 )
 def test_a_session_that_is_too_old_is_not_taken(max_age_s: int | None, taken: bool) -> None:
     """``max_age``"""
-    new = begun(request(max_age_s=max_age_s), session(), browser_hash="b", now_s=NOW_S)
+    new = new_interaction(request(max_age_s=max_age_s), session(), browser_hash="b", now_s=NOW_S)
     assert (new.account_id is not None) is taken
 
 
 def test_without_a_session_nobody_is_signed_in() -> None:
-    assert begun(request(), None, browser_hash="b", now_s=NOW_S).account_id is None
+    assert new_interaction(request(), None, browser_hash="b", now_s=NOW_S).account_id is None
 
 
 # --- the scope that lets an application change who can act as the person --------------------------

@@ -12,14 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.client_authentication import UnreadableClient, presented_client
+from podstead.idp.client_metadata import UnreadableClient, presented_client
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
     UnusableClient,
     check_authorization_request,
 )
 from podstead.idp.oauth.messages import Parameters
-from podstead.idp.oauth.token import Facts, Subject, TokenExchange, TokenRequest, TokenSet
+from podstead.idp.oauth.token import (
+    Subject,
+    TokenExchange,
+    TokenRequest,
+    TokenRequestRecords,
+    TokenSet,
+)
 from podstead.idp.records import (
     CODES,
     GRANTS,
@@ -207,14 +213,14 @@ def kept(records: RecordKind[Shape], value: Shape) -> Versioned[Shape]:
     return Versioned("x", value, EntryAt(EntryId(f"{records.kind}/x"), Version("v")), "a", None)
 
 
-def facts_for(client: Client, form: Parameters) -> Facts:
+def facts_for(client: Client, form: Parameters) -> TokenRequestRecords:
     """Everything there can be about a request that names it by the word ``code``."""
     credential = None
     if client is SECRET:
         credential = ClientCredential("c", "x", "a", ACCOUNT.web_id, secret_key("s"), NOW_S)
     named: Sequence[str] = form.get("code", ())
     refreshing: Sequence[str] = form.get("refresh_token", ())
-    return Facts(
+    return TokenRequestRecords(
         client=client,
         credential=credential,
         code=kept(CODES, CODE) if list(named)[:1] == ["code"] else None,

@@ -9,7 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.attempts import (
+from podstead.idp.keys import (
+    ALGORITHMS,
+    DAY_S,
+    ROTATION_S,
+    ProviderKey,
+    ProviderKeySet,
+    next_key,
+)
+from podstead.idp.passwords import UnusablePassword, check_password, normalized_password
+from podstead.idp.records import (
+    EMAILS,
+    USERNAMES,
+    UnusableEmail,
+    check_email,
+    login_records,
+    masked_email,
+    name_key,
+)
+from podstead.idp.sign_in import (
     NONE_YET,
     PAUSE_S,
     FailureLimits,
@@ -17,18 +35,7 @@ from podstead.idp.attempts import (
     after_failure,
     seconds_to_wait,
 )
-from podstead.idp.keys import (
-    ALGORITHMS,
-    DAY_S,
-    ROTATION_S,
-    KeyRoster,
-    ProviderKey,
-    next_key,
-)
-from podstead.idp.names import UnusableEmail, check_email, login_records, masked_email, name_key
-from podstead.idp.passwords import UnusablePassword, check_password, presented
-from podstead.idp.records import EMAILS, USERNAMES
-from podstead.idp.token_minting import ACCESS_TOKEN_S
+from podstead.idp.token_issuing import ACCESS_TOKEN_S
 from podstead.jose.tokens import SigningAlgorithm, SigningKeyPair
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=1100)
@@ -81,12 +88,12 @@ def test_what_may_be_chosen_can_be_presented_however_it_is_typed(password: str) 
     except UnusablePassword:
         return
     for form in ("NFC", "NFD"):
-        assert presented(unicodedata.normalize(form, password)) == chosen
+        assert normalized_password(unicodedata.normalize(form, password)) == chosen
 
 
 @pytest.mark.parametrize("password", ["a" * 1025, "\ud800" * 8])
 def test_a_password_that_no_account_can_have_is_not_compared(password: str) -> None:
-    assert presented(password) is None
+    assert normalized_password(password) is None
 
 
 # --- How long does an account's password wait after failures? (A-181) --------------------------
@@ -245,13 +252,13 @@ def key(number: int, *, made_s: int, first: bool = False) -> ProviderKey:
     return ProviderKey(pair(number), made_s, made_s if first else made_s + DAY_S)
 
 
-def two_keys(now_s: int) -> KeyRoster:
+def two_keys(now_s: int) -> ProviderKeySet:
     """One from the start, and one made ten days later."""
     keys = [key(0, made_s=START_S, first=True), key(1, made_s=START_S + 10 * DAY_S)]
-    return KeyRoster(keys, now_s)
+    return ProviderKeySet(keys, now_s)
 
 
-def published(roster: KeyRoster) -> set[str]:
+def published(roster: ProviderKeySet) -> set[str]:
     return {jwk["kid"] for jwk in roster.published()}
 
 
@@ -292,17 +299,17 @@ def test_an_unknown_key_verifies_nothing() -> None:
 def test_a_new_key_is_made_a_day_before_the_old_one_is_ninety_days_old() -> None:
     """A-44"""
     first = key(0, made_s=START_S, first=True)
-    assert not KeyRoster([first], START_S + ROTATION_S - DAY_S - 1).wants_new("ES256")
-    assert KeyRoster([first], START_S + ROTATION_S - DAY_S).wants_new("ES256")
+    assert not ProviderKeySet([first], START_S + ROTATION_S - DAY_S - 1).wants_new("ES256")
+    assert ProviderKeySet([first], START_S + ROTATION_S - DAY_S).wants_new("ES256")
     made = key(1, made_s=START_S + ROTATION_S - DAY_S)
-    assert not KeyRoster([first, made], START_S + ROTATION_S).wants_new("ES256")
-    assert KeyRoster([first], START_S).wants_new("RS256")
+    assert not ProviderKeySet([first, made], START_S + ROTATION_S).wants_new("ES256")
+    assert ProviderKeySet([first], START_S).wants_new("RS256")
 
 
 def test_the_key_set_has_public_members_only() -> None:
     """A-42; RFC 7517"""
     keys = [next_key(each, now_s=START_S, first=True) for each in ALGORITHMS]
-    shown = {jwk["alg"]: jwk for jwk in KeyRoster(keys, START_S).published()}
+    shown = {jwk["alg"]: jwk for jwk in ProviderKeySet(keys, START_S).published()}
     assert set(shown["ES256"]) == {"kty", "crv", "x", "y", "kid", "use", "alg"}
     assert set(shown["RS256"]) == {"kty", "n", "e", "kid", "use", "alg"}
     assert {jwk["use"] for jwk in shown.values()} == {"sig"}
@@ -330,14 +337,14 @@ def test_a_token_can_be_verified_for_its_whole_life(
     every = [key(0, made_s=START_S, first=True)]
     every += [key(n + 1, made_s=START_S + after_s) for n, after_s in enumerate(rotations)]
 
-    def roster(now_s: int) -> KeyRoster:
+    def roster(now_s: int) -> ProviderKeySet:
         """What is there at a time: keys made by then, without what was removed before."""
         keys = [each for each in every if each.made_s <= now_s]
         for moment_s in sorted({*(START_S + each for each in rotations), now_s}):
             if moment_s <= now_s:
-                gone = KeyRoster([each for each in keys if each.made_s <= moment_s], moment_s)
+                gone = ProviderKeySet([each for each in keys if each.made_s <= moment_s], moment_s)
                 keys = [each for each in keys if each not in gone.outlived()]
-        return KeyRoster(keys, now_s)
+        return ProviderKeySet(keys, now_s)
 
     if signed is None:  # when one key follows another
         signed = max(0, (rotations[0] if rotations else 0) + DAY_S + around)

@@ -15,7 +15,7 @@ from podstead.jose.proof import (
     MAX_PROOF_CHARACTERS,
     PAST_S,
     DpopProof,
-    ProvenRequest,
+    ProofContext,
     check_proof,
     normalized_htu,
 )
@@ -57,7 +57,7 @@ def claims(*changes: Change) -> Json:
 def check(
     text: str, *, method: str = "GET", url: str = URL, token: str | None = TOKEN, ath: bool = False
 ) -> DpopProof:
-    request = ProvenRequest(method, url, token)
+    request = ProofContext(method, url, token)
     return check_proof(text, request, now_s=NOW_S, keys=PublicKeyCache(), require_ath=ath)
 
 
@@ -403,7 +403,7 @@ def test_thumbprints_are_those_of_the_specifications() -> None:
 
 def test_the_proof_of_a_token_request_holds() -> None:
     """RFC 9449 section 4.1."""
-    request = ProvenRequest("POST", "https://server.example.com/token")
+    request = ProofContext("POST", "https://server.example.com/token")
     proof = check_proof(TOKEN_PROOF, request, now_s=TOKEN_PROOF_S, keys=PublicKeyCache())
     assert proof.thumbprint == THUMBPRINT
 
@@ -414,7 +414,7 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
     for required in (False, True):
         proof = check_proof(
             RESOURCE_PROOF,
-            ProvenRequest("GET", url, RESOURCE_TOKEN),
+            ProofContext("GET", url, RESOURCE_TOKEN),
             now_s=TOKEN_PROOF_S,
             keys=PublicKeyCache(),
             require_ath=required,
@@ -423,7 +423,7 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
     with pytest.raises(InvalidJose, match="another access token"):
         check_proof(
             RESOURCE_PROOF,
-            ProvenRequest("GET", url, RESOURCE_TOKEN.swapcase()),
+            ProofContext("GET", url, RESOURCE_TOKEN.swapcase()),
             now_s=TOKEN_PROOF_S,
             keys=PublicKeyCache(),
         )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import read_event
-from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, check_event
+from podstead.nostr.http_auth import EventScope, SignedRequest, VerifiedEvent, check_event
 from podstead.nostr.urls import read_event_url
 from tests.support.nostr import Change, NostrKey, packed, set_to, tag_set_to, with_tag, without_tag
 
@@ -30,7 +30,7 @@ def check(
     reach: EventScope = EventScope.EXACT,
     require: bool = False,
     signed: str = URL,
-) -> ProvenByEvent:
+) -> VerifiedEvent:
     """What a GET is told, or another request, that an event is about."""
     event = read_event(packed(KEY.event("GET", signed, NOW_S, *changes)))
     request = SignedRequest(method, url.encode(), has_content=content)
@@ -43,7 +43,7 @@ def refused(phrase: str, *changes: Change, **more: object) -> None:
 
 
 def test_an_event_for_this_request_and_this_minute_is_good() -> None:
-    assert check() == ProvenByEvent(None, NOW_S + 120)
+    assert check() == VerifiedEvent(None, NOW_S + 120)
 
 
 @pytest.mark.parametrize("kind", [1, 22242, 27234, 27236])

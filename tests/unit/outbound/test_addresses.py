@@ -16,16 +16,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstead.outbound import long_lived
-from podstead.outbound.addresses import AddressScope, IPAddress, is_loopback, may_be_reached
-from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
+from podstead.outbound import requests
 from podstead.outbound.errors import CircuitOpen, Refusal, Refused, TooSlow, Unreachable
-from podstead.outbound.foreign_documents import Purpose
-from podstead.outbound.guard import Destination, Guard
-from podstead.outbound.long_lived import http_form
-from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.foreign_documents import Circuit, CircuitBreaker, Purpose
+from podstead.outbound.guard import Destination, Guard, SystemResolver
+from podstead.outbound.requests import http_form
 from podstead.outbound.transport import exchange
-from podstead.outbound.urls import Origin, Target, UrlRules
+from podstead.outbound.urls import (
+    AddressScope,
+    IPAddress,
+    Origin,
+    Target,
+    UrlRules,
+    is_loopback,
+    may_be_reached,
+)
 from tests.support.certificates import holder
 from tests.support.peer import Peer, ScriptedResolver
 from tests.support.processes import REPOSITORY
@@ -277,18 +282,18 @@ async def open_never() -> AsyncIterator[str]:
 
 
 async def test_what_is_open_lasts_longer_than_opening_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_lived, "OPEN_TIMEOUT_S", LIMIT_S)
+    monkeypatch.setattr(requests, "OPEN_TIMEOUT_S", LIMIT_S)
     over = asyncio.Event()
     asyncio.get_running_loop().call_later(2 * LIMIT_S, over.set)
-    async with long_lived._opened(open_at_once()) as opened:
+    async with requests._opened(open_at_once()) as opened:
         await over.wait()
         assert opened == "open"
 
 
 async def test_what_does_not_open_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_lived, "OPEN_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(requests, "OPEN_TIMEOUT_S", 0.0)
     with pytest.raises(TooSlow):
-        async with long_lived._opened(open_never()):
+        async with requests._opened(open_never()):
             pytest.fail("it is not open")
 
 

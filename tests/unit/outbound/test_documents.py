@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.outbound.bodies import read_body
 from podstead.outbound.documents import RemoteDocuments
 from podstead.outbound.errors import (
     BadStatus,
@@ -24,6 +23,7 @@ from podstead.outbound.errors import (
     WrongType,
 )
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
+from podstead.outbound.transport import read_body
 from podstead.outbound.urls import parse_origin
 from tests.support.peer import Deployment, Gate, Peer, answer, redirect
 

@@ -14,13 +14,15 @@ import pytest
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.request_context import set_requester
 from podstead.outbound.errors import CircuitOpen, Congested, ServerFailed, Unreachable
-from podstead.outbound.fetch import Fetcher, trusted_certificates
-from podstead.outbound.fetch_limits import FetchLimits, Share
-from podstead.outbound.foreign_documents import Purpose
-from podstead.outbound.guard import Guard
-from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.posting import Poster, PostLimits
-from podstead.outbound.resolver import MAX_LOOKUPS_PER_REQUESTER, SystemResolver
+from podstead.outbound.fetch import (
+    ConcurrencyLimit,
+    ConcurrencyLimiter,
+    Fetcher,
+    trusted_certificates,
+)
+from podstead.outbound.foreign_documents import FetchPolicy, OutboundLimits, Purpose
+from podstead.outbound.guard import MAX_LOOKUPS_PER_REQUESTER, Guard, SystemResolver
+from podstead.outbound.requests import Poster, PostLimits
 from podstead.outbound.urls import UrlRules
 from tests.support.peer import (
     HASTY,
@@ -133,16 +135,16 @@ async def test_a_stranger_leaves_slots_of_a_purpose_to_others(
 
 
 async def test_shares_that_nobody_uses_are_forgotten() -> None:
-    slots = FetchLimits()
+    slots = ConcurrencyLimiter()
     deadline_s = asyncio.get_running_loop().time() + 60
-    shares = [Share("narrow", 1), Share("wide", 2)]
-    async with slots.hold(shares, deadline_s):
-        async with slots.hold([Share("wide", 2)], deadline_s):
+    shares = [ConcurrencyLimit("narrow", 1), ConcurrencyLimit("wide", 2)]
+    async with slots.acquire(shares, deadline_s):
+        async with slots.acquire([ConcurrencyLimit("wide", 2)], deadline_s):
             with pytest.raises(Congested):
-                async with slots.hold(shares, 0):
+                async with slots.acquire(shares, 0):
                     pass
-        assert set(slots._used) == {"narrow", "wide"}
-    assert not slots._used
+        assert set(slots._slots) == {"narrow", "wide"}
+    assert not slots._slots
 
 
 async def test_messages_for_one_subscriber_leave_slots_to_others(peer: Peer) -> None:

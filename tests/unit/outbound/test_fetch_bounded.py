@@ -20,8 +20,7 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
-from podstead.outbound.foreign_documents import FetchedDocument
-from podstead.outbound.policies import OutboundLimits
+from podstead.outbound.foreign_documents import FetchedDocument, OutboundLimits
 from tests.support.peer import (
     HASTY,
     PATIENT,

@@ -7,14 +7,13 @@ from ipaddress import ip_address
 
 import pytest
 
-from podstead.outbound.addresses import IPAddress
 from podstead.outbound.errors import (
     BadStatus,
     Refusal,
     Refused,
     Unreachable,
 )
-from podstead.outbound.urls import parse_origin
+from podstead.outbound.urls import IPAddress, parse_origin
 from tests.support.peer import (
     AUTHORITY_FILE,
     FOLLOWING,

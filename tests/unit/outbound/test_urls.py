@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.outbound.addresses import AddressScope
 from podstead.outbound.errors import Refusal, Refused
 from podstead.outbound.urls import (
+    AddressScope,
     Origin,
     Target,
     UrlRules,

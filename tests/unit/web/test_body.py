@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge, NotAuthenticated
-from podstead.web.asgi import Message
-from podstead.web.body import AsgiBody, BodyPace
-from podstead.web.deadlines import Deadlines
-from podstead.web.fields import HeaderFields
-from podstead.web.rechecked_body import RecheckedBody
+from podstead.web.asgi import HeaderFields, Message
+from podstead.web.body import AsgiBody, BodyPace, Deadlines, RecheckedBody
 from tests.support.clock import FakeClock
 
 GONE: Message = {"type": "http.disconnect"}

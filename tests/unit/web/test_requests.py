@@ -17,10 +17,9 @@ from podstead.core.errors import RateLimited
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications.deliveries import EndReason
 from podstead.web.access_log import AccessLog
-from podstead.web.asgi import Message, Scope
-from podstead.web.body import AsgiBody, BodyPace, Incoming
-from podstead.web.fields import HeaderFields
-from podstead.web.open_sockets import OpenSockets
+from podstead.web.asgi import HeaderFields, Message, Scope
+from podstead.web.body import AsgiBody, BodyPace, RequestReceiver
+from podstead.web.websocket import OpenSockets
 from tests.support.clock import FakeClock
 
 LENGTH = (b"content-length", b"4")
@@ -51,9 +50,9 @@ class Sender:
 
 def request(
     sender: Sender, *headers: tuple[bytes, bytes], version: str = "1.1"
-) -> tuple[Incoming, AsgiBody]:
+) -> tuple[RequestReceiver, AsgiBody]:
     scope: Scope = {"type": "http", "http_version": version, "headers": list(headers)}
-    incoming = Incoming(sender.receive, scope)
+    incoming = RequestReceiver(sender.receive, scope)
     return incoming, AsgiBody(incoming, HeaderFields(headers), pace=BodyPace(30))
 
 
@@ -94,7 +93,7 @@ async def test_otherwise_the_http_server_says_where_a_body_ends(
 async def test_a_length_that_is_no_number_says_nothing(length: bytes) -> None:
     sender = Sender([part(b"abcd"), END])
     scope: Scope = {"http_version": "1.1", "headers": [(b"content-length", length)]}
-    incoming = Incoming(sender.receive, scope)
+    incoming = RequestReceiver(sender.receive, scope)
     assert (await incoming())["more_body"]
     await incoming.linger()
     assert sender.sent == 2

@@ -27,7 +27,7 @@ from podstead.core.errors import (
 )
 from podstead.core.header_fields import ByteRange
 from podstead.web.asgi import Headers, Message, Scope
-from podstead.web.challenges import AuthenticateChallenges
+from podstead.web.authentication import AuthenticateChallenges
 from podstead.web.errors import INTERNAL_MESSAGE, STATUSES, refusal, status_of
 from podstead.web.response import (
     Response,

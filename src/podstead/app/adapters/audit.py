@@ -32,8 +32,13 @@ from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.request_context import requester_address
-from podstead.idp.administration.acting import acting_operator
-from podstead.idp.administration.audit_log import AuditLog, CausedBy, LoggedEvent, cause_of
+from podstead.idp.administration.audit_log import (
+    AuditLog,
+    CausedBy,
+    LoggedEvent,
+    acting_operator,
+    cause_of,
+)
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS, Account
 from podstead.storage.record_store import RecordStore

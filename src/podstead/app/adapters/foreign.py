@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from podstead.outbound.documents import RemoteDocuments
     from podstead.outbound.fetch import Fetcher
     from podstead.outbound.foreign_documents import FetchedDocument, Purpose
-    from podstead.outbound.guard import Guard
-    from podstead.outbound.posting import Poster, PostReply
-    from podstead.outbound.resolver import SystemResolver
+    from podstead.outbound.guard import Guard, SystemResolver
+    from podstead.outbound.requests import Poster, PostReply
     from podstead.outbound.urls import Origin
 
 
@@ -124,7 +123,7 @@ class ForeignDocuments:
             return await self._outbound().poster.ask(url, content, headers)
 
     def outcomes(self) -> Mapping[tuple[Purpose, str], int]:
-        """How many requests had which outcome (``podstead.outbound.outcomes``)."""
+        """How many requests had which outcome (``podstead.outbound.fetch``)."""
         if self._set_up is None:
             return {}
         fetched, posted = self._set_up.fetcher.outcomes, self._set_up.poster.outcomes
@@ -149,10 +148,9 @@ class ForeignDocuments:
 def _set_up(settings: Settings, clock: Clock) -> _Outbound:
     from podstead.outbound.documents import RemoteDocuments
     from podstead.outbound.fetch import Fetcher, trusted_certificates
-    from podstead.outbound.guard import Guard
-    from podstead.outbound.policies import OutboundLimits
-    from podstead.outbound.posting import Poster, PostLimits
-    from podstead.outbound.resolver import SystemResolver
+    from podstead.outbound.foreign_documents import OutboundLimits
+    from podstead.outbound.guard import Guard, SystemResolver
+    from podstead.outbound.requests import Poster, PostLimits
     from podstead.outbound.urls import UrlRules
     from podstead.web.authority import is_loopback_url
 

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
+from podstead.authn.credentials import MIN_KEY_BYTES, SigningKey
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
 from podstead.jose.tokens import Json, SigningKeyPair

@@ -26,12 +26,11 @@ from podstead.app.adapters.registration import about_operator
 from podstead.app.monitoring.families import MailCounts, MailOutcome
 from podstead.config import Settings
 from podstead.core.errors import ServerTrouble
-from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S, OneTimeLinks
+from podstead.idp.administration.service import SIGN_IN_LINK_S, OneTimeLinks
 from podstead.idp.audit import AuditEvent
 from podstead.idp.email_verification import PROOF_S, EmailVerification
 from podstead.idp.mail_queue import MailJob, MailQueue, MailSubject, job_id
-from podstead.idp.names import mailbox_key
-from podstead.idp.records import ACCOUNTS, Account
+from podstead.idp.records import ACCOUNTS, Account, mailbox_key
 from podstead.outbound.mail import (
     MailDelayed,
     MailDestination,

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from podstead import __version__
-from podstead.idp.administration.slow_requests import shown_path
+from podstead.idp.administration.audit_log import shown_path
 from podstead.web.asgi import Message, Receive, Scope, Send
 from podstead.web.request_ids import peer_of
 

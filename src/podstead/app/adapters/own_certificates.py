@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from podstead.authn.addresses import is_usable_address
+from podstead.authn.claims import is_usable_address
 from podstead.core.errors import BadRequest, Conflict, PodsteadError, StorageError
 from podstead.rdf.rsa_keys import NewKey
 from podstead.storage.private_files import write_private
@@ -98,9 +98,8 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     time."""
     from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
-    from podstead.outbound.guard import Guard
-    from podstead.outbound.resolver import SystemResolver
-    from podstead.outbound.submission import OutgoingPost, submit
+    from podstead.outbound.guard import Guard, SystemResolver
+    from podstead.outbound.requests import OutgoingRequest, submit
     from podstead.outbound.urls import UrlRules, parse_origin
 
     resolver = SystemResolver()
@@ -108,7 +107,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     # The user of the command chose the server, which may be in a private network.
     origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
     guard = Guard(UrlRules(private_origins=frozenset({origin})), resolver)
-    submission = OutgoingPost(
+    submission = OutgoingRequest(
         "PATCH",
         new_key.document,
         {"Authorization": f"Bearer {token}", "Content-Type": "text/n3"},

@@ -15,7 +15,7 @@ from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.keys import PROVIDER
 from podstead.core.clock import Clock
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
+from podstead.idp.keys import ALGORITHMS, ProviderKey, ProviderKeySet, next_key
 from podstead.jose.tokens import InvalidJose, SigningKeyPair
 from podstead.storage.keys import DamagedKey, KeyStorage
 
@@ -40,7 +40,7 @@ class KeyFolder:
         self._times_read = 0
         self._looking: asyncio.Task[None] | None = None
 
-    async def current(self, *, look_again: bool = False) -> KeyRoster:
+    async def current(self, *, look_again: bool = False) -> ProviderKeySet:
         """All current keys. Raises StorageError."""
         now_ms = self._clock.now_ms()
         if self._keys.is_remote:
@@ -48,7 +48,7 @@ class KeyFolder:
                 await asyncio.shield(self._look_in_thread(now_ms))
         elif look_again or self._is_due(now_ms):
             self._look(now_ms)
-        return KeyRoster(self._read, now_ms // 1000)
+        return ProviderKeySet(self._read, now_ms // 1000)
 
     def data_version(self) -> int | None:
         """A number that changes when the keys have changed and :meth:`current` would return others;
@@ -66,7 +66,7 @@ class KeyFolder:
         """Create keys that are missing or due, and remove expired ones. Raises StorageError."""
         with self._keys.locked():
             now_s = self._clock.now_ms() // 1000
-            roster = KeyRoster(self._read_all(), now_s)
+            roster = ProviderKeySet(self._read_all(), now_s)
             for algorithm in ALGORITHMS:
                 if roster.wants_new(algorithm):
                     first = not any(key.pair.algorithm == algorithm for key in roster.keys)
@@ -82,12 +82,12 @@ class KeyFolder:
         """Whether keys have ever been created. Raises StorageError."""
         return self._keys.has_folder(PROVIDER)
 
-    def roster(self) -> KeyRoster:
+    def roster(self) -> ProviderKeySet:
         """All current keys, read now. Raises StorageError."""
         now_ms = self._clock.now_ms()
         self._mark = None
         self._look(now_ms)
-        return KeyRoster(self._read, now_ms // 1000)
+        return ProviderKeySet(self._read, now_ms // 1000)
 
     def rotate(self) -> None:
         """Create new keys, which sign after a day. Raises StorageError."""

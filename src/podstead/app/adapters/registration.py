@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from podstead.config import Settings
-from podstead.web.about_operator import AboutOperator
 from podstead.web.pages.addresses import TERMS
+from podstead.web.registration import AboutOperator
 
 
 def terms_hash(settings: Settings) -> str:

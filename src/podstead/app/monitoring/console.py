@@ -11,7 +11,7 @@ from podstead.app.monitoring.stored_facts import read_stored_facts
 from podstead.config import Settings
 from podstead.config.settings import settings_table
 from podstead.config.table import groups_of
-from podstead.idp.administration.slow_requests import SlowRequests
+from podstead.idp.administration.audit_log import SlowRequests
 from podstead.idp.mail_queue import MailQueue
 from podstead.notifications.channels import CHANNELS
 from podstead.notifications.webhook_records import WEBHOOKS

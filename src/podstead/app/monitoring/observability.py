@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.web.access_log import AccessLog
+from podstead.web.access_log import AccessLog, LoggedApplication
 from podstead.web.application import Application
-from podstead.web.logged_application import LoggedApplication
 from podstead.web.request_ids import FIELD
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from podstead.app.operator.data_root import opened_records, served_settings
 from podstead.app.operator.pod_administration import PodAdministration
 from podstead.config import Settings, StartRefused
 from podstead.core.errors import NotFound, StorageError
-from podstead.idp.administration.invitations import InvitationActions
 from podstead.idp.administration.pods import PodActions, existing_pod
+from podstead.idp.administration.service import InvitationActions
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.invitations import invitation_url

@@ -25,7 +25,7 @@ from podstead.app.operator.data_root import check_has_records
 from podstead.app.operator.importing import opened_pods
 from podstead.config import Settings
 from podstead.core.errors import Conflict, RootUnusable
-from podstead.idp.account_renaming import move_accounts
+from podstead.idp.account_creation import move_accounts
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS
 from podstead.resources.base_moving import BaseMove, MovedDocuments

@@ -29,8 +29,7 @@ from podstead.importers.values import FoundResource, LeftOut
 from podstead.importers.webdav import WebDavFolder
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard
-from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.guard import Guard, SystemResolver
 from podstead.outbound.urls import UrlRules, parse_origin
 from podstead.resources.importing.values import ImportedResource, ImportReport
 

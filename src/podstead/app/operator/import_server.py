@@ -22,10 +22,9 @@ from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import SOLID_OIDC_ISSUER
+from podstead.idp.account_creation import ImportedAccounts
 from podstead.idp.audit import AuditEvent
-from podstead.idp.imported_accounts import ImportedAccounts
-from podstead.idp.names import name_key
-from podstead.idp.records import USERNAMES
+from podstead.idp.records import USERNAMES, name_key
 from podstead.importers.community import CommunityServerData
 from podstead.importers.javascript_server import JavaScriptServerData
 from podstead.importers.node_server import NodeServerData

@@ -15,7 +15,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable
 from podstead.idp.audit import Audit
-from podstead.idp.keys import ALGORITHMS, KeyRoster
+from podstead.idp.keys import ALGORITHMS, ProviderKeySet
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ async def open_key_administration(settings: Settings) -> AsyncIterator[KeyAdmini
         yield KeyAdministration(settings, records.clock, audit)
 
 
-def _state(roster: KeyRoster, key_id: str, signs_from_s: int) -> str:
+def _state(roster: ProviderKeySet, key_id: str, signs_from_s: int) -> str:
     if key_id in {roster.signer(algorithm).key_id for algorithm in ALGORITHMS}:
         return "signs"
     if signs_from_s > roster.now_s:

@@ -20,8 +20,7 @@ from podstead.core.errors import Conflict
 from podstead.features import folders
 from podstead.idp.account_creation import PodPlan
 from podstead.idp.administration.pods import PodActions, existing_pod
-from podstead.idp.names import name_key
-from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES
+from podstead.idp.records import GRANTS, LAST_SIGN_INS, USERNAMES, name_key
 from podstead.pods.names import check_name
 from podstead.pods.provision import PlannedPod, PodProvisioner, TokenPolicy
 from podstead.resources.importing.values import UNFINISHED_IMPORTS

@@ -9,8 +9,7 @@ from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import BadRequest
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard
-from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.guard import Guard, SystemResolver
 from podstead.outbound.urls import Target, UrlRules, is_loopback_host, parse_origin
 from podstead.watch.server import Server
 from podstead.watch.watching import WatchEvent, Watching

@@ -16,8 +16,8 @@ from typing import Any
 from podstead.config import Settings
 from podstead.core.errors import cause_text, is_passing_trouble
 from podstead.core.messages import printable
-from podstead.core.request_context import current_mark
-from podstead.web.sending import BodyCut
+from podstead.core.request_context import current_request_id
+from podstead.web.sending import BodyTruncated
 
 SERVER_LOGGER = "_granian"
 """The logger of the HTTP server, whose own messages matter only for debugging."""
@@ -75,7 +75,7 @@ class ServerNews(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log the message."""
         message = record.getMessage()
-        return "refused to gracefully stop" not in message and BodyCut.__name__ not in message
+        return "refused to gracefully stop" not in message and BodyTruncated.__name__ not in message
 
 
 class RequestIdFilter(logging.Filter):
@@ -83,7 +83,7 @@ class RequestIdFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Always true."""
-        mark = current_mark()
+        mark = current_request_id()
         if mark is not None and not hasattr(record, "request_id"):
             record.request_id = mark.request_id
         return True

@@ -22,20 +22,20 @@ from podstead.features import features
 from podstead.outbound.mail import MailKind
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.migrations import read_migrations
-from podstead.web.favicon_endpoint import favicon
+from podstead.web.description_endpoints import favicon
 from podstead.web.pages.templates import load_assets, load_templates
 from podstead.web.pages.texts import load_texts
 
 _ALWAYS = (
     "podstead.app.adapters.provider_keys",
-    "podstead.outbound.addresses",
+    "podstead.outbound.urls",
     "podstead.outbound.documents",
     "podstead.outbound.errors",
     "podstead.outbound.fetch",
     "podstead.outbound.guard",
-    "podstead.outbound.policies",
-    "podstead.outbound.posting",
-    "podstead.outbound.resolver",
+    "podstead.outbound.foreign_documents",
+    "podstead.outbound.requests",
+    "podstead.outbound.guard",
     "podstead.outbound.urls",
     "podstead.web.authority",
 )

@@ -1,26 +1,73 @@
-"""Finds the provider that a person means, and reads its description.
-
-A provider describes itself (OpenID Connect Discovery 1.0). Its description is checked before
-anybody is sent there: it must name itself, and offer the authorization code flow with PKCE (RFC
-7636).
-"""
+"""The providers at which people sign in, and the ID tokens that these return."""
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from podstead.authn.addresses import is_usable_address
-from podstead.authn.claims import same_issuer
-from podstead.authn.issuers import CONFIGURATION_PATH
-from podstead.authn.lookups import Lookup, Lookups, TooManyLookups
-from podstead.authn.relying_party.problems import ExternalSignInFailed, SignInProblem
-from podstead.authn.resource_tokens import TokenRules
-from podstead.authn.web_ids import WebIdIssuers
-from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable
-from podstead.jose.tokens import InvalidJose, Json, read_object
+from podstead.authn.claims import (
+    ACCESS_TOKEN_TYPES,
+    MAX_TOKEN_CHARACTERS,
+    is_current,
+    is_usable_address,
+    same_issuer,
+)
+from podstead.authn.issuers import CONFIGURATION_PATH, IssuerKeys
+from podstead.authn.resource_tokens import OwnProvider, TokenRules, signer_of
+from podstead.authn.web_ids import LookupKind, LookupLimits, TooManyLookups, WebIdIssuers
+from podstead.core.clock import Clock
+from podstead.core.errors import OutboundError, RateLimited, RemoteUnavailable, RequestRefused
+from podstead.jose.tokens import (
+    CompactToken,
+    InvalidJose,
+    Json,
+    PublicKey,
+    claim_text,
+    read_object,
+    read_token,
+)
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
+
+
+class SignInProblem(Enum):
+    """The kinds of failure. The pages explain what to do about each."""
+
+    NO_ADDRESS = "no-address"
+    """The text is not the address of a provider or a WebID."""
+    NO_PROVIDER = "no-provider"
+    """Nothing at the address is a provider, or names one."""
+    UNREACHABLE = "unreachable"
+    """The provider cannot be reached at present."""
+    UNUSABLE = "unusable"
+    """The provider lacks something that is needed."""
+    NOT_ACCEPTED = "not-accepted"
+    """The operator of this server does not accept the provider."""
+    EXPIRED = "expired"
+    """The sign-in began too long ago, in another browser, or is over already."""
+    DECLINED = "declined"
+    """The person, or the provider, has not agreed."""
+    INVALID = "invalid"
+    """The provider's response is not valid, or from another provider."""
+    NOT_TRUSTED = "not-trusted"
+    """The document of the WebID does not name the provider."""
+
+
+class ExternalSignInFailed(RequestRefused):
+    """Nobody was signed in."""
+
+    def __init__(self, problem: SignInProblem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
+
+
+# Finds the provider that a person means, and reads its description.
+#
+# A provider describes itself (OpenID Connect Discovery 1.0). Its description is checked before
+# anybody is sent there: it must name itself, and offer the authorization code flow with PKCE (RFC
+# 7636).
 
 MAX_TRIED: Final = 3
 """How many of the providers that a WebID names are tried."""
@@ -44,7 +91,7 @@ class ForeignProvider:
     """Its authorization responses contain ``iss`` (RFC 9207)."""
 
 
-class FindsProviders(Protocol):
+class ProviderFinder(Protocol):
     """Finds the provider that a person means."""
 
     async def find(self, typed: str, client_address: str) -> ForeignProvider:
@@ -60,7 +107,7 @@ class Providers:
         *,
         documents: DocumentFetcher,
         web_ids: WebIdIssuers,
-        lookups: Lookups,
+        lookups: LookupLimits,
         rules: TokenRules,
     ) -> None:
         self._documents = documents
@@ -111,7 +158,7 @@ class Providers:
         if not is_usable_address(issuer, allow_loopback=rules.allow_loopback):
             raise ExternalSignInFailed(SignInProblem.NO_PROVIDER)
         try:
-            async with self._lookups.of(Lookup.ISSUER, name, client_address):
+            async with self._lookups.of(LookupKind.ISSUER, name, client_address):
                 # Sign-ins at a known provider are limited as well, each provider for itself.
                 await self._lookups.take(f"sign-in {name}", client_address)
                 document = await self._documents.fetch(name + CONFIGURATION_PATH, Purpose.PROVIDER)
@@ -184,3 +231,96 @@ def _offers(description: Json, name: str, wanted: str) -> bool:
     """Whether a list contains a value; a provider that has no such list does not exclude it."""
     offered = description.get(name)
     return offered is None or (isinstance(offered, list) and wanted in offered)
+
+
+# Verifies the ID tokens of other providers (OpenID Connect Core 3.1.3.7).
+#
+# The issuer's keys, the statement of the WebID's document and the operator's rules are those that
+# decide about access tokens (:mod:`podstead.authn.resource_tokens`). Look-ups are not counted here,
+# because the start of the sign-in was counted.
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedIdToken:
+    """What the token of one sign-in must say."""
+
+    issuer: str
+    client_id: str
+    nonce: str
+
+
+class IdTokenVerifier:
+    """Verifies ID tokens that this server has asked for."""
+
+    def __init__(
+        self,
+        *,
+        issuers: IssuerKeys,
+        web_ids: WebIdIssuers,
+        own: OwnProvider | None,
+        rules: TokenRules,
+        clock: Clock,
+    ) -> None:
+        self._issuers = issuers
+        self._web_ids = web_ids
+        self._own = own
+        self._rules = rules
+        self._clock = clock
+
+    async def verify(self, text: str, expected: ExpectedIdToken) -> str:
+        """The WebID of the person. Raises ExternalSignInFailed."""
+        try:
+            token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+            web_id = self._read(token, expected)
+            signer_of(token, await self._candidates(token, expected.issuer))
+        except RemoteUnavailable as error:
+            raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
+        except InvalidJose as error:
+            raise ExternalSignInFailed(SignInProblem.INVALID) from error
+        if not await self.is_trusted(web_id, expected.issuer):
+            raise ExternalSignInFailed(SignInProblem.NOT_TRUSTED)
+        return web_id
+
+    async def _candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
+        """The keys that may have signed the token; those of this server need no request."""
+        own = self._own
+        if own is None or not same_issuer(own.issuer, issuer):
+            return await self._issuers.candidates(token, issuer, None)
+        key = await own.key(token.key_id)
+        return () if key is None else (key,)
+
+    async def is_trusted(self, web_id: str, issuer: str) -> bool:
+        """Whether the document of the WebID names the issuer now. Raises ExternalSignInFailed if it
+        cannot be read at present."""
+        try:
+            return await self._web_ids.trusts(web_id, issuer, None)
+        except RemoteUnavailable as error:
+            raise ExternalSignInFailed(SignInProblem.UNREACHABLE) from error
+        except InvalidJose:
+            return False
+
+    def _read(self, token: CompactToken, expected: ExpectedIdToken) -> str:
+        """The WebID in the claims. Raises InvalidJose for a token that is not the expected one."""
+        claims = token.claims
+        audience = claims.get("aud")
+        clients = audience if isinstance(audience, list) else [audience]
+        authorized = claim_text(claims, "azp")
+        if (
+            not same_issuer(claim_text(claims, "iss") or "", expected.issuer)
+            or token.header.get("typ") in ACCESS_TOKEN_TYPES
+            or expected.client_id not in clients
+            or authorized not in (None, expected.client_id)
+            or (authorized is None and len(clients) > 1)
+        ):
+            raise InvalidJose("The token is not meant for this server")
+        nonce = claim_text(claims, "nonce") or ""
+        if not hmac.compare_digest(nonce.encode(errors="replace"), expected.nonce.encode()):
+            raise InvalidJose("The token belongs to another sign-in")
+        if not is_current(claims, now_s=self._clock.now_ms() // 1000):
+            raise InvalidJose("The token has expired or is not valid yet")
+        web_id = claim_text(claims, "webid" if "webid" in claims else "sub")
+        if web_id is None or not is_usable_address(
+            web_id, allow_loopback=self._rules.allow_loopback
+        ):
+            raise InvalidJose("The token has no valid WebID")
+        return web_id

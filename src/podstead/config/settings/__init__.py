@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from podstead.authn.pod_token import SigningKey
+from podstead.authn.credentials import SigningKey
 from podstead.config.settings.identity import IdentitySettings
 from podstead.config.settings.limits import LimitSettings
 from podstead.config.settings.notifications import NotificationSettings

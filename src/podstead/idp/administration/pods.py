@@ -1,24 +1,23 @@
-"""What operators do with pods, in the console and by command.
-
-``by`` is the operator who acts in the console, ``None`` for a command; see
-:mod:`podstead.idp.administration.service`.
-"""
+"""Finds pods and accounts for operators, and does with pods what they ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from podstead.core.errors import NotFound
-from podstead.idp.account_creation import PodPlan, PodPlanner
-from podstead.idp.account_renaming import renaming_account
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.audit_log import Actions
+from podstead.idp.account_creation import PodPlan, PodPlanner, renaming_account
+from podstead.idp.accounts import Accounts
+from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import AuditEvent
+from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
+from podstead.storage.all_pods import each_pod
 from podstead.storage.codes import StorageCodes
 from podstead.storage.protocol import PodRegistry
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     Committed,
     PodQuota,
@@ -27,6 +26,11 @@ from podstead.storage.records import (
     Precondition,
     Record,
 )
+
+# What operators do with pods, in the console and by command.
+#
+# ``by`` is the operator who acts in the console, ``None`` for a command; see
+# :mod:`podstead.idp.administration.service`.
 
 
 def quota_text(quota_bytes: int | None) -> str:
@@ -132,3 +136,94 @@ class PodActions(Actions):
         acted = self._log.action(event, by, pod=pod.name, quota=text)
         await self._records.commit([PodQuota(pod.name, quota_bytes), *acted])
         self._note(event, by, pod=pod.name, quota=text)
+
+
+PAGE_SIZE: Final = 50
+_BATCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPod:
+    """A pod with the account that it belongs to, if it has one."""
+
+    pod: PodRecord
+    account: Account | None
+    used_bytes: int
+    last_sign_in: LastSignIn | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountListing:
+    """One page; ``next_after`` is the name to continue after, empty on the last page."""
+
+    rows: Sequence[ListedPod]
+    next_after: str
+    total: int
+    """The number of pods that were found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Lists pods and accounts. Every method raises StorageError."""
+
+    records: RecordStore
+    accounts: Accounts
+
+    async def search(self, text: str, *, after: str = "", limit: int = PAGE_SIZE) -> AccountListing:
+        """The pods whose name, e-mail address or WebID contains ``text``, ignoring case, by
+        name."""
+        wanted = text.strip().casefold()
+        store = self.records.store
+        if wanted:
+            page, total = await self._matching(wanted, after, limit + 1)
+        else:
+            page = await store.list_pods(after=after, limit=limit + 1)
+            total = (await store.pod_totals(default_quota_bytes=0)).pods
+        rows = [await self._listed(pod) for pod in page[:limit]]
+        return AccountListing(rows, page[limit - 1].name if len(page) > limit else "", total)
+
+    async def _matching(
+        self, wanted: str, after: str, limit: int
+    ) -> tuple[Sequence[PodRecord], int]:
+        """Up to ``limit`` pods that are found, after ``after``, and the number of all of them."""
+        by_email = await self._accounts_by_email(wanted)
+        page: list[PodRecord] = []
+        total, start = 0, after.casefold()
+        async for pod in each_pod(self.records.store):
+            name = pod.name.casefold()
+            if wanted in name or wanted in pod.owner.casefold() or name in by_email:
+                total += 1
+                if name > start and len(page) < limit:
+                    page.append(pod)
+        return page, total
+
+    async def find(self, name: str) -> ListedPod:
+        """The pod of that name. Raises NotFound."""
+        return await self._listed(await existing_pod(self.records.store, name))
+
+    async def _listed(self, pod: PodRecord) -> ListedPod:
+        stored = await self.accounts.find(pod.name)
+        last = None
+        if stored is not None:
+            last = await self.records.read(LAST_SIGN_INS, stored.value.account_id)
+        return ListedPod(
+            pod=pod,
+            account=None if stored is None else stored.value,
+            used_bytes=await self.records.store.used_bytes(pod.name),
+            last_sign_in=None if last is None else last.value,
+        )
+
+    async def _accounts_by_email(self, wanted: str) -> frozenset[str]:
+        """The folded names of the pods whose accounts have a matching address."""
+        found: set[str] = set()
+        after = ""
+        while page := await EMAILS.page(
+            self.records.store, after=after, now_ms=self.records.now_ms(), limit=_BATCH
+        ):
+            for each in page:
+                if wanted in each.key:
+                    stored = await self.accounts.read(each.value.account_id)
+                    if stored is not None:
+                        found.add(stored.value.pod.casefold())
+            after = page[-1].key
+        return frozenset(found)

@@ -8,24 +8,123 @@ out. A command passes ``None``, and its events reach the log in another way
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from podstead.core.errors import Conflict, NotFound
+from podstead.core.errors import BadRequest, Conflict, NotFound
+from podstead.idp.account_creation import FurtherRecords
 from podstead.idp.accounts import Accounts
-from podstead.idp.administration.acting import Operator, acting_as
-from podstead.idp.administration.audit_log import Actions
-from podstead.idp.administration.one_time_links import OneTimeLinks
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.administration.audit_log import Actions, Operator, acting_as
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
-from podstead.idp.records import Account
-from podstead.idp.security_events import noting
+from podstead.idp.records import ONE_TIME_LINKS, Account, OneTimeLink
+from podstead.idp.security_events import event_records
 from podstead.idp.sessions import Sessions
-from podstead.idp.source import OPERATOR
-from podstead.idp.two_factor.service import resetting
+from podstead.idp.two_factor.service import reset_records
+from podstead.storage.invitations import (
+    INVITATIONS,
+    MAX_DAYS,
+    MAX_INVITATIONS,
+    MAX_USES,
+    Invitation,
+    Invitations,
+    NewInvitation,
+)
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
+from podstead.storage.registry import Versioned, secret_key
+
+# Links that let a person in once, to replace a lost password or create the first operator.
+#
+# A link contains a secret, of which only the hash is stored. It is used up in the write that
+# changes the password or creates the account. Opening the page does not use it up, since mail
+# programs and chats open links as well.
+
+SIGN_IN_LINK_S: Final = 3600
+"""How long a link for signing in to an account is valid."""
+FIRST_LINK_S: Final = 24 * 3600
+"""How long the link for the first operator is valid; the next start makes a new one."""
+_SECRET_BYTES: Final = 32
+_FIRST: Final = "first-operator"
+"""The owner of links that create the first operator."""
+
+
+class LinkUsed(NotFound):
+    """The link has been used, has expired or has been replaced by a newer one."""
+
+    code = IdpCodes.LINK_USED
+
+
+class LinkUsedMeanwhile(Conflict):
+    """Another request has used the link."""
+
+    code = IdpCodes.LINK_USED_MEANWHILE
+
+
+@dataclass(frozen=True, slots=True)
+class OneTimeLinks:
+    """Creates and finds links."""
+
+    records: RecordStore
+
+    async def for_account(self, account: Account) -> tuple[str, Sequence[Record]]:
+        """The secret of a new link for a person who cannot sign in, and the records that create it
+        in place of earlier links of the account. Raises StorageError."""
+        return await self._new(account.account_id, owner=account.account_id, valid_s=SIGN_IN_LINK_S)
+
+    async def beside_others(self, account: Account) -> tuple[str, Sequence[Record]]:
+        """As :meth:`for_account`, but earlier links remain valid: a stranger who asks for one
+        cannot end those that the person has. A new password ends all of them."""
+        secret, record = self._link(
+            account.account_id, owner=account.account_id, valid_s=SIGN_IN_LINK_S
+        )
+        return secret, [record]
+
+    async def for_first_operator(self) -> tuple[str, Sequence[Record]]:
+        """The secret of a new link that creates an operator's account, and the records that create
+        it in place of earlier ones. Raises StorageError."""
+        return await self._new(None, owner=_FIRST, valid_s=FIRST_LINK_S)
+
+    async def without_first(self) -> Sequence[Record]:
+        """The records that end the link for the first operator: there is one now. Raises
+        StorageError."""
+        listed = await self.records.of_owner(ONE_TIME_LINKS, _FIRST)
+        return [ONE_TIME_LINKS.drop(each.key) for each in listed]
+
+    async def find(self, secret: str) -> Versioned[OneTimeLink]:
+        """The link with that secret. Raises LinkUsed, StorageError."""
+        stored = await self.records.read(ONE_TIME_LINKS, secret_key(secret))
+        if stored is None:
+            raise LinkUsed
+        return stored
+
+    def using_up(self, link: Versioned[OneTimeLink]) -> partial[FurtherRecords]:
+        """What joins the write that creates an account with a link."""
+        joined = FurtherRecords(
+            [ONE_TIME_LINKS.drop(link.key)], [link.unchanged], LinkUsedMeanwhile()
+        )
+        return partial(_joined, joined)
+
+    async def _new(
+        self, account_id: str | None, *, owner: str, valid_s: int
+    ) -> tuple[str, Sequence[Record]]:
+        earlier = await self.records.of_owner(ONE_TIME_LINKS, owner)
+        secret, record = self._link(account_id, owner=owner, valid_s=valid_s)
+        return secret, [*(ONE_TIME_LINKS.drop(each.key) for each in earlier), record]
+
+    def _link(self, account_id: str | None, *, owner: str, valid_s: int) -> tuple[str, Record]:
+        secret = self.records.randomness.token_hex(_SECRET_BYTES)
+        now_s = self.records.now_s()
+        link = OneTimeLink(account_id=account_id, created_s=now_s)
+        expires_ms = (now_s + valid_s) * 1000
+        record = ONE_TIME_LINKS.put(secret_key(secret), link, owner=owner, expires_ms=expires_ms)
+        return secret, record
+
+
+def _joined(joined: FurtherRecords, _account: Account) -> FurtherRecords:
+    return joined
+
 
 _PAGE: Final = 1000
 _FOR_OTHERS: Final = frozenset({"disable", "demote", "reset-two-factor", "delete"})
@@ -110,7 +209,7 @@ class Administration(Actions):
         the password, for a person who has lost them; end every session. Not of the own account:
         whoever has only a session of an operator must not get rid of the rest."""
         account = await self._account(account_id)
-        joined = [*logging(), *await resetting(self._records, account_id)]
+        joined = [*logging(), *await reset_records(self._records, account_id)]
         await self._sessions.end_all(account, joined)
         self._audit.note(AuditEvent.SECOND_FACTOR_RESET, account_id=account_id)
 
@@ -130,7 +229,7 @@ class Administration(Actions):
         await self._records.commit(
             [
                 *records,
-                *await noting(self._records, account_id, event, OPERATOR),
+                *await event_records(self._records, account_id, event, OPERATOR),
                 *self._log.action(event, by, account=account_id),
             ]
         )
@@ -152,3 +251,39 @@ class Administration(Actions):
         if stored is None:
             raise NotFound(IdpCodes.NO_SUCH_ACCOUNT)
         return stored.value
+
+
+class InvitationActions(Actions):
+    """Creates, lists and revokes invitations. Every method raises Overloaded and StorageError."""
+
+    def __init__(self, records: RecordStore, audit: Audit) -> None:
+        super().__init__(records, audit)
+        self._invitations = Invitations(records)
+
+    async def create(self, *, uses: int, days: int, by: Operator | None = None) -> NewInvitation:
+        """Create an invitation, whose code is known only now. Raises BadRequest for numbers out of
+        bounds, and Conflict if there are too many invitations."""
+        if not 1 <= uses <= MAX_USES:
+            raise BadRequest(IdpCodes.INVITATION_USES, number=MAX_USES)
+        if not 1 <= days <= MAX_DAYS:
+            raise BadRequest(IdpCodes.INVITATION_DAYS, number=MAX_DAYS)
+        if len(await self._invitations.all()) >= MAX_INVITATIONS:
+            raise Conflict(IdpCodes.TOO_MANY_INVITATIONS)
+        made = self._invitations.new(uses=uses, days=days)
+        facts = {"invitation": made.invitation.invitation_id, "uses": str(uses), "days": str(days)}
+        event = AuditEvent.INVITATION_CREATED
+        await self._records.commit([made.record, *self._log.action(event, by, **facts)])
+        self._note(event, by, **facts)
+        return made
+
+    async def list(self) -> Sequence[Versioned[Invitation]]:
+        """The invitations that have not ended, the newest first."""
+        return await self._invitations.all()
+
+    async def revoke(self, invitation_id: str, by: Operator | None = None) -> None:
+        """End an invitation. Accounts that were created with it remain. Raises NotFound."""
+        stored = await self._invitations.find(invitation_id)
+        event, facts = AuditEvent.INVITATION_REVOKED, {"invitation": invitation_id}
+        acted = self._log.action(event, by, **facts)
+        await self._records.commit([INVITATIONS.drop(stored.key), *acted])
+        self._note(event, by, **facts)

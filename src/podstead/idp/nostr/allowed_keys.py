@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from podstead.core.errors import Conflict, NotFound
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
-from podstead.idp.security_events import noting
-from podstead.idp.sign_in_methods import ending
-from podstead.idp.source import RequestSource
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import end_records
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
@@ -75,7 +74,7 @@ class AllowedKeys:
         await self._records.commit(
             [
                 ALLOWED_KEYS.put(key, allowed, owner=owner),
-                *await noting(self._records, owner, event, source, subject=npub(public_key)),
+                *await event_records(self._records, owner, event, source, subject=npub(public_key)),
             ],
             [account.unchanged, ALLOWED_KEYS.absent(key)],
         )
@@ -93,7 +92,7 @@ class AllowedKeys:
             await ending_allowed_key(self._records, stored, source), [stored.unchanged]
         )
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await ending(self._records, owner, stored.entry))
+        await self._records.commit(await end_records(self._records, owner, stored.entry))
         self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
 
@@ -110,6 +109,6 @@ async def ending_allowed_key(
     event = AuditEvent.PROFILE_KEY_ENDED
     return [
         ALLOWED_KEYS.drop(stored.key),
-        *await ending(records, owner, stored.entry),
-        *await noting(records, owner, event, source, subject=subject),
+        *await end_records(records, owner, stored.entry),
+        *await event_records(records, owner, event, source, subject=subject),
     ]

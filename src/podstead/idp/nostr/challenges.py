@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from podstead.idp.challenges import Challenges, Issued
+from podstead.idp.challenges import Challenges, IssuedChallenge
 from podstead.idp.records import NOSTR_CHALLENGES
 from podstead.nostr.http_auth import KIND
 from podstead.storage.record_store import RecordStore
@@ -26,7 +26,7 @@ def nostr_challenges(records: RecordStore) -> Challenges:
     return Challenges(NOSTR_CHALLENGES, lifetime_s=CHALLENGE_S, records=records)
 
 
-def described(issued: Issued, *, url: str) -> Mapping[str, object]:
+def described(issued: IssuedChallenge, *, url: str) -> Mapping[str, object]:
     """What the event must contain; ``url`` is where to send it."""
     return {
         "challenge": issued.challenge_key,

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn.credentials import UnverifiedEvent, read_credential
-from podstead.authn.event_uses import EventUses
+from podstead.authn.event_uses import EventVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.idp.challenges import Challenges
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import NostrEvent, read_event
-from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, check_event, only_tag
+from podstead.nostr.http_auth import EventScope, SignedRequest, VerifiedEvent, check_event, only_tag
 
 METHOD: Final = "POST"
 
@@ -45,7 +45,7 @@ class KeyProof:
 class SignedEvents:
     """Verifies signed events."""
 
-    def __init__(self, *, uses: EventUses, challenges: Challenges, clock: Clock) -> None:
+    def __init__(self, *, uses: EventVerifier, challenges: Challenges, clock: Clock) -> None:
         self._uses = uses
         self._challenges = challenges
         self._clock = clock
@@ -90,7 +90,7 @@ class SignedEvents:
 
     def _read(
         self, authorization: Sequence[bytes], *, url: str, has_content: bool
-    ) -> tuple[NostrEvent, ProvenByEvent]:
+    ) -> tuple[NostrEvent, VerifiedEvent]:
         try:
             credential = read_credential(authorization)
         except NotAuthenticated as refusal:
@@ -109,6 +109,6 @@ class SignedEvents:
         )
         return event, proven
 
-    async def _use(self, event: NostrEvent, proven: ProvenByEvent) -> KeyProof:
+    async def _use(self, event: NostrEvent, proven: VerifiedEvent) -> KeyProof:
         await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
         return KeyProof(event.public_key, proven.content_digest)

@@ -14,13 +14,11 @@ from typing import Final, Protocol
 import msgspec
 
 from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
-from podstead.idp.security_events import noting
-from podstead.idp.sign_in_methods import ending
-from podstead.idp.source import RequestSource
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in_methods import end_records, remaining_factor
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
@@ -122,7 +120,7 @@ class NostrLinks:
         self, account: Versioned[Account], public_key: str, *, source: RequestSource
     ) -> str:
         """Unlink a key of the account, and end the sessions and grants that began with it. Returns
-        the sign-in method that was removed (:mod:`podstead.idp.sign_in_methods`).
+        the sign-in method that was removed (:mod:`podstead.idp.sessions`).
 
         The profile is changed first, because a request signed with a key that the profile names is
         attributed to the account. If the profile cannot be changed, it still names the key. Raises
@@ -182,12 +180,12 @@ class NostrLinks:
         owner, method = stored.value.account_id, stored.entry
         removal = [
             NOSTR_LINKS.drop(stored.key),
-            *await ending(self._records, owner, method),
+            *await end_records(self._records, owner, method),
             *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, stored.value, source),
         ]
         await self._records.commit(removal, preconditions)
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await ending(self._records, owner, method))
+        await self._records.commit(await end_records(self._records, owner, method))
         self._note(AuditEvent.NOSTR_KEY_UNLINKED, stored.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
@@ -217,7 +215,7 @@ class NostrLinks:
     async def _noting(
         self, event: AuditEvent, link: NostrLink, source: RequestSource
     ) -> Sequence[Record]:
-        return await noting(
+        return await event_records(
             self._records, link.account_id, event, source, subject=npub(link.public_key)
         )
 

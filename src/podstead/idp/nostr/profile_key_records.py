@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.core.identifiers import ResourcePath, storage_root
-from podstead.idp.audit import AuditEvent
-from podstead.idp.names import name_key
+from podstead.idp.audit import AuditEvent, profile_change
 from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
 from podstead.idp.records import (
     ALLOWED_KEYS,
@@ -18,9 +17,9 @@ from podstead.idp.records import (
     PROFILE_KEYS,
     USERNAMES,
     ProfileKey,
+    name_key,
 )
-from podstead.idp.security_events import noting
-from podstead.idp.source import profile_change
+from podstead.idp.security_events import event_records
 from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
@@ -88,7 +87,7 @@ class ProfileKeyRecords:
         ):
             reported = [key for key in keys if key not in linked]
             if reported:
-                records += await noting(
+                records += await event_records(
                     self._records, owner, event, profile_change(), subject=_summary(reported)
                 )
         return records

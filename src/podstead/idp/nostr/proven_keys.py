@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import Conflict
-from podstead.idp.account_creation import Joined
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.account_creation import FurtherRecords
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
-from podstead.idp.security_events import first_event
-from podstead.idp.source import RequestSource
+from podstead.idp.security_events import first_event_record
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
@@ -60,15 +59,15 @@ class ProvenKeys:
 
     def joined(
         self, proven: Versioned[ProvenKey], source: RequestSource, account: Account
-    ) -> Joined:
+    ) -> FurtherRecords:
         """The records that link the key in the write that creates the account."""
         public_key, owner = proven.value.public_key, account.account_id
         link = NostrLink(public_key, owner, created_s=account.created_s)
-        return Joined(
+        return FurtherRecords(
             records=(
                 NOSTR_LINKS.put(public_key, link, owner=owner),
                 PROVEN_KEYS.drop(proven.key),
-                first_event(
+                first_event_record(
                     owner,
                     AuditEvent.NOSTR_KEY_LINKED,
                     source,

@@ -13,11 +13,10 @@ from typing import Final
 from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.names import MAX_EMAIL_CHARACTERS
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.records import Account
+from podstead.idp.records import MAX_EMAIL_CHARACTERS, Account
 from podstead.idp.sign_in import AccountDisabled
 from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import Versioned
@@ -52,7 +51,7 @@ class KeyNotEnough(AccessDenied):
 
 @dataclass(frozen=True, slots=True)
 class SignedInByKey:
-    """The account of a key, and the entry of the key (:mod:`podstead.idp.sign_in_methods`);
+    """The account of a key, and the entry of the key (:mod:`podstead.idp.sessions`);
     ``restricted`` if only the account's profile names the key (A-130)."""
 
     account: Versioned[Account]

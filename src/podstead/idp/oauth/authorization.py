@@ -18,8 +18,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 
 from podstead.core.errors import PodsteadError
 from podstead.idp.codes import IdpCodes
-from podstead.idp.oauth.clients import OAuthClient
-from podstead.idp.oauth.messages import LibraryRequest, Parameters, repeated
+from podstead.idp.oauth.messages import LibraryRequest, OAuthClient, Parameters, repeated
 from podstead.idp.records import AuthorizationRequest, Client
 
 RESPONSE_MODES: Final = ("query", "fragment", "form_post")

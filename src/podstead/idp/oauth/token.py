@@ -1,9 +1,9 @@
 """Decides which tokens a token request gets: the grants of RFC 6749 and Solid-OIDC (A-62 ff.).
 
 Pure, except for the tokens' randomness and signatures, which :class:`TokenIssuing` provides. The
-caller reads the :class:`Facts`, commits the changes of the :class:`TokenExchange` with everything
-that they relied on, and sends the answer only then. If any of it has changed, the caller begins
-again with new facts.
+caller reads the :class:`TokenRequestRecords`, commits the changes of the :class:`TokenExchange`
+with everything that they relied on, and sends the answer only then. If any of it has changed, the
+caller begins again with new records.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from authlib.oauth2.rfc6749.grants import (
 from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
 from podstead.idp.audit import AuditEvent
-from podstead.idp.client_authentication import PresentedClient, authenticates
-from podstead.idp.oauth.answers import own_answer, refused
-from podstead.idp.oauth.clients import OAuthClient
+from podstead.idp.client_metadata import OFFLINE, WEBID, PresentedClient, authenticates
 from podstead.idp.oauth.messages import (
     LibraryAnswer,
     LibraryRequest,
     OAuthAnswer,
+    OAuthClient,
     Parameters,
+    own_answer,
+    refused,
     repeated,
 )
 from podstead.idp.records import (
@@ -46,7 +47,6 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
-from podstead.idp.scopes import OFFLINE, WEBID
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
 
@@ -65,7 +65,7 @@ class TokenRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class TokenRequestRecords:
     """The stored records that a token request names; ``None`` for those that do not exist."""
 
     client: Client | None = None
@@ -113,7 +113,7 @@ class TokenExchange:
     """One token request in progress: its changes, and the facts that its answer relied on."""
 
     request: TokenRequest
-    facts: Facts
+    facts: TokenRequestRecords
     minting: TokenIssuing
     records: list[Record] = field(default_factory=list)
     preconditions: list[Precondition] = field(default_factory=list)

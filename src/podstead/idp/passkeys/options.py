@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from podstead.idp.challenges import Issued
+from podstead.idp.challenges import IssuedChallenge
 from podstead.idp.passkeys.ceremonies import (
     ALGORITHMS,
     CHALLENGE_S,
@@ -50,7 +50,7 @@ def creation_options(
     }
 
 
-def request_options(issued: Issued, party: RelyingParty) -> Mapping[str, object]:
+def request_options(issued: IssuedChallenge, party: RelyingParty) -> Mapping[str, object]:
     """``PublicKeyCredentialRequestOptionsJSON``, with the key of the challenge."""
     return {
         "challenge": base64url_encoded(bytes.fromhex(issued.challenge)),

@@ -13,10 +13,9 @@ from typing import Final
 import msgspec
 
 from podstead.core.errors import BadRequest, Conflict, NotFound
-from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.challenges import Challenges, Issued, challenge_of
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
+from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of
 from podstead.idp.codes import IdpCodes
-from podstead.idp.factors import remaining_factor
 from podstead.idp.passkeys.ceremonies import (
     ADDING,
     CeremonyVerifier,
@@ -26,10 +25,9 @@ from podstead.idp.passkeys.ceremonies import (
     response_of,
 )
 from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
-from podstead.idp.security_events import noting
+from podstead.idp.security_events import event_records
 from podstead.idp.sessions import OpenSession
-from podstead.idp.sign_in_methods import ending
-from podstead.idp.source import RequestSource
+from podstead.idp.sign_in_methods import end_records, remaining_factor
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
@@ -45,7 +43,7 @@ _HANDLE_BYTES: Final = 32
 class CreationOffer:
     """The permission to add a passkey, with what the browser needs for it."""
 
-    issued: Issued
+    issued: IssuedChallenge
     user_handle: str
     present: Sequence[Passkey]
     """The passkeys of the account, whose authenticators must not create a second one."""
@@ -139,7 +137,7 @@ class Passkeys:
     ) -> str:
         """Remove a passkey if the preconditions hold, and end the sessions and grants that began
         with it. Returns the sign-in method that was removed
-        (:mod:`podstead.idp.sign_in_methods`).
+        (:mod:`podstead.idp.sessions`).
 
         Raises NotFound and LastFactor.
         """
@@ -149,13 +147,13 @@ class Passkeys:
         method = stored.entry
         removal = [
             PASSKEYS.drop(key),
-            *await ending(self._records, account_id, method),
+            *await end_records(self._records, account_id, method),
             *await self._noting(AuditEvent.PASSKEY_REMOVED, stored.value, source),
         ]
         depends_on = [account.unchanged, stored.unchanged, stays, *preconditions]
         await self._records.commit(removal, depends_on)
         # Sessions and grants that began with it during the removal:
-        await self._records.commit(await ending(self._records, account_id, method))
+        await self._records.commit(await end_records(self._records, account_id, method))
         self._audit.note(
             AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=stored.value.aaguid
         )
@@ -191,7 +189,9 @@ class Passkeys:
     async def _noting(
         self, event: AuditEvent, passkey: Passkey, source: RequestSource
     ) -> Sequence[Record]:
-        return await noting(self._records, passkey.account_id, event, source, subject=passkey.name)
+        return await event_records(
+            self._records, passkey.account_id, event, source, subject=passkey.name
+        )
 
     async def _keep(
         self, account: Versioned[Account], passkey: Passkey, source: RequestSource

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.challenges import Challenges, Issued, challenge_of, suffix_of
+from podstead.idp.challenges import Challenges, IssuedChallenge, challenge_of, suffix_of
 from podstead.idp.passkeys.ceremonies import (
     SIGNING_IN,
     Assertion,
@@ -42,9 +42,9 @@ class SignedInByPasskey:
     uid: str
     """Empty for a sign-in without an application."""
     sign_in_method: str
-    """The entry of the passkey (:mod:`podstead.idp.sign_in_methods`)."""
+    """The entry of the passkey (:mod:`podstead.idp.sessions`)."""
     amr: tuple[str, ...]
-    """The ``amr`` value for tokens (:mod:`podstead.idp.authentication_methods`)."""
+    """The ``amr`` value for tokens (:mod:`podstead.idp.sign_in`)."""
 
 
 class PasskeySignIn:
@@ -63,7 +63,7 @@ class PasskeySignIn:
         self._verifier = verifier
         self._audit = audit
 
-    async def ask(self, *, browser: str, uid: str = "") -> Issued:
+    async def ask(self, *, browser: str, uid: str = "") -> IssuedChallenge:
         """A challenge for a browser, in the interaction with this uid, if any."""
         return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
 
@@ -89,7 +89,7 @@ class PasskeySignIn:
             account,
             suffix_of(challenge_key),
             stored.entry,
-            authentication_methods.of_passkey(backup_eligible=assertion.backup_eligible),
+            sign_in.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
     async def _find(self, credential: Credential) -> Versioned[Passkey]:
@@ -122,7 +122,7 @@ class PasskeySignIn:
             stored = await self._read(found.key)
             account = await self._account(stored.value.account_id)
             now_s = self._records.now_s()
-            if not counts_up(stored.value.sign_count, assertion.sign_count):
+            if not sign_count_increases(stored.value.sign_count, assertion.sign_count):
                 suspected = msgspec.structs.replace(stored.value, suspected_s=now_s)
                 return Changes(None, [PASSKEYS.replace(stored, suspected)], [stored.unchanged])
             used = msgspec.structs.replace(
@@ -159,7 +159,7 @@ class PasskeySignIn:
         self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)
 
 
-def counts_up(before: int, now: int) -> bool:
+def sign_count_increases(before: int, now: int) -> bool:
     """Whether a signature counter may follow another (WebAuthn L3, 6.1.1). Authenticators without a
     counter always send 0. One that has a counter never sends the same or a lower value, unless the
     passkey has been copied."""

@@ -2,7 +2,7 @@
 
 The first step leaves a record that belongs to one browser, and is valid for ten minutes and for a
 few wrong codes. Guesses are limited for each account and address as those of passwords are
-(:mod:`podstead.idp.attempts`), but counted separately: somebody who knows the password delays only
+(:mod:`podstead.idp.sign_in`), but counted separately: somebody who knows the password delays only
 browsers unknown to the account, never those of the owner.
 """
 
@@ -15,14 +15,12 @@ from msgspec.structs import replace
 
 from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts, issue_time_s
-from podstead.idp.attempts import Attempts, attempt_at
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
-from podstead.idp.known_browsers import KnownBrowsers
-from podstead.idp.records import HALF_SIGN_INS, Account, HalfSignIn
-from podstead.idp.security_events import noting
-from podstead.idp.source import RequestSource
-from podstead.idp.two_factor.service import TwoFactors, WrongCode, mark_of_password
+from podstead.idp.records import PENDING_SECOND_FACTORS, Account, PendingSecondFactor
+from podstead.idp.security_events import event_records
+from podstead.idp.sign_in import Attempts, KnownBrowsers, attempt_at
+from podstead.idp.two_factor.service import TwoFactors, WrongCode, password_fingerprint
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
 
@@ -31,7 +29,7 @@ MAX_FAILURES: Final = 5
 """The number of wrong codes after which the password must be typed again."""
 
 
-class NoHalfSignIn(AccessDenied):
+class NoPendingSecondFactor(AccessDenied):
     """This browser has not sent a correct password within the last minutes."""
 
     code = IdpCodes.PASSWORD_FIRST
@@ -70,10 +68,10 @@ class SecondStep:
     ) -> None:
         """Record that the person at a browser has sent the correct password."""
         now_s = self._records.now_s()
-        half = HalfSignIn(
+        half = PendingSecondFactor(
             account_id=account.account_id,
             verified_s=issue_time_s(account, now_s),
-            password_mark=mark_of_password(account),
+            password_mark=password_fingerprint(account),
             lasting=lasting,
             path=path,
             uid=uid,
@@ -81,31 +79,33 @@ class SecondStep:
             by_recovery=by_recovery,
         )
         expires_ms = (now_s + HALF_SIGN_IN_S) * 1000
-        put = HALF_SIGN_INS.put(
+        put = PENDING_SECOND_FACTORS.put(
             secret_key(browser), half, owner=account.account_id, expires_ms=expires_ms
         )
         await self._records.commit([put])
 
-    async def find(self, browser: str) -> tuple[Versioned[HalfSignIn], Versioned[Account]]:
-        """The sign-in that a browser has begun, and its account. Raises NoHalfSignIn."""
-        stored = await self._records.read(HALF_SIGN_INS, secret_key(browser))
+    async def find(self, browser: str) -> tuple[Versioned[PendingSecondFactor], Versioned[Account]]:
+        """The sign-in that a browser has begun, and its account. Raises NoPendingSecondFactor."""
+        stored = await self._records.read(PENDING_SECOND_FACTORS, secret_key(browser))
         account = None if stored is None else await self._accounts.read(stored.value.account_id)
         if (
             stored is None
             or account is None
             or account.value.disabled
             or stored.value.verified_s < account.value.valid_after_s
-            or not hmac.compare_digest(stored.value.password_mark, mark_of_password(account.value))
+            or not hmac.compare_digest(
+                stored.value.password_mark, password_fingerprint(account.value)
+            )
         ):
-            raise NoHalfSignIn
+            raise NoPendingSecondFactor
         return stored, account
 
     async def verify(
         self, browser: str, typed: str, *, recovery: bool, marks: str, source: RequestSource
-    ) -> tuple[HalfSignIn, Versioned[Account]]:
+    ) -> tuple[PendingSecondFactor, Versioned[Account]]:
         """Finish the sign-in with a code of the app or a recovery code.
 
-        Raises NoHalfSignIn, WrongCode and RateLimited.
+        Raises NoPendingSecondFactor, WrongCode and RateLimited.
         """
         stored, account = await self.find(browser)
         account_id = account.value.account_id
@@ -132,22 +132,22 @@ class SecondStep:
         await self.end(stored)
         return stored.value, account
 
-    async def end(self, stored: Versioned[HalfSignIn]) -> None:
+    async def end(self, stored: Versioned[PendingSecondFactor]) -> None:
         """End the step, once it is done. Raises Overloaded if another request was first."""
-        await self._records.commit([HALF_SIGN_INS.drop(stored.key)], [stored.unchanged])
+        await self._records.commit([PENDING_SECOND_FACTORS.drop(stored.key)], [stored.unchanged])
 
-    async def _failed(self, stored: Versioned[HalfSignIn], source: RequestSource) -> None:
+    async def _failed(self, stored: Versioned[PendingSecondFactor], source: RequestSource) -> None:
         account_id, failures = stored.value.account_id, stored.value.failures + 1
         self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor="second factor")
         if failures < MAX_FAILURES:
             changed = replace(stored.value, failures=failures)
             await self._records.try_commit(
-                [HALF_SIGN_INS.replace(stored, changed)], [stored.unchanged]
+                [PENDING_SECOND_FACTORS.replace(stored, changed)], [stored.unchanged]
             )
             return
         event = AuditEvent.SECOND_FACTOR_FAILED
-        noted = await noting(self._records, account_id, event, source)
+        noted = await event_records(self._records, account_id, event, source)
         if await self._records.try_commit(
-            [HALF_SIGN_INS.drop(stored.key), *noted], [stored.unchanged]
+            [PENDING_SECOND_FACTORS.drop(stored.key), *noted], [stored.unchanged]
         ):
             self._audit.note(event, account_id=account_id)

@@ -14,11 +14,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, Conflict
-from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.audit import OPERATOR, Audit, AuditEvent, RequestSource
 from podstead.idp.codes import IdpCodes
 from podstead.idp.records import PASSKEYS, TWO_FACTORS, Account, Passkey, TwoFactor
-from podstead.idp.security_events import noting
-from podstead.idp.source import OPERATOR, RequestSource
+from podstead.idp.security_events import event_records
 from podstead.idp.two_factor.codes import (
     OneTimePasswords,
     is_secret,
@@ -42,7 +41,7 @@ class WrongCode(BadRequest):
         super().__init__("The code is wrong or was used already: wait for the next one")
 
 
-class SecondFactorDemanded(Conflict):
+class SecondFactorRequired(Conflict):
     """The operator demands a second factor, and this is the last one."""
 
     code = IdpCodes.SECOND_FACTOR_REQUIRED
@@ -150,14 +149,14 @@ class TwoFactors:
 
     async def remove_app(self, account: Versioned[Account], source: RequestSource) -> None:
         """Remove the app; recovery codes remain, for a lost password. Raises
-        SecondFactorDemanded."""
+        SecondFactorRequired."""
 
         async def check() -> Sequence[Precondition]:
             if not self._demanded:
                 return ()
             passkey = await self._some_passkey(account.value.account_id)
             if passkey is None:
-                raise SecondFactorDemanded
+                raise SecondFactorRequired
             return (passkey.unchanged,)
 
         await self._change(
@@ -245,7 +244,7 @@ class TwoFactors:
             record, unchanged = await self._read(account_id)
             if hashed not in record.recovery_hashes:
                 raise WrongCode
-            if not for_password and not takes_recovery_codes(record, account.value):
+            if not for_password and not accepts_recovery_codes(record, account.value):
                 raise WrongCode
             left = tuple(each for each in record.recovery_hashes if each != hashed)
             noted = await self._noting(account_id, AuditEvent.RECOVERY_CODE_USED, source)
@@ -261,14 +260,14 @@ class TwoFactors:
 
         async def compute() -> Changes[None]:
             record, unchanged = await self._read(account.value.account_id)
-            noted = replace(record, recovered=mark_of_password(account.value))
+            noted = replace(record, recovered=password_fingerprint(account.value))
             return Changes(None, [self._put(noted)], unchanged)
 
         await self._records.transact(compute)
 
     async def passkey_removal(self, account: Account, key: str) -> Sequence[Precondition]:
         """The preconditions for removing the passkey with this key, so that a second factor remains
-        if one is needed, despite concurrent changes. Raises SecondFactorDemanded."""
+        if one is needed, despite concurrent changes. Raises SecondFactorRequired."""
         record, unchanged = await self._read(account.account_id)
         needed = record.with_passkey or (self._demanded and account.password_hash is not None)
         if not needed or record.totp_secret is not None:
@@ -277,7 +276,7 @@ class TwoFactors:
         for other in passkeys:
             if other.key != key:
                 return [*unchanged, other.unchanged]
-        raise SecondFactorDemanded
+        raise SecondFactorRequired
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -316,7 +315,7 @@ class TwoFactors:
     async def _noting(
         self, account_id: str, event: AuditEvent, source: RequestSource
     ) -> Sequence[Record]:
-        return await noting(self._records, account_id, event, source)
+        return await event_records(self._records, account_id, event, source)
 
     def _put(self, record: TwoFactor) -> Record:
         return TWO_FACTORS.put(record.account_id, record, owner=record.account_id)
@@ -326,20 +325,23 @@ class TwoFactors:
         return replace(record, recovery_hashes=hashed, recovery_created_s=self._records.now_s())
 
 
-def mark_of_password(account: Account) -> str:
+def password_fingerprint(account: Account) -> str:
     """A mark of the password, which changes with it."""
     return secret_key(f"{account.account_id} {account.password_hash}")
 
 
-def takes_recovery_codes(record: TwoFactor, account: Account) -> bool:
+def accepts_recovery_codes(record: TwoFactor, account: Account) -> bool:
     """Whether recovery codes are a second factor: not with a password that was set by one of them,
     since somebody who finds the sheet has all of them."""
     if not record.recovery_hashes:
         return False
-    return record.recovered not in (_ANY_PASSWORD, mark_of_password(account))
+    return record.recovered not in (_ANY_PASSWORD, password_fingerprint(account))
 
 
-async def resetting(records: RecordStore, account_id: str) -> Sequence[Record]:
+async def reset_records(records: RecordStore, account_id: str) -> Sequence[Record]:
     """The records by which an operator resets the second factor of an account."""
     event = AuditEvent.SECOND_FACTOR_RESET
-    return [TWO_FACTORS.drop(account_id), *await noting(records, account_id, event, OPERATOR)]
+    return [
+        TWO_FACTORS.drop(account_id),
+        *await event_records(records, account_id, event, OPERATOR),
+    ]

@@ -32,7 +32,7 @@ from podstead.resources.renaming import renamed_document
 from podstead.resources.target_state import check_new_path_length
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Body, InlineBody, ResourceKind
-from podstead.wac.acl import check_storable, read_acl
+from podstead.wac.acl import check_acl_size, check_storable, read_acl
 from podstead.wac.codes import WacCodes
 from podstead.wac.effective import MAX_DEPTH
 from podstead.wac.modes import Mode
@@ -88,6 +88,7 @@ class Preparation:
         path = resource.path
         try:
             content, dataset = await self._rdf(resource, path, must_be_read=True)
+            check_acl_size(len(content))
             subject = subject_of(path)
             subject_url = self._documents.url_of(subject)
             is_root = subject == self._target.root

@@ -25,7 +25,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.authn.web_id_documents import (
+from podstead.authn.web_ids import (
     ProfileSources,
     UnusableDocument,
     WebIdDocuments,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -24,25 +24,22 @@ from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.certificates import CertificateKeys
-from podstead.idp.connected_clients import ConnectedClients
-from podstead.idp.credentials import ClientCredentials
+from podstead.idp.credentials import ClientCredentials, PodTokens
 from podstead.idp.email_verification import EmailVerification
-from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.grants import ConnectedClients
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passwords import UnusablePassword
-from podstead.idp.pod_tokens import PodTokens
-from podstead.idp.profile_issuer import ProfileIssuer
-from podstead.idp.records import Account
+from podstead.idp.records import Account, EmailTaken, UnusableEmail
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
+from podstead.idp.token_issuing import ProfileIssuer
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.browser_responses import json_response, see_other
-from podstead.web.browsers import browser_name
+from podstead.web.browsers import browser_name, json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.forms import only
+from podstead.web.forms import FormSubmission, PasswordsDiffer, only
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.display import format_day, machine_time, shown_time
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
@@ -57,7 +54,6 @@ from podstead.web.pod_pages.account.security_views import view_of
 from podstead.web.pod_pages.pod_sessions import PodSessions
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 LOGOUT_PATH: Final = "/idp/logout"
 

@@ -6,14 +6,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.clock import Clock
-from podstead.idp.authorization_replies import AuthorizationReply
-from podstead.idp.authorizations import Authorizations
-from podstead.idp.discovery import AUTHORIZATION_PATH
+from podstead.idp.authorizations import AuthorizationReply, Authorizations
+from podstead.idp.client_metadata import redirect_origin
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import Client
-from podstead.idp.redirects import redirect_origin
+from podstead.idp.token_issuing import AUTHORIZATION_PATH
 from podstead.storage.protocol import RateCounters
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.forms import read_form, read_query
 from podstead.web.idp.client_display import client_display
 from podstead.web.idp.login_page import LoginPage

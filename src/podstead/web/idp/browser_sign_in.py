@@ -6,23 +6,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotAuthenticated
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.audit import AuditEvent
-from podstead.idp.common_passwords import is_common
-from podstead.idp.known_browsers import MARK_S, KnownBrowsers
 from podstead.idp.mail_queue import MailQueue
+from podstead.idp.passwords import is_common
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import LASTING_S, OpenSession, Sessions
-from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
+from podstead.idp.sign_in import (
+    MARK_S,
+    AccountDisabled,
+    KnownBrowsers,
+    PasswordSignIn,
+    SignInFailed,
+)
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
+from podstead.web.forms import FormSubmission
 from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
 from podstead.web.response import HeaderField, Response
-from podstead.web.submissions import FormSubmission
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 
@@ -180,7 +185,7 @@ class BrowserSignIn:
         begun = await self._sessions.begin(
             account,
             factor=factor,
-            amr=amr or (authentication_methods.PASSWORD if factor == PASSWORD else ()),
+            amr=amr or (sign_in.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
             user_agent=page.user_agent,
             instead_of=page.open_session,

@@ -6,14 +6,14 @@ import base64
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.codes import IdpCodes
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.display import format_day, machine_time
 from podstead.web.pages.addresses import ACCOUNT, SECURITY

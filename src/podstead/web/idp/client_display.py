@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from podstead.idp.client_metadata import is_document_url
-from podstead.idp.connected_clients import ConnectedClient
+from podstead.idp.client_metadata import is_document_url, is_on_this_device, redirect_host
+from podstead.idp.grants import ConnectedClient
 from podstead.idp.records import Client
-from podstead.idp.redirects import is_on_this_device, redirect_host
 
 _ESCAPED_DOT: Final = re.compile(r"%2e", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from podstead.authn.proofs import InvalidProof
+from podstead.authn.resource_tokens import InvalidProof
 from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.last_sign_ins import LastSignIns
-from podstead.idp.oauth.answers import refused
-from podstead.idp.oauth.messages import OAuthAnswer
+from podstead.idp.oauth.messages import OAuthAnswer, refused
 from podstead.idp.oauth.token import Subject
-from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
-from podstead.idp.token_minting import ACCESS_TOKEN_S, TokenIssuer
+from podstead.idp.sign_in import LastSignIns, PasswordSignIn, SignedIn, SignInFailed
+from podstead.idp.token_issuing import ACCESS_TOKEN_S, TokenIssuer
 from podstead.idp.two_factor.service import TwoFactors
-from podstead.web.cors import Sharing
-from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
+from podstead.web.cors import CorsPolicy
+from podstead.web.forms import FORM_TYPE, MAX_FORM_BYTES, json_object, only, read_form
 from podstead.web.idp.oauth_responses import oauth_json_response
-from podstead.web.json_bodies import json_object
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -68,7 +65,7 @@ class CredentialsEndpoint:
         self._proven_key = proven_key
         self._randomness = randomness
 
-    @route(CREDENTIALS_PATH, "GET", "HEAD", sharing=Sharing.ANYONE)
+    @route(CREDENTIALS_PATH, "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET``: a description of the endpoint."""
         response = oauth_json_response(OAuthAnswer(200, _description(self._issuer)))
@@ -76,7 +73,7 @@ class CredentialsEndpoint:
             response.body = b""
         return response
 
-    @route(CREDENTIALS_PATH, "POST", sharing=Sharing.ANYONE)
+    @route(CREDENTIALS_PATH, "POST", sharing=CorsPolicy.ANYONE)
     async def post(self, request: Request, _: Identity | None) -> Response:
         """``POST``: a token. Raises UnsupportedMediaType, RateLimited, ServerTrouble."""
         try:

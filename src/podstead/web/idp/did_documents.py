@@ -11,8 +11,8 @@ from podstead.core.identity import Identity
 from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.did_document import MEDIA_TYPE, PATH, did_document, key_named
 from podstead.idp.nostr.links import NostrLinks
-from podstead.web.cors import Sharing
-from podstead.web.public_document import public_document
+from podstead.web.cors import CorsPolicy
+from podstead.web.description_endpoints import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import route
@@ -29,7 +29,7 @@ class DidDocumentEndpoint:
         self._links = links
         self._accounts = accounts
 
-    @route(DOCUMENT_PATH, "GET", "HEAD", sharing=Sharing.ANYONE)
+    @route(DOCUMENT_PATH, "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
         public_key = key_named(request.path.rpartition("/")[2])

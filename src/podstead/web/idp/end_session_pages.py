@@ -13,14 +13,13 @@ from urllib.parse import urlencode
 
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.clients import ClientDirectory
-from podstead.idp.connected_clients import ConnectedClients
-from podstead.idp.discovery import END_SESSION_PATH
+from podstead.idp.grants import ConnectedClients
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
-from podstead.idp.sessions import OpenSession, Sessions
-from podstead.idp.signing_out import may_return_to, read_hint
-from podstead.web.browser_responses import see_other
-from podstead.web.forms import Fields, only, read_form, read_query
+from podstead.idp.sessions import OpenSession, Sessions, may_return_to, read_id_token_hint
+from podstead.idp.token_issuing import END_SESSION_PATH
+from podstead.web.browsers import see_other
+from podstead.web.forms import Fields, FormSubmission, only, read_form, read_query
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.pages.cookies import SESSION, Cookies
 from podstead.web.pages.guard import Rule
@@ -28,7 +27,6 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
 
@@ -90,7 +88,7 @@ class EndSessionPages:
         hint_text = only(query, "id_token_hint")
         hint = None
         if hint_text is not None:
-            hint = await read_hint(hint_text, issuer=self._issuer, keys=self._keys)
+            hint = await read_id_token_hint(hint_text, issuer=self._issuer, keys=self._keys)
         client_id = only(query, "client_id")
         if hint is not None and client_id not in (None, hint.client_id):
             hint = None

@@ -10,10 +10,9 @@ from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.core.header_fields import if_range_holds, select_range
-from podstead.idp.pod_exports import PodExports
-from podstead.idp.sessions import Sessions
+from podstead.idp.sessions import PodExports, Sessions
 from podstead.resources.exporting.archive import PodDownloads
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, again_url
 from podstead.web.pages.request import PageRequest, SignInAgain

@@ -11,16 +11,16 @@ from typing import Final
 from podstead.core.errors import AccessDenied
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.authorizations import Authorizations, Pending
-from podstead.idp.discovery import AUTHORIZATION_PATH
-from podstead.idp.interactions import Stage, signing_in_consents
+from podstead.idp.authorizations import Authorizations, PendingAuthorization
+from podstead.idp.client_metadata import permissions
+from podstead.idp.grants import Stage, signing_in_consents
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Account
-from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
-from podstead.web.browser_responses import json_response, see_other
+from podstead.idp.token_issuing import AUTHORIZATION_PATH
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.forms import read_query
+from podstead.web.forms import read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
@@ -28,7 +28,6 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 UID_SEGMENT: Final = 3
 
@@ -118,11 +117,11 @@ class InteractionPages:
         pending = await self._pending(page)
         return next_response(page, await self._authorizations.aborted(pending), self._renderer)
 
-    async def _pending(self, page: PageRequest) -> Pending:
+    async def _pending(self, page: PageRequest) -> PendingAuthorization:
         uid = page.path_segment(UID_SEGMENT)
         return await self._authorizations.pending(uid, browser=page.browser)
 
-    def _sign_in_page(self, page: PageRequest, pending: Pending) -> Response:
+    def _sign_in_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
         session = page.open_session
         typed = page.notice.subject if page.notice else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
@@ -144,7 +143,7 @@ class InteractionPages:
             afterwards=None,
         )
 
-    async def _consent_page(self, page: PageRequest, pending: Pending) -> Response:
+    async def _consent_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
         account = page.owner().account
         return self._renderer.sign_in_page(
             page,
@@ -159,7 +158,7 @@ class InteractionPages:
             offer_passkey=await self._has_no_passkey(account),
         )
 
-    def _client_display(self, pending: Pending) -> ClientDisplay:
+    def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
@@ -170,12 +169,12 @@ class InteractionPages:
         return not await self._passkeys.of_account(account.account_id)
 
 
-def _is_theirs(pending: Pending, page: PageRequest) -> bool:
+def _is_theirs(pending: PendingAuthorization, page: PageRequest) -> bool:
     """Whether the account of the interaction is signed in to in this browser."""
     session = page.open_session
     return session is not None and session.account.account_id == pending.interaction.account_id
 
 
-def resumption(pending: Pending) -> str:
+def resumption(pending: PendingAuthorization) -> str:
     """The URL at which an interaction continues after a step."""
     return f"{AUTHORIZATION_PATH}/{pending.uid}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.core.errors import Conflict
-from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions
-from podstead.web.browser_responses import json_response, see_other
+from podstead.idp.token_issuing import IssuerRestoration, ProfileIssuer
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import ACCOUNT, SECURITY
 from podstead.web.pages.cookies import Cookies, Notice

@@ -5,15 +5,14 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from podstead.idp.sign_in import SignInFailed
-from podstead.web.browser_responses import see_other
-from podstead.web.forms import only, read_query
+from podstead.web.browsers import see_other
+from podstead.web.forms import only, read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, LOGIN, again_url
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 
 class LoginPage:

@@ -10,16 +10,16 @@ from typing import Final
 from podstead.core.errors import BadRequest, NotFound
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue, MailSubject
-from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
+from podstead.idp.records import MAX_EMAIL_CHARACTERS, name_key
 from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import secret_key
-from podstead.web.about_operator import AboutOperator
 from podstead.web.codes import WebCodes
 from podstead.web.limits import address_key, take
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import FORGOT, verify_url
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.registration import AboutOperator
 from podstead.web.response import Response
 from podstead.web.routes import route
 

@@ -14,14 +14,14 @@ from podstead.core.errors import BadRequest, RequestRefused
 from podstead.core.identifiers import parse_path
 from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.discovery import AUTHORIZATION_PATH
-from podstead.web.about_operator import AboutOperator
-from podstead.web.browser_responses import json_response, see_other
+from podstead.idp.token_issuing import AUTHORIZATION_PATH
+from podstead.web.browsers import json_response, see_other
 from podstead.web.forms import only, read_query
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.pages.addresses import ACCOUNT, NEW_TERMS, local_address, new_terms_url
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.registration import AboutOperator
 from podstead.web.response import Response
 from podstead.web.routes import route
 

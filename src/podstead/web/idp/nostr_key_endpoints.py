@@ -18,17 +18,17 @@ from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.nostr.npub import npub
-from podstead.web.browser_responses import json_response
+from podstead.web.browsers import json_response
+from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.cookies import BROWSER, Cookies, Notice
 from podstead.web.pages.request import PageRequest
+from podstead.web.request import with_checked_content
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.signed_content import with_checked_content
-from podstead.web.submissions import FormSubmission, read_submission
 
 CHALLENGE_PATH: Final = "/idp/nostr/challenge"
 SIGN_IN_PATH: Final = "/idp/nostr/login"

@@ -13,14 +13,15 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 
 from podstead.core.errors import RateLimited, RequestRefused
-from podstead.idp.authentication_methods import NOSTR_KEY
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.nostr.challenges import SIGNING_IN
 from podstead.idp.nostr.events import EventInvalid, KeyProof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
-from podstead.web.browser_responses import json_response
+from podstead.idp.sign_in import NOSTR_KEY
+from podstead.web.browsers import json_response
 from podstead.web.errors import status_of
+from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, typed_login
 from podstead.web.idp.interaction_pages import UID_SEGMENT
 from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
@@ -30,10 +31,9 @@ from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.request import PageRequest
+from podstead.web.request import with_checked_content
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
-from podstead.web.signed_content import with_checked_content
-from podstead.web.submissions import FormSubmission, read_submission
 
 _Handler = Callable[["NostrSignInEndpoints", PageRequest], Awaitable[Response]]
 

@@ -16,8 +16,8 @@ from podstead.idp.passkeys.options import creation_options, request_options
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
 from podstead.idp.sessions import OpenSession, Sessions
-from podstead.web.browser_responses import json_response
-from podstead.web.browsers import browser_name
+from podstead.web.browsers import browser_name, json_response
+from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
@@ -27,7 +27,6 @@ from podstead.web.pages.cookies import BROWSER, Cookies
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, read_submission
 
 PASSKEY_PATH: Final = "/idp/passkey"
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.idp.codes import IdpCodes
-from podstead.idp.pod_tokens import PodTokens
+from podstead.idp.credentials import PodTokens
 from podstead.storage.records import TokenRecord
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.idp.display import machine_time
 from podstead.web.pages.addresses import ACCOUNT, SECURITY
 from podstead.web.pages.cookies import Cookies, Notice

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podstead.idp import discovery
+from podstead.idp import token_issuing
 from podstead.idp.accounts import Accounts
 from podstead.storage.invitations import Admission
 from podstead.web.pages.request import request_source
-from podstead.web.pods_endpoint import CreatedPod
+from podstead.web.registration import CreatedPod
 from podstead.web.request import Request
 
 
@@ -41,5 +41,5 @@ class PodsWithAccounts:
             web_id=made.account.web_id,
             pod_uri=made.pod_uri,
             issuer=self._issuer,
-            login_url=f"{self._issuer}{discovery.AUTHORIZATION_PATH}",
+            login_url=f"{self._issuer}{token_issuing.AUTHORIZATION_PATH}",
         )

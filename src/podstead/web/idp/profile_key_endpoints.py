@@ -18,7 +18,7 @@ from podstead.idp.records import Account
 from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.pages.addresses import ACCOUNT, SECURITY

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from podstead.authn.credentials import UnverifiedBearer, read_credential
-from podstead.authn.proofs import InvalidProof, Proofs
+from podstead.authn.resource_tokens import InvalidProof, ProofVerifier
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     BadRequest,
@@ -21,29 +21,27 @@ from podstead.core.errors import (
     UnsupportedMediaType,
 )
 from podstead.core.identity import Identity
-from podstead.idp import discovery
-from podstead.idp.client_authentication import (
+from podstead.idp import token_issuing
+from podstead.idp.client_metadata import (
     UnreadableClient,
+    UnusableMetadata,
     authenticates,
     presented_client,
+    registered_metadata,
 )
-from podstead.idp.client_metadata import UnusableMetadata, registered_metadata
 from podstead.idp.clients import ClientDirectory, ClientUnavailable
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.oauth.answers import refused, unavailable, unknown_client
-from podstead.idp.oauth.messages import OAuthAnswer
+from podstead.idp.oauth.messages import OAuthAnswer, refused, unavailable, unknown_client
 from podstead.idp.records import Client
-from podstead.idp.token_service import TokenService
-from podstead.idp.token_status import TokenStatus
-from podstead.jose.proof import ProvenRequest
+from podstead.idp.token_service import TokenService, TokenStatus
+from podstead.jose.proof import ProofContext
 from podstead.jose.tokens import InvalidJose, Json, read_object
 from podstead.storage.protocol import RateCounters
-from podstead.web.cors import Sharing
-from podstead.web.forms import Fields, only, read_form
+from podstead.web.cors import CorsPolicy
+from podstead.web.description_endpoints import public_document
+from podstead.web.forms import MAX_JSON_BYTES, Fields, only, read_form
 from podstead.web.idp.oauth_responses import NO_STORE, oauth_json_response
-from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import address_key, network_key, take
-from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response, empty_response
 from podstead.web.routes import route
@@ -66,7 +64,7 @@ class ProtocolEndpoints:
         status: TokenStatus,
         clients: ClientDirectory,
         keys: ProviderKeys,
-        proofs: Proofs,
+        proofs: ProofVerifier,
         counters: RateCounters,
         registrations_per_hour: int,
         registration_open: bool,
@@ -83,18 +81,18 @@ class ProtocolEndpoints:
         self._registrations_per_hour = registrations_per_hour
         self._clock = clock
         self._description = msgspec.json.encode(
-            discovery.provider_description(issuer, registration_open=registration_open)
+            token_issuing.provider_description(issuer, registration_open=registration_open)
         )
 
     # --- what the provider is -----------------------------------------------------------------
 
-    @route(discovery.OPENID_PATH, "GET", "HEAD", sharing=Sharing.REFLECTED)
-    @route(discovery.OAUTH_PATH, "GET", "HEAD", sharing=Sharing.REFLECTED)
+    @route(token_issuing.OPENID_PATH, "GET", "HEAD", sharing=CorsPolicy.REFLECTED)
+    @route(token_issuing.OAUTH_PATH, "GET", "HEAD", sharing=CorsPolicy.REFLECTED)
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/openid-configuration`` (A-41)."""
         return public_document(request, self._description)
 
-    @route(discovery.JWKS_PATH, "GET", "HEAD", sharing=Sharing.REFLECTED)
+    @route(token_issuing.JWKS_PATH, "GET", "HEAD", sharing=CorsPolicy.REFLECTED)
     async def key_set(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/jwks.json`` (A-42). Raises StorageError."""
         published = (await self._keys.current()).published()
@@ -103,7 +101,7 @@ class ProtocolEndpoints:
 
     # --- tokens -------------------------------------------------------------------------------
 
-    @route(discovery.TOKEN_PATH, "POST", sharing=Sharing.ANYONE)
+    @route(token_issuing.TOKEN_PATH, "POST", sharing=CorsPolicy.ANYONE)
     async def token(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token`` (A-62 to A-68). Raises RateLimited, ServerTrouble."""
         try:
@@ -111,7 +109,7 @@ class ProtocolEndpoints:
         except (BadRequest, BodyTooLarge) as error:
             return oauth_json_response(refused("invalid_request", str(error)))
         try:
-            jkt = await self.proven_key(request, discovery.TOKEN_PATH)
+            jkt = await self.proven_key(request, token_issuing.TOKEN_PATH)
         except InvalidProof as error:
             return oauth_json_response(refused(error.error, str(error)))
         try:
@@ -124,7 +122,7 @@ class ProtocolEndpoints:
             await self._count_failure(request)
         return oauth_json_response(answer)
 
-    @route(discovery.INTROSPECTION_PATH, "POST", sharing=Sharing.ANYONE)
+    @route(token_issuing.INTROSPECTION_PATH, "POST", sharing=CorsPolicy.ANYONE)
     async def introspect(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/introspection`` (RFC 7662). Raises RateLimited, ServerTrouble."""
         try:
@@ -140,7 +138,7 @@ class ProtocolEndpoints:
             return oauth_json_response(refused("invalid_request", "The token is missing"))
         return oauth_json_response(OAuthAnswer(200, await self._status.introspect(text, client)))
 
-    @route(discovery.REVOCATION_PATH, "POST", sharing=Sharing.ANYONE)
+    @route(token_issuing.REVOCATION_PATH, "POST", sharing=CorsPolicy.ANYONE)
     async def revoke(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/revocation`` (RFC 7009). Raises RateLimited, ServerTrouble."""
         try:
@@ -159,7 +157,7 @@ class ProtocolEndpoints:
 
     # --- clients ------------------------------------------------------------------------------
 
-    @route(discovery.REGISTRATION_PATH, "POST", sharing=Sharing.ANYONE)
+    @route(token_issuing.REGISTRATION_PATH, "POST", sharing=CorsPolicy.ANYONE)
     async def register(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/reg`` (RFC 7591). Raises RateLimited, ServerTrouble."""
         await take(
@@ -189,7 +187,9 @@ class ProtocolEndpoints:
         }
         return oauth_json_response(OAuthAnswer(201, body))
 
-    @route(discovery.REGISTRATION_PATH + "/{client_id}", "GET", "DELETE", sharing=Sharing.ANYONE)
+    @route(
+        token_issuing.REGISTRATION_PATH + "/{client_id}", "GET", "DELETE", sharing=CorsPolicy.ANYONE
+    )
     async def registration(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``DELETE /idp/reg/{client_id}`` (RFC 7592). Raises ServerTrouble."""
         client_id = request.path.rpartition("/")[2]
@@ -223,7 +223,7 @@ class ProtocolEndpoints:
             raise InvalidProof("Send only one DPoP header")
         text = request.fields.proofs[0].strip(b" \t").decode("latin-1")
         url = self._issuer + path
-        proof = self._proofs.check(text, ProvenRequest(request.method, url))
+        proof = self._proofs.check(text, ProofContext(request.method, url))
         await self._proofs.use(proof)
         return proof.thumbprint
 
@@ -265,7 +265,7 @@ class ProtocolEndpoints:
             raise UnusableMetadata("The metadata must be a JSON object") from error
 
     def _registration_uri(self, client: Client) -> str:
-        return f"{self._issuer}{discovery.REGISTRATION_PATH}/{client.client_id}"
+        return f"{self._issuer}{token_issuing.REGISTRATION_PATH}/{client.client_id}"
 
 
 def _authorization(request: Request) -> str | None:

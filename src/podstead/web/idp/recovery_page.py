@@ -12,19 +12,19 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.idp.accounts import Accounts
-from podstead.idp.attempts import Attempts, attempt_at
-from podstead.idp.names import MAX_EMAIL_CHARACTERS, name_key
 from podstead.idp.passwords import UnusablePassword, check_password
+from podstead.idp.records import MAX_EMAIL_CHARACTERS, name_key
+from podstead.idp.sign_in import Attempts, attempt_at
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
+from podstead.web.forms import FormSubmission, PasswordsDiffer, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.pages.addresses import ACCOUNT
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 RECOVERY_PATH: Final = "/idp/recover"
 

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Final
 
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp.account_creation import Joined, NewAccount
+from podstead.idp.account_creation import FurtherRecords, NewAccount
 from podstead.idp.accounts import Accounts
-from podstead.idp.authorizations import Authorizations, Pending
-from podstead.idp.interactions import signing_in_consents
-from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.authorizations import Authorizations, PendingAuthorization
+from podstead.idp.client_metadata import permissions
+from podstead.idp.grants import signing_in_consents
 from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
-from podstead.idp.records import Account, ProvenKey
-from podstead.idp.scopes import permissions
+from podstead.idp.records import Account, EmailTaken, ProvenKey, UnusableEmail
 from podstead.nostr.npub import npub
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
@@ -26,10 +25,10 @@ from podstead.pods.names import (
 )
 from podstead.storage.invitations import UnusableInvitation
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
-from podstead.web.forms import only, read_query
+from podstead.web.forms import FormSubmission, PasswordsDiffer, only, read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.replies import INTERACTION_PATH
@@ -40,7 +39,6 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.registration import Registration, TermsNotAccepted
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer, read_submission
 
 REGISTRATION_PATH: Final = "/idp/register"
 MAX_CODE_CHARACTERS: Final = 64
@@ -169,7 +167,7 @@ class RegistrationPages:
         page: PageRequest,
         sent: FormSubmission,
         proven: Versioned[ProvenKey] | None,
-    ) -> Callable[[Account], Joined] | None:
+    ) -> Callable[[Account], FurtherRecords] | None:
         """The records that link the Nostr key of the form to the account. Raises ProofGone for a
         key that the browser has not proven to hold."""
         wanted = sent.text("nostrKey")
@@ -183,7 +181,7 @@ class RegistrationPages:
         self,
         page: PageRequest,
         created: NewAccount,
-        pending: Pending | None,
+        pending: PendingAuthorization | None,
         password: str,
     ) -> Response:
         stored = await self._accounts.read(created.account.account_id)
@@ -215,20 +213,20 @@ class RegistrationPages:
         location = (b"location", created.pod_uri.encode("ascii"))
         return json_response(201, body, location, *cookies)
 
-    async def _pending(self, page: PageRequest, uid: str | None) -> Pending | None:
+    async def _pending(self, page: PageRequest, uid: str | None) -> PendingAuthorization | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
         if uid is None:
             return None
         return await self._authorizations.pending(uid, browser=page.browser)
 
-    def _client_display(self, pending: Pending) -> ClientDisplay:
+    def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
         return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
     def _form(
         self,
         page: PageRequest,
-        pending: Pending | None,
+        pending: PendingAuthorization | None,
         proven: Versioned[ProvenKey] | None,
         sent: FormSubmission,
         *,

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from podstead.authn.web_id_documents import UnusableDocument
+from podstead.authn.web_ids import UnusableDocument
 from podstead.idp.certificates import CertificateKeys
-from podstead.idp.credentials import ClientCredentials
+from podstead.idp.credentials import ClientCredentials, PodTokens
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.service import Passkeys
-from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.records import Account
 from podstead.nostr.npub import npub
 from podstead.web.idp.certificate_pages import CERTIFICATES_PATH

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podstead.idp.sign_in_methods import began_with
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.pages.addresses import LOGIN, SECURITY
 from podstead.web.pages.cookies import SESSION, Cookies, Notice
 from podstead.web.pages.request import PageRequest

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
-from podstead.web.browser_responses import see_other
+from podstead.idp.authorizations import AuthorizationReply, InteractionRequired, Next
+from podstead.web.browsers import see_other
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
@@ -20,7 +20,7 @@ INTERACTION_PATH = "/idp/interaction"
 
 def next_response(page: PageRequest, following: Next, renderer: PageRenderer) -> Response:
     """The response that continues an authorization: a page of the provider, or the application."""
-    if isinstance(following, Interact):
+    if isinstance(following, InteractionRequired):
         return see_other(f"{INTERACTION_PATH}/{following.uid}")
     if following.response_mode == "form_post":
         return renderer.sign_in_page(

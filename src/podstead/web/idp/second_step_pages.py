@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podstead.core.errors import NotAuthenticated
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.codes import IdpCodes
-from podstead.idp.records import Account, HalfSignIn
-from podstead.idp.two_factor.second_step import NoHalfSignIn, SecondStep
-from podstead.idp.two_factor.service import TwoFactors, WrongCode, takes_recovery_codes
+from podstead.idp.records import Account, PendingSecondFactor
+from podstead.idp.two_factor.second_step import NoPendingSecondFactor, SecondStep
+from podstead.idp.two_factor.service import TwoFactors, WrongCode, accepts_recovery_codes
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
+from podstead.web.forms import read_submission
 from podstead.web.idp.browser_sign_in import (
     SECOND_FACTOR_PATH,
     SET_UP_PATH,
@@ -29,7 +30,6 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 
 class SecondStepPages:
@@ -61,7 +61,7 @@ class SecondStepPages:
         """The form for a code. Without the password before, the browser is led to the sign-in."""
         try:
             half, account = await self._second_step.find(page.browser)
-        except NoHalfSignIn:
+        except NoPendingSecondFactor:
             return self._from_the_start(page, "sign-in-first")
         found = await self._two_factors.of(account.value.account_id)
         if found.missing:
@@ -76,7 +76,7 @@ class SecondStepPages:
             wrong=flash is not None and flash.name == "wrong-code",
             account=account.value,
             has_app=found.record.totp_secret is not None,
-            has_recovery_codes=takes_recovery_codes(found.record, account.value),
+            has_recovery_codes=accepts_recovery_codes(found.record, account.value),
             passkeys=self._passkeys and found.has_passkeys,
             uid=half.value.uid,
             afterwards="" if half.value.uid else half.value.path,
@@ -84,7 +84,7 @@ class SecondStepPages:
 
     @route(SECOND_FACTOR_PATH, "POST")
     async def post(self, page: PageRequest) -> Response:
-        """Accept a code. Raises RateLimited, WrongCode for programs, NoHalfSignIn."""
+        """Accept a code. Raises RateLimited, WrongCode for programs, NoPendingSecondFactor."""
         sent = await read_submission(page.request)
         recovery = sent.text("recovery")
         try:
@@ -97,7 +97,7 @@ class SecondStepPages:
             )
         except WrongCode as error:
             return await self._wrong(page, error)
-        except NoHalfSignIn:
+        except NoPendingSecondFactor:
             if not page.wants_page:
                 raise
             return self._from_the_start(page, "sign-in-first")
@@ -109,7 +109,7 @@ class SecondStepPages:
         """The page on which a person adds an authenticator app during the sign-in."""
         try:
             _half, account = await self._second_step.find(page.browser)
-        except NoHalfSignIn:
+        except NoPendingSecondFactor:
             return self._from_the_start(page, "sign-in-first")
         if not (await self._two_factors.of(account.value.account_id)).missing:
             return see_other(SECOND_FACTOR_PATH)
@@ -117,7 +117,7 @@ class SecondStepPages:
 
     @route(SET_UP_PATH, "POST")
     async def finish_set_up(self, page: PageRequest) -> Response:
-        """Store the app, and finish the sign-in. Raises NoHalfSignIn, NotAuthenticated."""
+        """Store the app, and finish the sign-in. Raises NoPendingSecondFactor, NotAuthenticated."""
         sent = await read_submission(page.request)
         half, account = await self._second_step.find(page.browser)
         if not (await self._two_factors.of(account.value.account_id)).missing:
@@ -136,13 +136,13 @@ class SecondStepPages:
     # --- parts --------------------------------------------------------------------------------
 
     async def _begin(
-        self, page: PageRequest, half: HalfSignIn, account: Versioned[Account]
+        self, page: PageRequest, half: PendingSecondFactor, account: Versioned[Account]
     ) -> SignedInHere:
         signed_in = await self._sign_in.begin(
             page,
             account,
             lasting=half.lasting,
-            amr=authentication_methods.PASSWORD_AND_CODE,
+            amr=sign_in.PASSWORD_AND_CODE,
             common_password=half.common_password,
         )
         if half.uid:
@@ -153,7 +153,7 @@ class SecondStepPages:
     async def _wrong(self, page: PageRequest, error: WrongCode) -> Response:
         try:
             await self._second_step.find(page.browser)
-        except NoHalfSignIn:
+        except NoPendingSecondFactor:
             path, name = LOGIN, "too-many-codes"
         else:
             path, name = SECOND_FACTOR_PATH, "wrong-code"
@@ -166,7 +166,7 @@ class SecondStepPages:
         }
         return json_response(401, body)
 
-    async def _form_targets(self, page: PageRequest, half: HalfSignIn) -> Sequence[str]:
+    async def _form_targets(self, page: PageRequest, half: PendingSecondFactor) -> Sequence[str]:
         """Where the browser may be led after the form: to the application of the interaction."""
         if not half.uid:
             return ()

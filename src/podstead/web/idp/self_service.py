@@ -11,11 +11,11 @@ from typing import Final
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.codes import IdpCodes
-from podstead.idp.connected_clients import ConnectedClient, ConnectedClients
 from podstead.idp.credentials import ClientCredentials
+from podstead.idp.grants import ConnectedClient, ConnectedClients
 from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.shown_applications import shown_applications

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.idp.client_metadata import is_document_url
-from podstead.idp.connected_clients import ConnectedClient
+from podstead.idp.grants import ConnectedClient
 from podstead.web.idp.client_display import places_of
 
 _ID_CHARACTERS: Final = 32

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.pages.addresses import SECURITY, TWO_FACTOR
 from podstead.web.pages.cookies import Cookies, Notice
 from podstead.web.pages.rendering import PageRenderer

@@ -16,16 +16,15 @@ from podstead.authn.credentials import (
     UnverifiedEvent,
     read_credential,
 )
-from podstead.authn.proofs import InvalidProof, Proofs
-from podstead.authn.resource_tokens import ResourceTokens
+from podstead.authn.resource_tokens import AccessTokenVerifier, InvalidProof, ProofVerifier
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identity import Identity
-from podstead.idp import discovery
-from podstead.idp.discovery import userinfo_url
+from podstead.idp import token_issuing
 from podstead.idp.oauth.messages import OAuthAnswer
-from podstead.idp.token_status import TokenStatus
-from podstead.jose.proof import ProvenRequest
-from podstead.web.cors import Sharing
+from podstead.idp.token_issuing import userinfo_url
+from podstead.idp.token_service import TokenStatus
+from podstead.jose.proof import ProofContext
+from podstead.web.cors import CorsPolicy
 from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request
@@ -39,11 +38,11 @@ class UserinfoEndpoint:
 
     issuer: str
     status: TokenStatus
-    proofs: Proofs
-    resource_tokens: ResourceTokens
+    proofs: ProofVerifier
+    resource_tokens: AccessTokenVerifier
     invalid_credentials: InvalidCredentialLimit
 
-    @route(discovery.USERINFO_PATH, "GET", "POST", sharing=Sharing.ANYONE)
+    @route(token_issuing.USERINFO_PATH, "GET", "POST", sharing=CorsPolicy.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``POST``.
 
@@ -99,7 +98,7 @@ class UserinfoEndpoint:
                     "The token is bound to a key: send it as DPoP", invalid=True, scheme="Bearer"
                 )
             return
-        proven = ProvenRequest(request.method, userinfo_url(self.issuer), credential.token)
+        proven = ProofContext(request.method, userinfo_url(self.issuer), credential.token)
         try:
             proof = self.proofs.check(credential.proof, proven)
             if not hmac.compare_digest(proof.thumbprint, claims.thumbprint or ""):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts, issue_time_s
-from podstead.idp.authorizations import Authorizations, Pending
+from podstead.idp.authorizations import Authorizations, PendingAuthorization
 from podstead.idp.records import Account, VerifiedFactor
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
@@ -34,7 +34,7 @@ class VerifiedSignIn:
 
     async def note(
         self,
-        pending: Pending,
+        pending: PendingAuthorization,
         account: Versioned[Account],
         *,
         factor: str,

@@ -1,1 +1,1 @@
-"""How are notifications subscribed to and received over HTTP?"""
+"""Endpoints to subscribe to notifications and to receive them."""

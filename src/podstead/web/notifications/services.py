@@ -1,44 +1,124 @@
-"""``/.notifications/<type>/``: how does a client subscribe? (N-4, N-5, N-9, N-11)
-
-A GET returns the description of the service. A POST describes a channel and creates it. Agents that
-may read the topic may subscribe to it: the gate decides, as for a GET.
-"""
+"""Subscription services, their channels, and the gateway of notifications."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from podstead.core.clock import Clock
 from podstead.core.errors import (
     BadRequest,
     NotAuthenticated,
+    NotFound,
     Unprocessable,
     UnsupportedMediaType,
 )
+from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
-from podstead.core.vocab import NOTIFICATION_CONTEXTS
+from podstead.core.vocab import NOTIFICATION_CONTEXTS, RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
+from podstead.jose.tokens import Json
 from podstead.notifications.channel_documents import (
+    MAX_LIFETIME_MS,
+    MAX_STATE_CHARACTERS,
     PREFIXES,
     ChannelRequest,
     DescribedChannel,
     channel_description,
     read_channel_request,
     service_description,
+    topic_path,
 )
-from podstead.notifications.channel_types import ChannelType
-from podstead.notifications.channels import Channels
+from podstead.notifications.channel_types import GATEWAY, SERVICES, ChannelType
+from podstead.notifications.channels import Channel, Channels
 from podstead.notifications.history import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
-from podstead.rdf.graph import Graph
-from podstead.web.generated_document import GeneratedDocument, generated_document
-from podstead.web.json_bodies import MAX_JSON_BYTES
+from podstead.rdf.graph import Graph, Iri
+from podstead.web.description_endpoints import (
+    GeneratedDocument,
+    generated_document,
+    public_document,
+)
+from podstead.web.forms import MAX_JSON_BYTES, json_object
 from podstead.web.limits import network_key
-from podstead.web.notifications.addresses import Addresses
 from podstead.web.request import Request
-from podstead.web.response import NO_STORE, Response, content_response
+from podstead.web.response import (
+    NO_STORE,
+    Response,
+    content_response,
+    empty_response,
+    json_content_response,
+)
+
+# The URLs of channels, and their descriptions (N-9, N-20 to N-23).
+
+SENDER: Final = ResourcePath(f"{SERVICES}sender")
+"""The document about the sender of webhooks, whose WebID is ``#it``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Creates URLs; ``base_url`` has no slash at its end."""
+
+    base_url: str
+    sockets_base_url: str = ""
+    """The same for sockets, if it is another; http or https."""
+
+    def describe(
+        self, key: str, channel: Channel, *, given_up: str | None = None
+    ) -> DescribedChannel:
+        """The description of a channel; ``given_up`` is the reason why nothing is sent on it any
+        more."""
+        channel_type = ChannelType(channel.channel_type)
+        return DescribedChannel(
+            url=self.base_url + channel_path(channel_type, key),
+            channel_type=channel_type,
+            topic_url=self.base_url + channel.topic,
+            end_ms=channel.end_ms,
+            media_type=channel.media_type,
+            start_ms=channel.start_ms,
+            rate_ms=channel.rate_ms,
+            state=channel.state,
+            receive_from=self.receive_from(channel_type, key),
+            send_to=channel.send_to,
+            sender=self.sender if channel_type.is_pushed else None,
+            comment=None if given_up is None else f"Nothing is sent any more: {given_up}",
+        )
+
+    @property
+    def sender(self) -> str:
+        """The WebID of this server, as the sender of webhooks."""
+        return f"{self.base_url}{SENDER}#it"
+
+    def receive_from(self, channel_type: ChannelType, key: str) -> str | None:
+        """The URL that a receiver connects to, ``None`` for a channel that pushes."""
+        if channel_type.is_pushed:
+            return None
+        path = receiving_path(channel_type, key)
+        if channel_type is not ChannelType.WEB_SOCKET:
+            return self.base_url + path
+        # ws for http, wss for https
+        return f"ws{(self.sockets_base_url or self.base_url)[len('http') :]}{path}"
+
+
+def channel_path(channel_type: ChannelType, key: str) -> ResourcePath:
+    """The path for reading and closing a channel; ``{key}`` as the key gives a pattern."""
+    return ResourcePath(f"{channel_type.service}{key}")
+
+
+def receiving_path(channel_type: ChannelType, key: str) -> ResourcePath:
+    """The path that a receiver connects to; ``{key}`` as the key gives a pattern."""
+    return ResourcePath(f"{channel_path(channel_type, key)}/messages")
+
+
+# ``/.notifications/<type>/``: subscriptions (N-4, N-5, N-9, N-11).
+#
+# A GET returns the description of the service. A POST describes a channel and creates it. Agents
+# that may read the topic may subscribe to it: the gate decides, as for a GET.
 
 FORMS: Final = (JSON_LD, *(each for each in RDF_TYPES if each != JSON_LD))
 """The media types of services and channels; JSON-LD is what the protocol prefers."""
@@ -135,3 +215,167 @@ def _check_profile(content_type: str) -> None:
     profile = parse_media_type(content_type).parameter("profile")
     if profile is not None and not _PROFILES.issuperset(profile.split()):
         raise UnsupportedMediaType(f"The profile '{profile}' is not supported")
+
+
+# ``/.notifications/<type>/<key>``: read the description of a channel, or close it (N-10).
+#
+# Whoever knows the URL of a channel may read and close it: only the subscriber gets the URL.
+
+
+class ChannelEndpoint:
+    """Describes and closes channels."""
+
+    def __init__(self, *, channels: Channels, addresses: Addresses) -> None:
+        self._channels = channels
+        self._addresses = addresses
+
+    async def get(self, request: Request, agent: Identity | None) -> Response:
+        """Raises NotFound, NotAcceptable, PreconditionFailed, StorageError."""
+        type_name, key = request.path.split("/")[-2:]
+        channel = await self._channels.find(key)
+        if channel is None or channel.channel_type != type_name:
+            raise NotFound("There is no such channel; it may have ended")
+        given_up = await self._channels.given_up(key)
+        described = self._addresses.describe(key, channel, given_up=given_up)
+        description = channel_description(described)
+        document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
+        response = generated_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
+        response.of_stored_state = False  # it ends without anything being stored
+        return response
+
+    async def delete(self, request: Request, _: Identity | None) -> Response:
+        """Unsubscribe. Raises NotFound, StorageError, Overloaded."""
+        type_name, key = request.path.split("/")[-2:]
+        channel = await self._channels.find(key)
+        if channel is None or channel.channel_type != type_name:
+            raise NotFound("There is no such channel; it may have ended")
+        await self._channels.close(key)
+        return empty_response(204)
+
+
+# ``/.notifications/sender``: the sender of webhooks, and how receivers verify it (N-21).
+#
+# The sender is a WebID of the server whose issuer is the server itself. Where there is an identity
+# provider its documents lead to the keys; where there is none, just enough of them is served here.
+
+OPENID_PATH: Final = ResourcePath("/.well-known/openid-configuration")
+JWKS_PATH: Final = ResourcePath("/.well-known/jwks.json")
+_AGENT: Final = "http://purl.org/dc/terms/Agent"
+
+Published = Callable[[], Awaitable[Sequence[Json]]]
+"""The public keys of the server, as JWKs. Raises StorageError."""
+
+
+class SenderEndpoint:
+    """Tells who the sender is."""
+
+    def __init__(self, *, web_id: str, issuer: str, published: Published) -> None:
+        sender = Iri(web_id)
+        said = [
+            (sender, Iri(RDF_TYPE), Iri(_AGENT)),
+            (sender, Iri(SOLID_OIDC_ISSUER), Iri(issuer)),
+        ]
+        self._document = GeneratedDocument(Graph(said), prefixes={"solid": SOLID})
+        self._published = published
+        self._issuer = msgspec.json.encode(
+            {
+                "issuer": issuer,
+                "jwks_uri": issuer + JWKS_PATH,
+                "response_types_supported": [],
+                "subject_types_supported": ["public"],
+                "id_token_signing_alg_values_supported": ["ES256", "RS256"],
+            }
+        )
+
+    async def get(self, request: Request, agent: Identity | None) -> Response:
+        """The sender's document. Raises NotAcceptable, PreconditionFailed."""
+        return generated_document(request, agent, self._document)
+
+    async def issuer(self, request: Request, _: Identity | None) -> Response:
+        """Where the keys are, of a server that signs nobody in (OpenID Connect Discovery)."""
+        return public_document(request, self._issuer)
+
+    async def key_set(self, request: Request, _: Identity | None) -> Response:
+        """The keys. Raises StorageError."""
+        return public_document(request, msgspec.json.encode({"keys": await self._published()}))
+
+
+# ``/.notifications/gateway``: subscriptions by the oldest protocol (N-25).
+#
+# ``@inrupt/solid-client-notifications`` asks the gateway that the server's description names for a
+# protocol, and the endpoint that it gets for a socket. It knows WebSockets only, so what it gets is
+# a channel as any other (N-20).
+
+ENDPOINT: Final = ResourcePath(f"{GATEWAY}/sockets")
+PROTOCOL: Final = "ws"
+FEATURES: Final = ("state", "ttl", "rate")
+"""The features of a socket; the last two are in seconds."""
+
+
+class GatewayEndpoint:
+    """Negotiates, and creates channels for WebSockets."""
+
+    def __init__(self, *, subscriptions: Subscriptions, clock: Clock) -> None:
+        self._with = subscriptions
+        self._clock = clock
+
+    async def negotiate(self, request: Request, _: Identity | None) -> Response:
+        """``POST`` of the protocols and features that a client has.
+
+        Raises BadRequest, BodyTooLarge; Unprocessable if it has no protocol of ours.
+        """
+        asked = await self._members(request)
+        protocols, features = asked.get("protocols"), asked.get("features")
+        if not isinstance(protocols, list) or PROTOCOL not in protocols:
+            raise Unprocessable(
+                f'The only supported protocol is "{PROTOCOL}"; include it in the protocols'
+            )
+        known = [each for each in FEATURES if isinstance(features, list) and each in features]
+        endpoint = self._with.addresses.base_url + ENDPOINT
+        members = {"endpoint": endpoint, "protocol": PROTOCOL, "features": known}
+        return json_content_response(members, headers=[NO_STORE])
+
+    async def open(self, request: Request, agent: Identity | None) -> Response:
+        """``POST`` of a topic and features; features that were not offered are not looked at.
+
+        Raises BadRequest, BodyTooLarge, Unprocessable, NotAuthenticated, AccessDenied,
+        TooManyChannels, ServerTrouble.
+        """
+        channel = await self._with.subscribe(
+            self._wanted(await self._members(request)), request, agent
+        )
+        members = {"endpoint": channel.receive_from, "protocol": PROTOCOL}
+        return json_content_response(members, headers=[NO_STORE])
+
+    def _wanted(self, asked: dict[str, Any]) -> ChannelRequest:
+        topic, state = asked.get("topic"), asked.get("state")
+        if not isinstance(topic, str):
+            raise Unprocessable("The topic is missing: it must be the URL of a resource")
+        if state is not None and not (
+            isinstance(state, str) and len(state) <= MAX_STATE_CHARACTERS
+        ):
+            raise Unprocessable(
+                f"The state must be a string of at most {MAX_STATE_CHARACTERS} characters"
+            )
+        ttl_ms = _milliseconds(asked, "ttl")
+        return ChannelRequest(
+            ChannelType.WEB_SOCKET,
+            topic_path(topic, base_url=self._with.addresses.base_url),
+            state=state,
+            rate_ms=_milliseconds(asked, "rate"),
+            end_ms=None if ttl_ms is None else self._clock.now_ms() + ttl_ms,
+        )
+
+    async def _members(self, request: Request) -> dict[str, Any]:
+        return json_object(await request.body.read(limit_bytes=MAX_JSON_BYTES))
+
+
+def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
+    """The value of a feature in seconds, as milliseconds."""
+    seconds = asked.get(name)
+    if seconds is None:
+        return None
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not 0 <= seconds <= MAX_LIFETIME_MS / 1000:
+        raise Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
+    return int(seconds * 1000)

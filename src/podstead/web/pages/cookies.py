@@ -139,7 +139,7 @@ class Cookies:
 
     def marks(self, request: Request) -> str:
         """The marks of the accounts that the browser has signed in to
-        (:mod:`podstead.idp.known_browsers`); empty without any."""
+        (:mod:`podstead.idp.sign_in`); empty without any."""
         value = self.value(request, KNOWN)
         return value if value is not None and _MARKS.fullmatch(value) else ""
 

@@ -18,10 +18,9 @@ from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import prefers_html
-from podstead.web.browser_responses import see_other
-from podstead.web.cors import Sharing
+from podstead.web.browsers import check_origin, see_other
+from podstead.web.cors import CorsPolicy
 from podstead.web.errors import status_of
-from podstead.web.origins import check_origin
 from podstead.web.pages.addresses import CONSOLE, LOGIN, new_terms_url, sign_in_url
 from podstead.web.pages.cookies import BROWSER, LANGUAGE, Cookies, Notice
 from podstead.web.pages.rendering import PageRenderer, refusal_text
@@ -110,7 +109,7 @@ class Guard:
         }
         if "GET" in endpoints:
             endpoints["HEAD"] = endpoints["GET"]
-        return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
+        return Route(ResourcePath(path), endpoints, Access.OWN, CorsPolicy.NOBODY)
 
     def see_other(self, address: str, notice: Notice | None = None) -> Response:
         """A redirect to another page, which shows the notice."""

@@ -13,7 +13,7 @@ from podstead.core.clock import Randomness
 from podstead.core.codes import CoreCodes
 from podstead.core.errors import PodsteadError
 from podstead.core.identifiers import ROOT, ResourcePath, parent_container
-from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import addresses, formats
 from podstead.web.pages.addresses import (
     ASK,

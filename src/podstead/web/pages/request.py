@@ -12,18 +12,24 @@ from podstead.core.errors import AccessDenied, BadRequest, NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, Operation, RequestBody
-from podstead.idp.source import RequestSource
+from podstead.idp.audit import RequestSource
 from podstead.resources.outcome import ResourceRequest
+from podstead.web.browsers import check_form_token
 from podstead.web.codes import WebCodes
-from podstead.web.forms import MAX_FORM_BYTES, Fields, only, read_query
+from podstead.web.forms import (
+    MAX_FORM_BYTES,
+    Fields,
+    FormSubmission,
+    only,
+    read_query,
+    read_submission,
+)
 from podstead.web.limits import address_key
-from podstead.web.origins import check_form_token
 from podstead.web.pages.addresses import PREFIX, again_url, local_address, target_of
 from podstead.web.pages.cookies import Notice
 from podstead.web.pages.texts import Texts, current_texts
 from podstead.web.request import Request
 from podstead.web.response import HeaderField
-from podstead.web.submissions import FormSubmission, read_submission
 
 if TYPE_CHECKING:
     from podstead.idp.sessions import OpenSession

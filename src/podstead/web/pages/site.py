@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.pages.cookies import Cookies, Notice
 from podstead.web.pages.guard import Guard
 from podstead.web.pages.rendering import PageRenderer

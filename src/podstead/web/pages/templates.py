@@ -16,7 +16,7 @@ from podstead.core.identity import Identity
 from podstead.features import features
 from podstead.web.codes import WebCodes
 from podstead.web.content_coding import CONTENT_ENCODING, accepts_gzip, compressed
-from podstead.web.cors import Sharing
+from podstead.web.cors import CorsPolicy
 from podstead.web.pages.addresses import ASSETS
 from podstead.web.pages.texts import current_texts
 from podstead.web.request import Request
@@ -72,7 +72,7 @@ def asset_url(name: str) -> str:
 class AssetsEndpoint:
     """Serves the files, which anyone may read at every origin of the server."""
 
-    @route(ASSETS + "/{hash}/{file}", "GET", "HEAD", sharing=Sharing.NOBODY)
+    @route(ASSETS + "/{hash}/{file}", "GET", "HEAD", sharing=CorsPolicy.NOBODY)
     async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises NotFound, also for the address of another version."""
         *_above, hashed, name = request.path.split("/")

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.authn.pod_token import VerifiedPodToken
+from podstead.authn.credentials import VerifiedPodToken
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity

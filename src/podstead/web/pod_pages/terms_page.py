@@ -8,12 +8,12 @@ from markupsafe import Markup
 
 from podstead.core.errors import NotFound
 from podstead.previews.rendering import ContentRenderer
-from podstead.web.about_operator import AboutOperator
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import TERMS
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.registration import AboutOperator
 from podstead.web.response import Response
 from podstead.web.routes import route
 

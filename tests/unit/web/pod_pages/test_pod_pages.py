@@ -37,8 +37,8 @@ from podstead.core.errors import (
     StoreUnavailable,
 )
 from podstead.core.identifiers import ResourcePath, encode_segment
-from podstead.idp.names import check_email
 from podstead.idp.passwords import check_password
+from podstead.idp.records import check_email
 from podstead.pods.names import check_name
 from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.resources.codes import ResourceCodes
@@ -48,6 +48,7 @@ from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.rules import ROLE_MODES, Grantee, GranteeKind, Role, agent
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.pages import formats
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.rendering import is_translated, refusal_text
@@ -56,7 +57,6 @@ from podstead.web.pod_pages.files.members import Member, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.sharing.sentences import Names
 from podstead.web.pod_pages.sharing.sharing_form import WantedChange, read_change
-from podstead.web.submissions import FormSubmission
 from scripts.texts import error_codes
 
 LOCALES = Path(podstead.web.__file__).with_name("locales")

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import TypeVar
 
 from podstead.core.errors import NotFound
-from podstead.idp.administration.acting import Operator
-from podstead.web.browser_responses import see_other
+from podstead.idp.administration.audit_log import Operator
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.pages.addresses import again_url
 from podstead.web.pages.request import PageRequest

@@ -13,14 +13,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.errors import BadRequest, NotFound
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.directory import Directory, Listed
-from podstead.idp.administration.one_time_links import SIGN_IN_LINK_S
-from podstead.idp.administration.pods import PodActions
-from podstead.idp.administration.service import Administration, OwnAccount
+from podstead.idp.administration.audit_log import Operator
+from podstead.idp.administration.pods import Directory, ListedPod, PodActions
+from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
 from podstead.idp.records import Account
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import again, for_operators
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
@@ -32,7 +31,6 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission
 
 _MB: Final = 1_000_000
 _MAX_QUOTA_MB: Final = 1_000_000_000
@@ -67,18 +65,18 @@ class Action:
     """The notice afterwards."""
     typed: bool = False
     """Whether the name of the pod must be typed."""
-    allowed: Callable[[Listed], bool] = lambda listed: listed.account is not None
+    allowed: Callable[[ListedPod], bool] = lambda listed: listed.account is not None
 
 
-def _is_in_use(listed: Listed) -> bool:
+def _is_in_use(listed: ListedPod) -> bool:
     return listed.account is not None and not listed.account.disabled
 
 
-def _may_promote(listed: Listed) -> bool:
+def _may_promote(listed: ListedPod) -> bool:
     return listed.account is not None and not listed.account.operator
 
 
-def _may_demote(listed: Listed) -> bool:
+def _may_demote(listed: ListedPod) -> bool:
     return listed.account is not None and listed.account.operator
 
 
@@ -265,7 +263,7 @@ class AccountPage:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _carry_out(self, name: str, listed: Listed, operator: Operator) -> None:
+    async def _carry_out(self, name: str, listed: ListedPod, operator: Operator) -> None:
         account = listed.account
         if account is None:
             await self.pods.delete(listed.pod.name, operator)
@@ -284,7 +282,7 @@ class AccountPage:
         )
 
     def _confirmation(
-        self, page: PageRequest, action: Action, listed: Listed, *, mistyped: bool = False
+        self, page: PageRequest, action: Action, listed: ListedPod, *, mistyped: bool = False
     ) -> Response:
         name = listed.pod.name
         return self.renderer.page(
@@ -316,7 +314,7 @@ def _quota(sent: FormSubmission) -> int | None:
     return int(text) * _MB
 
 
-def _action(name: str, listed: Listed) -> Action:
+def _action(name: str, listed: ListedPod) -> Action:
     """The action that is confirmed. Raises NotFound, BadRequest."""
     action = ACTIONS.get(name)
     if action is None:

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.slow_requests import SlowRequest
+from podstead.idp.administration.audit_log import Operator, SlowRequest
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
 from podstead.web.pages.rendering import PageRenderer

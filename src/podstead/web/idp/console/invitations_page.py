@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.invitations import InvitationActions
+from podstead.idp.administration.audit_log import Operator
+from podstead.idp.administration.service import InvitationActions
 from podstead.storage.invitations import MAX_DAYS, MAX_USES, invitation_url
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import INVITATIONS
@@ -20,7 +21,6 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission
 
 DEFAULT_USES: Final = 1
 DEFAULT_DAYS: Final = 7

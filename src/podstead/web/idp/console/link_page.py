@@ -12,14 +12,12 @@ from typing import Final
 
 from podstead.core.clock import Randomness
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp import authentication_methods
+from podstead.idp import sign_in
 from podstead.idp.accounts import Accounts
-from podstead.idp.administration.one_time_links import LinkUsed, OneTimeLinks
+from podstead.idp.administration.service import LinkUsed, OneTimeLinks
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.common_passwords import is_common
-from podstead.idp.names import EmailTaken, UnusableEmail
-from podstead.idp.passwords import UnusablePassword, check_password
-from podstead.idp.records import Account, OneTimeLink
+from podstead.idp.passwords import UnusablePassword, check_password, is_common
+from podstead.idp.records import Account, EmailTaken, OneTimeLink, UnusableEmail
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
@@ -31,9 +29,10 @@ from podstead.pods.names import (
     check_name,
 )
 from podstead.storage.registry import Versioned
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
+from podstead.web.forms import FormSubmission, PasswordsDiffer
 from podstead.web.idp.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.pages.addresses import ACCOUNT, CONSOLE, LINK, link_url
 from podstead.web.pages.cookies import BROWSER, SESSION, Cookies
@@ -41,7 +40,6 @@ from podstead.web.pages.rendering import PageRenderer, refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import FormSubmission, PasswordsDiffer
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     UnusablePodName: "username",
@@ -163,7 +161,7 @@ class LinkPage:
             factor=PASSWORD,
             lasting=False,
             user_agent=page.source.user_agent,
-            amr=authentication_methods.PASSWORD,
+            amr=sign_in.PASSWORD,
             common_password=is_common(password),
         )
         self.audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)

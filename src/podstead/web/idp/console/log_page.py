@@ -8,8 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.idp.accounts import Accounts
-from podstead.idp.administration.acting import Operator
-from podstead.idp.administration.audit_log import KEPT_MS, AuditLog, CausedBy, LoggedEvent
+from podstead.idp.administration.audit_log import KEPT_MS, AuditLog, CausedBy, LoggedEvent, Operator
 from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import LOG, account_url
 from podstead.web.idp.console.event_texts import event_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podstead.idp.administration.acting import Operator
+from podstead.idp.administration.audit_log import Operator
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
 from podstead.web.pages.rendering import PageRenderer

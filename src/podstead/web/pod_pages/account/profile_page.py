@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest
 from podstead.rdf.identity_statements import ProfileDetails
-from podstead.web.multipart_forms import read_parts
+from podstead.web.forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices

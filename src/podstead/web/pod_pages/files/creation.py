@@ -19,8 +19,9 @@ from podstead.core.operation import InMemoryBody
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import BlankNode, Dataset, Graph, Iri, Literal, Triple
 from podstead.resources.service import ResourceService
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
@@ -30,7 +31,6 @@ from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.submissions import FormSubmission
 
 _BOOKMARK: Final = "http://www.w3.org/2002/01/bookmark#"
 _HTTP: Final = re.compile(r"https?://[^\s<>\"{}|\\^`/?#]+[^\s<>\"{}|\\^`]*", re.IGNORECASE)

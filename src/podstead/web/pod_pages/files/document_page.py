@@ -35,7 +35,7 @@ from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.pages.addresses import files_url, raw_url
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest

@@ -17,7 +17,7 @@ from podstead.core.identifiers import ResourcePath, is_container
 from podstead.core.media_types import essence
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import raw_url

@@ -22,7 +22,7 @@ from podstead.rdf.errors import MalformedRdf
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices

@@ -12,7 +12,7 @@ from podstead.resources.outcome import Result
 from podstead.resources.service import ResourceService
 from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
-from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import THUMBNAIL
 from podstead.web.pages.request import PageRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from podstead.resources.archives import Archives
-from podstead.web.browser_responses import VARY_BY_COOKIE
+from podstead.web.browsers import VARY_BY_COOKIE
 from podstead.web.pages import addresses
 from podstead.web.pages.request import PageRequest
 from podstead.web.pod_pages.organize.selection import read_selection

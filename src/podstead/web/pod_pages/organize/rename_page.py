@@ -8,7 +8,7 @@ from podstead.core.errors import Conflict, RequestRefused
 from podstead.core.identifiers import is_container, parent_container, storage_root
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
-from podstead.web.browser_responses import json_response, see_other
+from podstead.web.browsers import json_response, see_other
 from podstead.web.errors import status_of
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url

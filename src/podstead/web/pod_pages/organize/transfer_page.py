@@ -27,8 +27,7 @@ from podstead.core.identifiers import (
 from podstead.resources.incoming_links import IncomingLinks
 from podstead.resources.service import ResourceService
 from podstead.wac.modes import Mode
-from podstead.web.browser_responses import json_response, see_other
-from podstead.web.destination import destination_path
+from podstead.web.browsers import json_response, see_other
 from podstead.web.pages.addresses import FILES, files_url
 from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
@@ -44,6 +43,7 @@ from podstead.web.pod_pages.organize.selection import (
     problem_text,
     read_persons_selection,
 )
+from podstead.web.resource_endpoint import destination_path
 from podstead.web.response import Response
 
 MAX_SHOWN_FOLDERS: Final = 500

@@ -31,6 +31,7 @@ from podstead.resources.sharing.service import (
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
 from podstead.web.codes import WebCodes
+from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import share_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
@@ -54,7 +55,6 @@ from podstead.web.pod_pages.sharing.views import (
 )
 from podstead.web.response import Response
 from podstead.web.routes import REST, route
-from podstead.web.submissions import FormSubmission
 
 add_notices(
     Tone.DONE,

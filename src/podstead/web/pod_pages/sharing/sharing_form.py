@@ -12,7 +12,7 @@ from podstead.wac.sharing.access import Scope
 from podstead.wac.sharing.editing import AccessChange
 from podstead.wac.sharing.rules import ROLE_MODES, Grantee, GranteeKind, Role
 from podstead.web.codes import WebCodes
-from podstead.web.submissions import FormSubmission
+from podstead.web.forms import FormSubmission
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-from podstead.authn.relying_party.problems import ExternalSignInFailed, SignInProblem
+from podstead.authn.relying_party.providers import ExternalSignInFailed, SignInProblem
 from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnClient
 from podstead.core.clock import Randomness
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
+from podstead.web.description_endpoints import public_document
+from podstead.web.forms import read_submission
 from podstead.web.limits import address_key
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import FILES, SHARED, local_address
@@ -24,11 +26,9 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, People
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
-from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 _SECRET_BYTES: Final = 32
 MAX_ADDRESS_CHARACTERS: Final = 2048

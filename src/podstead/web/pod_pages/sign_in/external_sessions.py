@@ -12,10 +12,9 @@ from typing import Final
 
 import msgspec
 
-from podstead.authn.identity_status import LocalWebIds
-from podstead.authn.relying_party.id_tokens import IdTokens
-from podstead.authn.relying_party.problems import ExternalSignInFailed
-from podstead.authn.relying_party.sign_ins import Finished
+from podstead.authn.relying_party.providers import ExternalSignInFailed, IdTokenVerifier
+from podstead.authn.relying_party.sign_ins import CompletedSignIn
+from podstead.authn.web_ids import LocalWebIds
 from podstead.core.errors import RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -61,7 +60,7 @@ class PeopleByExternalSession:
         self,
         *,
         records: RecordStore,
-        id_tokens: IdTokens,
+        id_tokens: IdTokenVerifier,
         local: LocalWebIds,
         cookies: Cookies,
     ) -> None:
@@ -70,7 +69,7 @@ class PeopleByExternalSession:
         self._local = local
         self._cookies = cookies
 
-    async def begin(self, signed_in: Finished, *, user_agent: str) -> Sequence[HeaderField]:
+    async def begin(self, signed_in: CompletedSignIn, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises RateLimited if there are
         too many in all, StorageError, Overloaded."""
         network = secret_key(requester())[:_NETWORK_CHARACTERS]

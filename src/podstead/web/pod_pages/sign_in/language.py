@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.errors import BadRequest
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
+from podstead.web.forms import read_submission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, local_address
 from podstead.web.pages.cookies import LANGUAGE, Cookies
@@ -14,7 +15,6 @@ from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import LANGUAGES
 from podstead.web.response import Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 _KEPT_S: Final = 365 * 24 * 3600
 

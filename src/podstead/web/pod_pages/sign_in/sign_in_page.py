@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from podstead.core.errors import NotAuthenticated
-from podstead.web.browser_responses import see_other
+from podstead.web.browsers import see_other
+from podstead.web.forms import read_submission
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import FILES, HOME, SIGN_IN, local_address, sign_in_url
@@ -15,7 +16,6 @@ from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, People
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
-from podstead.web.submissions import read_submission
 
 AFTERWARDS: Final = f"{FILES}/"
 """Where people are led who have asked for no page."""

@@ -33,7 +33,7 @@ from podstead.resources.uploads import UploadService
 from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
 from podstead.web.codes import WebCodes
-from podstead.web.multipart_forms import FormPart, is_multipart, read_parts
+from podstead.web.forms import FormPart, is_multipart, read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
