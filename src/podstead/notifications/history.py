@@ -119,7 +119,7 @@ class History:
         """The notifications of a topic after ``after`` and up to ``up_to`` that the subscriber may
         receive now.
 
-        Raises HistoryLost before the first of them, ServerTrouble.
+        Raises HistoryLost before the first of them.
         """
         await self._check(after, up_to)
         async for notification in self.read(after, up_to, topic=topic, subscriber=subscriber):
@@ -129,7 +129,7 @@ class History:
     async def read(
         self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
     ) -> AsyncIterator[Notification]:
-        """The same with all notifications, as far back as the log reaches. Raises ServerTrouble."""
+        """The same with all notifications, as far back as the log reaches."""
         position = after
         while position < up_to:
             rows = await self.log.changes_after(position, limit=PAGE)
@@ -159,7 +159,7 @@ class History:
             raise HistoryLost
 
     async def may_hear(self, notification: Notification, subscriber: Subscriber) -> bool:
-        """Whether a subscriber may receive a notification now. Raises ServerTrouble."""
+        """Whether a subscriber may receive a notification now."""
         view = await self.readers.view(notification)
         return await view.may_read(subscriber) is ReadCheck.YES
 

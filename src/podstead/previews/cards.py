@@ -17,11 +17,11 @@ from typing import Final
 from podstead.core import vocab
 from podstead.previews.labels import (
     MAX_LITERAL_CHARACTERS,
+    last_segment,
     name_in,
     name_of_iri,
     shortened,
     subject_text,
-    telling_part,
     term_text,
 )
 from podstead.previews.links import Address, Links
@@ -228,7 +228,7 @@ class _Reader:
         iri = subject.value if isinstance(subject, Iri) else None
         types = [o for o in self.graph.objects(subject, _TYPE) if isinstance(o, Iri)]
         type_names = dict.fromkeys(name_of_iri(type_.value, self.language) for type_ in types[:8])
-        title = self._name(subject) or (telling_part(iri) if iri else next(iter(type_names), ""))
+        title = self._name(subject) or (last_segment(iri) if iri else next(iter(type_names), ""))
         head = self.heads[subject] = _Head(title, tuple(type_names), self._picture(subject))
         return head
 

@@ -12,7 +12,7 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
-    WaitingRequests,
+    PendingRequests,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
@@ -98,7 +98,7 @@ class RequestsPage:
 
     site: Site
     requests: AccessRequests
-    requests_waiting: WaitingRequests
+    requests_waiting: PendingRequests
     sharing: SharingService
     names: Names
 
