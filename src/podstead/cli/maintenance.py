@@ -209,12 +209,8 @@ def move_base(settings: Settings, new: str, *, rewrite_documents: bool, dry_run:
 
     url = parsed(BASE_URL, new, "URL")
     report = with_progress(
-        lambda line: move_data_root(
-            settings,
-            url,
-            every_document=rewrite_documents,
-            dry_run=dry_run,
-            progress=lambda done: line("Rewriting", done),
+        lambda progress: move_data_root(
+            settings, url, every_document=rewrite_documents, dry_run=dry_run, on_step=progress
         )
     )
     moved = report.moved
