@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from podstead.cli.options import GroupedCommand, root_options, settings_options
-from podstead.cli.output import bytes_text, echo, json_option, parsed, print_json_line, table_lines
-from podstead.cli.running import (
-    Note,
-    Output,
+from podstead.cli.output import (
     ProgressLine,
-    on_settings,
-    with_progress,
-    with_settings,
+    bytes_text,
+    echo,
+    json_option,
+    parsed,
+    print_json_line,
+    table_lines,
 )
+from podstead.cli.running import Note, Output, on_settings, with_progress, with_settings
 from podstead.cli.start import COMMON_SETTINGS
 from podstead.config import Settings
 from podstead.config.value_types import BASE_URL
