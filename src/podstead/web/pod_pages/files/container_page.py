@@ -128,7 +128,7 @@ class ContainerPage:
             else await self.storage_notes.of(page, target),
             **may,
         )
-        if request.lasting:
+        if request.cacheable:
             self.page_cache.put(page, response, begun=begun)
         return response
 

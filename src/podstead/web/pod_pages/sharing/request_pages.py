@@ -163,7 +163,7 @@ class RequestsPage:
         sent = await page.form()
         person = page.signed_in()
         if sent.text("kept"):
-            await self.requests.forget_kept(person.identity, sent.text("kept"))
+            await self.requests.remove_stored_answer(person.identity, sent.text("kept"))
             back = REQUESTS if person.pods else SHARED
             return self.site.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):
