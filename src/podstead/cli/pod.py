@@ -24,8 +24,7 @@ from podstead.config import Settings
 from podstead.config.value_types import size_in_bytes
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator.administration import DataRoot
-    from podstead.app.operator.pod_administration import ListedPod, PodSize
+    from podstead.app.operator.administration import DataRoot, ListedPod, PodSize
     from podstead.resources.importing.values import ImportReport
 
 _QUOTA = size_in_bytes(1, 1 << 50)
@@ -75,7 +74,7 @@ def _as_json(listed: ListedPod) -> dict[str, object]:
 def create(settings: Settings, name: str) -> Output:
     """Create the pod NAME without an account, and print a token for its owner if simple tokens are
     on. 'podstead account create' creates a pod with an account."""
-    from podstead.app.operator.pod_administration import create_pod
+    from podstead.app.operator.administration import create_pod
 
     created = asyncio.run(create_pod(settings, name))
     lines = [Note(f"Created the pod {created.url} of {created.web_id}.")]
@@ -122,7 +121,7 @@ def rename(settings: Settings, name: str, new_name: str, *, yes: bool) -> Output
     have shared with the former WebID must be shared again. Tokens are revoked, and applications
     connected again.
     """
-    from podstead.app.operator.pod_administration import rename_pod
+    from podstead.app.operator.administration import rename_pod
 
     if not yes:
         confirm(f"Rename the pod '{name}' and change the WebID of its owner?")

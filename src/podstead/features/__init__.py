@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.app.operator.backup import OnStep, RunningBackup
     from podstead.app.operator.checking.findings import CheckContext, Finding
     from podstead.app.services import Services
+    from podstead.authn.authenticate import CredentialScheme
     from podstead.config import Settings
     from podstead.core.identifiers import ResourcePath
     from podstead.resources.committer import WriteObserver
@@ -142,6 +143,9 @@ class WorkerFeature:
 
     navigation: Sequence[NavigationRow] = ()
     """What the navigation of pages links to: the address of a page, an icon and a title."""
+
+    credentials: Sequence[CredentialScheme] = ()
+    """Further ways to authenticate the sender of a request."""
 
     claim: Claim | None = None
     """Answers some requests to paths of resources in place of the resource."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.app.operator.administration import rename_pod
 from podstead.app.operator.importing import OpenedPods
-from podstead.app.operator.pod_administration import rename_pod
 from podstead.config import Settings
 from podstead.core.errors import Conflict
 from podstead.core.identifiers import ResourcePath

@@ -21,8 +21,8 @@ from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession
 from podstead.nostr.npub import npub
+from podstead.storage.record_store import Versioned
 from podstead.storage.records import EntryId
-from podstead.storage.registry import Versioned
 from podstead.web.browsers import json_response
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.collections import Collection, Removed

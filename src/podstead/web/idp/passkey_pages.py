@@ -11,7 +11,7 @@ from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import OpenSession
 from podstead.idp.two_factor.service import TwoFactors
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.idp.collections import Collection, Removed
 from podstead.web.idp.display import machine_time
 from podstead.web.pages.addresses import ACCOUNT
