@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.core.media_types import essence
-from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
+from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.request import PageRequest
@@ -24,12 +24,12 @@ from podstead.web.routes import route
 SHOWN_FOLDERS: Final = 30
 
 _FAMILIES: Final = {
-    Family.IMAGE: N_("Pictures"),
-    Family.VIDEO: N_("Videos"),
-    Family.AUDIO: N_("Music and audio"),
-    Family.DOCUMENT: N_("Texts and documents"),
-    Family.DATA: N_("Linked data"),
-    Family.OTHER: N_("Other files"),
+    MediaCategory.IMAGE: N_("Pictures"),
+    MediaCategory.VIDEO: N_("Videos"),
+    MediaCategory.AUDIO: N_("Music and audio"),
+    MediaCategory.DOCUMENT: N_("Texts and documents"),
+    MediaCategory.DATA: N_("Linked data"),
+    MediaCategory.OTHER: N_("Other files"),
 }
 
 
@@ -67,7 +67,7 @@ class StoragePage:
             counted_ms=breakdown.at_ms,
             families=_by_size(
                 Bar(_(_FAMILIES[family]), share.size_bytes, share.resources)
-                for family, share in breakdown.families.items()
+                for family, share in breakdown.categories.items()
             ),
             folders=_folders(pod.root, usage),
             largest=[

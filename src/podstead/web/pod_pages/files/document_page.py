@@ -29,7 +29,7 @@ from podstead.previews.kinds import Kind, kind_of, language_of
 from podstead.previews.links import Links
 from podstead.previews.text import read_table
 from podstead.rdf.errors import NotExpressible
-from podstead.resources.activity import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
@@ -101,7 +101,7 @@ class DocumentPage:
     site: Site
     resources: ResourceService
     contents: DocumentContents
-    reach: MemberReach
+    reach: MemberAudiences
     authors: ChangeAuthors
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:

@@ -12,7 +12,7 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
-    WaitingRequests,
+    PendingRequests,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
@@ -98,7 +98,7 @@ class RequestsPage:
 
     site: Site
     requests: AccessRequests
-    requests_waiting: WaitingRequests
+    requests_waiting: PendingRequests
     sharing: SharingService
     names: Names
 
@@ -163,7 +163,7 @@ class RequestsPage:
         sent = await page.form()
         person = page.signed_in()
         if sent.text("kept"):
-            await self.requests.forget_kept(person.identity, sent.text("kept"))
+            await self.requests.remove_stored_answer(person.identity, sent.text("kept"))
             back = REQUESTS if person.pods else SHARED
             return self.site.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):
