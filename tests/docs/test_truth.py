@@ -13,6 +13,7 @@ import pytest
 from podstead.cli.commands import main
 from podstead.config.settings import settings_table
 from podstead.config.table import Sources
+from podstead.features import LEFT_OUT_VARIABLE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
@@ -76,7 +77,8 @@ def _variables_of(command: click.Command) -> Iterator[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_variable_exists(document: Path) -> None:
-    variables = {row.variable for row in settings_table()} | set(_variables_of(main))
+    of_settings = {row.variable for row in settings_table()}
+    variables = of_settings | {*_variables_of(main), LEFT_OUT_VARIABLE}
     found = set(re.findall(r"PODSTEAD_[A-Z_]+\b", document.read_text(encoding="utf-8")))
     assert found <= variables
 
