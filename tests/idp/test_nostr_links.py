@@ -14,8 +14,8 @@ from podstead.idp.audit import OPERATOR
 from podstead.idp.nostr.links import LinkedToOtherAccount, NostrLinks, ProfileRefused
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
 from podstead.idp.sign_in_methods import LastFactor, remaining_factor
+from podstead.storage.record_store import Versioned
 from podstead.storage.records import Record
-from podstead.storage.registry import Versioned
 from tests.support.accounts import Office, office
 
 KEY, OTHER = "a" * 64, "b" * 64

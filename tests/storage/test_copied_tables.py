@@ -10,7 +10,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from podstead.storage.copying.tables import LEFT_OUT
 from podstead.storage.postgresql import migrate as migrate_postgresql
 from podstead.storage.records import Entry, PodRecord, TokenRecord
 from podstead.storage.sqlite import migrate as migrate_sqlite
@@ -19,6 +18,7 @@ from podstead.storage.tables import (
     CHANGES,
     DELETED_ACLS,
     ENTRIES,
+    LEFT_OUT,
     PODS,
     RECORD_TABLES,
     RESOURCES,

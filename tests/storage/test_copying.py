@@ -27,16 +27,13 @@ from podstead.storage.copying.rows import (
     compare_rows,
     copy_rows,
 )
-from podstead.storage.copying.tables import COPYING_FACT
 from podstead.storage.inspection import LargeBody
-from podstead.storage.postgresql.copying import PostgresTarget
-from podstead.storage.postgresql.inspection import PostgresInspection
+from podstead.storage.postgresql.inspection import PostgresInspection, PostgresTarget
 from podstead.storage.records import BlobId
-from podstead.storage.schema import ColumnType, Row, Table
+from podstead.storage.schema import ColumnType, Row, SqlTable
 from podstead.storage.sqlite import migrate as migrate_sqlite
-from podstead.storage.sqlite.copying import SqliteTarget
-from podstead.storage.sqlite.inspection import SqliteInspection
-from podstead.storage.tables import BODIES, RECORD_TABLES
+from podstead.storage.sqlite.inspection import SqliteInspection, SqliteTarget
+from podstead.storage.tables import BODIES, COPYING_FACT, RECORD_TABLES
 
 Dump = dict[str, set[Row]]
 
@@ -63,7 +60,7 @@ def dumps(draw: st.DrawFn) -> Dump:
     return {table.name: set(draw(_rows_of(table))) for table in RECORD_TABLES}
 
 
-def _rows_of(table: Table) -> st.SearchStrategy[list[Row]]:
+def _rows_of(table: SqlTable) -> st.SearchStrategy[list[Row]]:
     if table.name == "counters":
         return st.integers(0, 2**40).map(lambda number: [("changes", number)])
     values = [
@@ -113,7 +110,9 @@ class InterruptedTarget:
         self._target = target
         self._left = batches
 
-    def put(self, table: Table, rows: Iterable[Row], before: CopyState, after: CopyState) -> None:
+    def put(
+        self, table: SqlTable, rows: Iterable[Row], before: CopyState, after: CopyState
+    ) -> None:
         self._left -= 1
         if self._left <= 0 and self._left % 2:
             raise Interrupted

@@ -24,7 +24,7 @@ from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_lines import Sending
 from podstead.notifications.webhooks import Webhooks
 from podstead.resources.entity_tags import stored_tag
-from podstead.storage.lease import Lease
+from podstead.storage.record_store import Lease
 from podstead.storage.records import Metadata
 from podstead.web.notifications.services import (
     ENDPOINT,

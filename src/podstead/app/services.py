@@ -33,7 +33,7 @@ from podstead.app.monitoring.readings import WorkerReadings
 from podstead.app.monitoring.stored_facts import worker_answers
 from podstead.app.pages import PodPages
 from podstead.app.relying_party import own_client
-from podstead.authn.authenticate import Authenticator, PodTokenVerifier
+from podstead.authn.authenticate import Authenticator, CredentialScheme, PodTokenVerifier
 from podstead.authn.credentials import SigningKey
 from podstead.authn.event_uses import EventVerifier
 from podstead.authn.issuers import IssuerKeys
@@ -348,7 +348,12 @@ class Services:
                 linked=None if nostr is None else nostr.linked,
             ),
             certificates=self.web_id_tls,
+            schemes=self._credential_schemes,
         )
+
+    @cached_property
+    def _credential_schemes(self) -> Sequence[CredentialScheme]:
+        return tuple(scheme for each in self.features for scheme in each.credentials)
 
     @cached_property
     def invalid_credentials(self) -> InvalidCredentialLimit:
@@ -366,6 +371,7 @@ class Services:
             provider=self.settings.issuer if self.settings.idp else None,
             signed_requests=rules.accepted,
             passwords=rules.accepted and rules.basic is not None,
+            schemes=self._credential_schemes,
         )
 
     # Authorization, and operations on resources
@@ -382,6 +388,7 @@ class Services:
                 self.store, self.parse, self.foreign, self.clock, base_url=self.base_url
             ),
             owners=self.owners,
+            restrictions=[each.restriction for each in self.features if each.restriction],
         )
         return traced("decision", gate, "authorize")
 
@@ -411,6 +418,7 @@ class Services:
             write_hooks=(ProfileKeyRecords(self.records), self.rules_index),
             acl_listener=AclAudit(),
             observers=[each.observer for each in self.features if each.observer is not None],
+            extensions=[each.write_extension for each in self.features if each.write_extension],
         )
 
     @cached_property

@@ -29,7 +29,7 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.notifications.messages import Activity, Notification
 from podstead.storage import records
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import DeletedAcl, Metadata

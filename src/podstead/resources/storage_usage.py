@@ -20,7 +20,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.resources.trees import tree_pages
-from podstead.storage.pod_quotas import PodQuotas
+from podstead.storage.capacity import PodQuotas
 from podstead.storage.protocol import Store
 from podstead.storage.records import Metadata
 from podstead.wac.gate import Gate

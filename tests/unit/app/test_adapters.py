@@ -157,7 +157,7 @@ async def test_many_requests_of_one_requester_do_not_wait_before_others_of_the_p
 # --- request scheduling ------------------------------------------------------------------------
 #
 # How does the HTTP server hand over a request? By the queue of the event loop and not otherwise.
-# One look at the store serves a turn of the loop (``storage/sqlite/data_version.py``), so a
+# One look at the store serves a turn of the loop (``storage/sqlite/row_changes.py``), so a
 # request must not begin inside a callback that was queued before it arrived. This is what the
 # server runs for each request, in one of its threads.
 

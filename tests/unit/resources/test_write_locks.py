@@ -328,7 +328,7 @@ async def test_operations_of_one_agent_follow_one_another() -> None:
 
     await asyncio.gather(*(operate() for _ in range(20)))
     assert most == 1
-    assert turns._semaphores._lines == {}
+    assert turns._semaphores._waiters == {}
 
 
 async def test_other_agents_do_not_wait() -> None:
@@ -350,7 +350,7 @@ async def test_other_agents_do_not_wait() -> None:
     await asyncio.gather(holding, return_exceptions=True)
     async with asyncio.timeout(10), turns.of(agent("alice")):
         pass
-    assert turns._semaphores._lines == {}
+    assert turns._semaphores._waiters == {}
 
 
 async def test_a_new_name_from_elsewhere_is_no_new_turn() -> None:
@@ -393,4 +393,4 @@ async def test_few_operations_of_one_agent_wait() -> None:
     for each in holding:
         each.cancel()
     await asyncio.gather(*holding, return_exceptions=True)
-    assert turns._semaphores._lines == {}
+    assert turns._semaphores._waiters == {}

@@ -41,8 +41,7 @@ from podstead.idp.administration.audit_log import (
 )
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS, Account
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, Value, Versioned
+from podstead.storage.record_store import RecordKind, RecordStore, Value, Versioned
 
 logger = logging.getLogger("podstead.audit")
 _own_logger = logging.getLogger("podstead.app")

@@ -32,11 +32,10 @@ from podstead.pods.names import check_name
 from podstead.pods.provision import IssuedToken, PlannedPod, PodProvisioner, issue_and_record
 from podstead.resources.importing.values import UNFINISHED_IMPORTS
 from podstead.resources.pod_renaming import Renaming
-from podstead.storage.all_pods import each_pod
 from podstead.storage.invitations import invitation_url
+from podstead.storage.pods import each_pod, revocations
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata, PodRecord, ResourceKind, TokenRecord
-from podstead.storage.tokens import revocations
 from podstead.wac.sharing.index import MENTIONS, agent_prefix
 from podstead.web.pages.addresses import link_url
 

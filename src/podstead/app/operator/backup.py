@@ -28,27 +28,30 @@ from podstead.features import folders
 from podstead.storage.backup.archives import ArchiveBackup, archive_sink
 from podstead.storage.backup.copying import OpenDrafts, RootCopy
 from podstead.storage.backup.last import FailedBackup, LastBackup, write_last_backup
-from podstead.storage.backup.manifest import (
+from podstead.storage.backup.reading import (
     DATABASE,
     FORMAT,
     BackupCounts,
     BackupDamaged,
+    BackupReader,
     BackupUnusable,
     FileRecord,
+    FolderBackup,
     Manifest,
+    checked_pieces,
+    take_all,
     time_as_text,
 )
-from podstead.storage.backup.reading import BackupReader, FolderBackup, checked_pieces, take_all
 from podstead.storage.backup.restoring import restore_into
 from podstead.storage.backup.sinks import FolderSink, Sink, partial_file, partial_folder
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.copying.bodies import StoredBlobs
-from podstead.storage.copying.tables import BODIES_FACT
 from podstead.storage.inspection import Inspection
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
+from podstead.storage.tables import BODIES_FACT
 
 OnStep = Callable[[str, int, int], None]
 """Called with the name of a step, and how much of it is done and to do."""

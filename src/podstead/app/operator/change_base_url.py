@@ -30,10 +30,10 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.records import ACCOUNTS
 from podstead.resources.base_moving import BaseMove, MovedDocuments
 from podstead.resources.renaming import NameMapping
+from podstead.storage.pods import revocations
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import DropPod
 from podstead.storage.root import lock_root
-from podstead.storage.tokens import revocations
 
 _PODS_AT_ONCE = 200
 

@@ -56,7 +56,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import RdfTooComplex, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.resources.sharing.rules_index import BUILDING, BuildingProgress
-from podstead.storage.blobs.paths import blob_path
+from podstead.storage.blobs.body_store import blob_path
 from podstead.storage.blobs.s3_location import S3Location
 from podstead.storage.disk_space import DiskSpace, read_disk_usage
 from podstead.storage.inspection import StoredAcl

@@ -33,9 +33,10 @@ async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
 
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store of an existing data root, while it is open."""
+    """The store of an existing data root, while it is open. What writes need is opened with the
+    first of them."""
     store = unopened_store(settings)
-    await store.open()
+    await store.open(for_reading=True)
     try:
         yield store
     finally:

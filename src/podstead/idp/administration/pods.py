@@ -14,8 +14,8 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.administration.audit_log import Actions, Operator
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import EMAILS, LAST_SIGN_INS, Account, LastSignIn
-from podstead.storage.all_pods import each_pod
 from podstead.storage.codes import StorageCodes
+from podstead.storage.pods import each_pod
 from podstead.storage.protocol import PodRegistry
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (

@@ -36,8 +36,7 @@ from podstead.core.identifiers import ResourcePath, canonical_url
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.rdf.graph import Graph, Iri, Literal, Object, Subject
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import RecordKind, Versioned, secret_key
+from podstead.storage.record_store import RecordKind, RecordStore, Versioned, secret_key
 from podstead.wac.acl import agent_name
 from podstead.wac.modes import Mode, Modes, with_entailed
 

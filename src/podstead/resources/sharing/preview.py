@@ -16,7 +16,7 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import TargetTooLong
 from podstead.core.identifiers import ResourcePath, acl_of, is_container
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.body_store import ContentBody
 from podstead.storage.open_body import OpenBody
 from podstead.storage.protocol import DocumentSource, ResourceStore, Snapshot
 from podstead.storage.records import Metadata, ResourceKind, Version

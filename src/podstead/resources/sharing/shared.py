@@ -19,7 +19,7 @@ from podstead.core.identifiers import ResourcePath, is_container, storage_root, 
 from podstead.core.identity import Identity
 from podstead.resources.context import ResourceContext
 from podstead.resources.sharing.rules_index import is_index_complete
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.wac.acl import agent_name, local_path
 from podstead.wac.effective import MAX_DEPTH
 from podstead.wac.gate import StorageOwners

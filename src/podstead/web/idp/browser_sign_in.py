@@ -21,7 +21,7 @@ from podstead.idp.sign_in import (
 )
 from podstead.idp.two_factor.second_step import SecondStep
 from podstead.idp.two_factor.service import TwoFactors
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.forms import FormSubmission
 from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices

@@ -11,8 +11,7 @@ from podstead.core.errors import BadRequest, NotFound
 from podstead.idp.email_verification import EmailVerification
 from podstead.idp.mail_queue import MailQueue, MailSubject
 from podstead.idp.records import MAX_EMAIL_CHARACTERS, name_key
-from podstead.storage.record_store import RecordStore
-from podstead.storage.registry import secret_key
+from podstead.storage.record_store import RecordStore, secret_key
 from podstead.web.codes import WebCodes
 from podstead.web.limits import address_key, take
 from podstead.web.pages import addresses

@@ -10,7 +10,7 @@ from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
 from podstead.idp.two_factor.service import TwoFactors
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed

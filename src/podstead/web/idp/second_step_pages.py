@@ -15,7 +15,7 @@ from podstead.idp.codes import IdpCodes
 from podstead.idp.records import Account, PendingSecondFactor
 from podstead.idp.two_factor.second_step import NoPendingSecondFactor, SecondStep
 from podstead.idp.two_factor.service import TwoFactors, WrongCode, accepts_recovery_codes
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.forms import read_submission
 from podstead.web.idp.browser_sign_in import (

@@ -14,7 +14,7 @@ from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.authorizations import Authorizations, PendingAuthorization
 from podstead.idp.records import Account, VerifiedFactor
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.idp.browser_sign_in import BrowserSignIn

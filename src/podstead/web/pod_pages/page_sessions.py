@@ -16,9 +16,8 @@ from podstead.authn.credentials import VerifiedPodToken
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, secret_key
 from podstead.web.codes import WebCodes
 from podstead.web.pages.cookies import POD_SESSION, Cookies
 from podstead.web.pages.request import Person, SignedInBy

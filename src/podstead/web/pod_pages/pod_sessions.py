@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.record_store import RecordStore
+from podstead.storage.pods import valid_tokens
+from podstead.storage.record_store import RecordStore, secret_key
 from podstead.storage.records import Record, TokenRecord
-from podstead.storage.registry import secret_key
-from podstead.storage.tokens import valid_tokens
 from podstead.web.pages.cookies import POD_SESSION, VISITOR_SESSION, Cookies
 from podstead.web.pages.request import SignedInBy
 from podstead.web.pod_pages.page_sessions import PAGE_SESSIONS

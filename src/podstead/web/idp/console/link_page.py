@@ -28,7 +28,7 @@ from podstead.pods.names import (
     UnusablePodName,
     check_name,
 )
-from podstead.storage.registry import Versioned
+from podstead.storage.record_store import Versioned
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of

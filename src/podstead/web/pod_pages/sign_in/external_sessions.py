@@ -19,9 +19,8 @@ from podstead.core.errors import RateLimited
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.request_context import requester
-from podstead.storage.record_store import RecordStore
+from podstead.storage.record_store import RecordKind, RecordStore, secret_key
 from podstead.storage.records import Record
-from podstead.storage.registry import RecordKind, secret_key
 from podstead.web.pages.cookies import VISITOR_SESSION, Cookies
 from podstead.web.pages.request import Person, SignedInBy
 from podstead.web.request import Request

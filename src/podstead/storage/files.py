@@ -1,4 +1,5 @@
-"""Writing bytes and names durably, without blocking the event loop."""
+"""Files that are synced to disk before they are used, those for secrets, and why a file is
+unusable."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import pwd
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -72,3 +74,56 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+__all__ = ["make_private_directory", "sync_directory", "write_private"]
+
+_PRIVATE_FILE = 0o600
+_PRIVATE_DIRECTORY = 0o700
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Create a file that must not exist yet, and return once its content is on disk.
+
+    The name is durable after :func:`sync_directory`. If it raises OSError, no file is left behind.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
+    try:
+        write_all(descriptor, [content])
+        sync_content(descriptor)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def make_private_directory(directory: Path) -> None:
+    """Create a directory and its missing parents, all for this account only. Raises OSError."""
+    if not directory.is_dir():
+        make_private_directory(directory.parent)  # mkdir would create it with the usual mode
+        directory.mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)
+
+
+def why_not_usable(path: Path) -> str:
+    """The reason in a few words, and what to do; empty if there is none to be seen."""
+    for place in (path, *path.parents):
+        try:
+            owner, flags = place.stat().st_uid, os.statvfs(place).f_flag
+        except OSError:
+            continue
+        own = os.geteuid()
+        if own not in (0, owner):
+            return (
+                f"{place} belongs to {_name(owner)}, and this is {_name(own)}: run the command as "
+                f"{_name(owner)}"
+            )
+        return f"{place} is on a read-only file system" if flags & os.ST_RDONLY else ""
+    return ""
+
+
+def _name(user_id: int) -> str:
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return f"the user {user_id}"
