@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
@@ -22,7 +21,7 @@ from tests.support.browser_people import (
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
 from tests.support.people import PASSWORD, Account
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess, server_fixture
 
 NO_EXTENSION = "This browser has no Nostr extension"
 NO_ACCOUNT = (
@@ -36,12 +35,7 @@ _addresses = (f"192.0.2.{number}" for number in itertools.count(1))
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("nostr") / "root"
-    options = ["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"]
-    with running_server(ServerProcess(root=root, options=options)) as server:
-        yield server
+provider = server_fixture(["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"])
 
 
 @pytest.fixture
@@ -124,7 +118,7 @@ def test_the_account_shows_by_a_linked_key(
     page.goto(f"{provider.base_url}/idp/login")
     press(page)
     show_account(page)
-    assert linked.web_id in page.inner_text("main")
+    page.get_by_label(f"Signed in as {linked.name}").wait_for()
     [session] = [each for each in page.context.cookies() if "session" in str(each.get("name"))]
     assert session["expires"] == -1
 
@@ -171,11 +165,11 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
     press(page)
     show_account(page)
     page.get_by_role("button", name="Link a Nostr key").click()
-    page.wait_for_url("**/idp/login?again=nostr")
+    page.wait_for_url("**/idp/login?again=nostr*")
     press(page)
     assert problem(page).startswith("Only your profile names this key, which is not enough here")
     type_password(page, stating)
-    page.wait_for_url("**/.pages/security#nostr-keys")
+    page.wait_for_url("**/.pages/security?view=sign-in")
 
 
 @AT_BOTH_WIDTHS

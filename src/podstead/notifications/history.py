@@ -15,28 +15,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.messages import Activity, Notification, notifications_of
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber
-from podstead.storage.protocol import ChangeSignal
+from podstead.storage.protocol import ChangeLog
 from podstead.storage.records import LoggedChange, Metadata, Version
 
 logger = logging.getLogger("podstead.notifications")
-
-
-class ChangeLog(Protocol):
-    """The change log; every resource store has one."""
-
-    def listen(self) -> ChangeSignal: ...
-
-    async def newest_sequence(self) -> int: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 
 
 class Feed:

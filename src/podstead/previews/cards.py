@@ -341,7 +341,7 @@ class WrittenTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatementRow:
     """One row. ``graph`` is ``None`` in the default graph."""
 
     subject: WrittenTerm
@@ -354,7 +354,7 @@ class Statement:
 class Statements:
     """The first statements of a document and how many it has."""
 
-    rows: tuple[Statement, ...]
+    rows: tuple[StatementRow, ...]
     total: int
 
     @property
@@ -368,12 +368,12 @@ class Statements:
 
 def read_statements(dataset: Dataset, links: Links) -> Statements:
     """The table of a document."""
-    rows: list[Statement] = []
+    rows: list[StatementRow] = []
     for name, graph in ((None, dataset.default), *dataset.named.items()):
         written = None if name is None else _node(name, links)
         for subject, predicate, value in islice(graph, MAX_STATEMENTS - len(rows)):
             rows.append(
-                Statement(
+                StatementRow(
                     _node(subject, links), _node(predicate, links), _object(value, links), written
                 )
             )

@@ -23,7 +23,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.identity import Identity
-from podstead.storage.protocol import DocumentSource
+from podstead.storage.protocol import ChangeLog, DocumentSource
 from podstead.storage.records import ChangeType, LoggedChange, Metadata, Version
 from podstead.wac.decision import Audience
 from podstead.wac.effective import acl_paths
@@ -97,14 +97,6 @@ class PastChanges:
 
     changes: Sequence[PastChange]
     before: int | None
-
-
-class ChangeLog(Protocol):
-    """The change log of a store."""
-
-    async def newest_sequence(self) -> int: ...
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 
 
 class ActivityStore(DocumentSource, ChangeLog, Protocol):

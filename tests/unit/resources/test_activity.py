@@ -28,6 +28,7 @@ from podstead.resources.activity import (
 from podstead.resources.archives import _ZipWriter
 from podstead.resources.importing import crate_reader
 from podstead.resources.importing.crate_reader import Malformed, graph_entities
+from podstead.storage.protocol import ChangeSignal
 from podstead.storage.records import (
     Change,
     ChangeType,
@@ -67,6 +68,9 @@ class LoggedWorld(World):
                 at_ms=sequence * 1000,
             )
         )
+
+    def listen(self) -> ChangeSignal:
+        raise NotImplementedError
 
     async def newest_sequence(self) -> int:
         return len(self.rows)
@@ -360,6 +364,9 @@ async def test_a_thousand_members_without_rules_need_one_decision() -> None:
 class Log:
     def __init__(self) -> None:
         self.changes: list[LoggedChange] = []
+
+    def listen(self) -> ChangeSignal:
+        raise NotImplementedError
 
     async def newest_sequence(self) -> int:
         return len(self.changes)

@@ -34,7 +34,7 @@ from podstead.resources.exporting.contents import (
 from podstead.resources.exporting.zip_records import (
     ZipEntry,
     central_header,
-    end_records,
+    end_of_archive,
     local_header,
 )
 from podstead.storage.open_body import OpenBody, StreamedBody
@@ -192,7 +192,7 @@ class PodArchive(StreamedBody):
         for entry in entries:
             directory_bytes += len(central_header(entry, 0, position))
             position += len(local_header(entry, 0)) + entry.size_bytes
-        end = end_records(entries=len(entries), offset=position, size_bytes=directory_bytes)
+        end = end_of_archive(entries=len(entries), offset=position, size_bytes=directory_bytes)
         return position + directory_bytes + len(end)
 
 
@@ -249,7 +249,7 @@ class _Output:
             for part in self._cut(central_header(each.entry, each.crc, each.offset)):
                 yield part
         size_bytes = self._position - offset
-        end = end_records(entries=len(written), offset=offset, size_bytes=size_bytes)
+        end = end_of_archive(entries=len(written), offset=offset, size_bytes=size_bytes)
         for part in self._cut(end):
             yield part
 

@@ -12,8 +12,8 @@ from podstead.core.media_types import essence
 from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.account.pods import chosen_pod
 from podstead.web.pod_pages.files.names import shown_name
@@ -43,20 +43,20 @@ class Bar:
     address: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class StoragePage:
     """Shows how much of the quota is used, and by what."""
 
-    def __init__(self, *, usage: PodUsage, renderer: PageRenderer) -> None:
-        self._usage = usage
-        self._renderer = renderer
+    site: Site
+    usage: PodUsage
 
     @route(addresses.STORAGE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         pod = chosen_pod(page, page.signed_in())
-        usage = await self._usage.of(page.identity, pod.root)
+        usage = await self.usage.of(page.identity, pod.root)
         breakdown = usage.breakdown
-        return self._renderer.page(
+        return self.site.page(
             page,
             "account/storage.html",
             pod=pod,
