@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # for annotations only: whatever imports this module is below
     from podstead.web.pages.rendering import NavigationRow
     from podstead.web.routes import Claim, Route
 
-SHIPPED: Final = ("git",)
+SHIPPED: Final = ("git", "importers", "watch")
 """The features in this folder. One whose folder was removed is not there, and nothing else
 changes."""
 
