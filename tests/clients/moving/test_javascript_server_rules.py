@@ -19,6 +19,9 @@ from tests.support.javascript_server import PASSWORD, running_javascript_server
 from tests.support.recorded_pod import wac_modes
 from tests.support.server import ServerProcess, request_to, run_command, running_server
 
+pytestmark = pytest.mark.feature("importers")
+
+
 TURTLE = "text/turtle"
 JSON_LD = "application/ld+json"
 PREFIXES = (

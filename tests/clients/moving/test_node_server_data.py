@@ -21,6 +21,9 @@ from tests.support.reading_clients import LIBRARIES, SCENARIO, assert_read
 from tests.support.recorded_pod import TURTLE, Asking, Recorded, assert_same, members, wac_modes
 from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
 
+pytestmark = pytest.mark.feature("importers")
+
+
 RECORDED = Path(__file__).resolve().parents[2] / "servers/node/recorded"
 THERE = "https://alice.localhost:8443/"
 PASSWORD = "password123"

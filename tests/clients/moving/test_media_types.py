@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from podstead.features.importers.extensions import type_by_extension
 from tests.support.node import COMMUNITY_SERVER, NODE, install_packages
 from tests.support.server import DEADLINE_S
+
+pytestmark = pytest.mark.feature("importers")
+
 
 PRINTED = "console.log(JSON.stringify(require('mime-types').types))"
 OLDER = {"js", "mjs", "wav", "aac", "sql"}

@@ -32,6 +32,9 @@ from tests.support.recorded_pod import (
 )
 from tests.support.server import Answer, ServerProcess, request_to, run_command, running_server
 
+pytestmark = pytest.mark.feature("importers")
+
+
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256))
 NOTE = b'<#note> <http://purl.org/dc/terms/title> "Caf\xc3\xa9"; <#maker> <#me>.'
 DOCUMENTS = {

@@ -44,6 +44,9 @@ from tests.support.server import (
 )
 from tests.support.solid_session import SolidSession
 
+pytestmark = pytest.mark.feature("importers")
+
+
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256))
 NOTE = '<#note> <http://purl.org/dc/terms/title> "Café"; <http://xmlns.com/foaf/0.1/maker> <{}>.'
 DOCUMENTS = {
