@@ -340,7 +340,7 @@ async def test_who_signs_in_after_a_change_is_asked_again(
     browser, page = await asked(changed, "/idp/login?next=/.pages/files/alice/")
     assert page.path == NEW
     assert "Be &lt;b&gt;very&lt;/b&gt; kind." in page.text
-    for elsewhere in ("/.pages/files/alice/", "/.pages/security", "/idp/account?view=all"):
+    for elsewhere in ("/.pages/files/alice/", "/.pages/security", "/idp/account?view=events"):
         assert (await browser.get(elsewhere)).path == NEW
     assert (await browser.get("/.pages/terms")).status == 200
     assert (await browser.get("/idp/account/delete")).path == "/idp/account/delete"
