@@ -303,10 +303,10 @@ def test_an_old_session_requires_a_new_sign_in_and_returns(
     sign_in(page, provider, person)
     page.route("**/idp/nostr/challenge", refuse)
     press(page)
-    page.wait_for_url("**/idp/login?again=nostr")
+    page.wait_for_url("**/idp/login?again=nostr*")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/.pages/security#nostr-keys")
+    page.wait_for_url("**/.pages/security?view=sign-in")
 
 
 def test_a_key_is_unlinked_without_scripts(

@@ -200,8 +200,9 @@ def test_what_a_button_of_a_list_does_is_in_its_name(
     page.get_by_role("button", name="Allow", exact=True).click()
     page.goto(f"{provider.base_url}/.pages/apps")
     page.get_by_role("button", name="Disconnect Field Notes").wait_for()
-    page.goto(f"{provider.base_url}/.pages/security?view=events")
-    page.get_by_role("button", name="Sign out Chrome on Linux").wait_for()
+    for view in ("sign-in", "events"):
+        page.goto(f"{provider.base_url}/.pages/security?view={view}")
+        page.get_by_role("button", name="Sign out Chrome on Linux").wait_for()
 
 
 def _has_focus(page: Page, label: str) -> None:

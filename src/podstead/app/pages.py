@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from podstead import __version__
 from podstead.app.adapters.own_resources import AccountEmails
 from podstead.app.adapters.registration import is_markdown
 from podstead.app.adapters.rendering_processes import RenderingProcesses, ThumbnailFiles
 from podstead.app.relying_party import external_sign_ins
-from podstead.resources.activity import ChangeAuthors, MemberReach, PodActivity
+from podstead.resources.activity import ChangeAuthors, MemberAudiences, PodActivity
 from podstead.resources.archives import Archives
 from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.sharing.access_requests import AccessRequests, WaitingRequests
+from podstead.resources.sharing.access_requests import AccessRequests, PendingRequests
 from podstead.resources.sharing.documents import AgentDocuments
 from podstead.resources.sharing.people import Contacts, GroupNames, NoAccounts, PeopleDirectory
 from podstead.resources.sharing.service import SharingService
@@ -22,8 +22,6 @@ from podstead.resources.storage_usage import PodUsage
 from podstead.storage.layout import RootLayout
 from podstead.web.pages import addresses
 from podstead.web.pages.cookies import Cookies
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import People, PeopleByAnySession
 from podstead.web.pages.site import Site
 from podstead.web.pod_pages.account.activity_page import ActivityPage
@@ -49,6 +47,7 @@ from podstead.web.pod_pages.first_page import FirstPage
 from podstead.web.pod_pages.organize.archive_download import ArchiveDownload
 from podstead.web.pod_pages.organize.delete_page import DeletePage
 from podstead.web.pod_pages.organize.rename_page import RenamePage
+from podstead.web.pod_pages.organize.selection import Organizer
 from podstead.web.pod_pages.organize.transfer_page import TransferPage
 from podstead.web.pod_pages.page_sessions import PeopleByPodToken
 from podstead.web.pod_pages.pod_sessions import PodSessions
@@ -69,7 +68,7 @@ from podstead.web.pod_pages.terms_page import TermsPage
 from podstead.web.pod_pages.transfers.page_uploads import PageUploads
 from podstead.web.pod_pages.transfers.upload_page import UploadPage
 from podstead.web.resource_responses import Responder
-from podstead.web.routes import REST, Endpoint, Route, plain_routes
+from podstead.web.routes import Endpoint, Route, plain_routes
 
 if TYPE_CHECKING:
     from podstead.app.services import Services
@@ -80,56 +79,68 @@ class PodPages:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._base_url = services.base_url
-        self._cookies = Cookies(secure=services.base_url.startswith("https:"))
         self._content_renderer = RenderingProcesses()
-
-    # Who is signed in
-
-    @cached_property
-    def _people_by_token(self) -> PeopleByPodToken:
-        return PeopleByPodToken(
-            records=self._services.records,
-            tokens=self._services.pod_tokens,
-            cookies=self._cookies,
-        )
-
-    @cached_property
-    def _people_from_elsewhere(self) -> PeopleByExternalSession:
-        return PeopleByExternalSession(
-            records=self._services.records,
-            id_tokens=self._services.id_tokens,
-            local=self._services.local_web_ids,
-            cookies=self._cookies,
-        )
-
-    @cached_property
-    def _people(self) -> PeopleByAnySession:
-        provider = self._services.provider_here
-        accounts: list[People] = [] if provider is None else [provider.people]
-        return PeopleByAnySession([*accounts, self._people_by_token, self._people_from_elsewhere])
+        self._cookies = Cookies(secure=services.base_url.startswith("https:"))
 
     @cached_property
     def site(self) -> Site:
-        return Site(self._base_url, self._people, self._services.randomness)
+        services, provider = self._services, self._services.provider_here
+        accounts: list[People] = [] if provider is None else [provider.people]
+        return Site(
+            services.base_url,
+            pods_url=services.base_url,
+            people=PeopleByAnySession(
+                [*accounts, self._people_by_token, self._people_from_elsewhere]
+            ),
+            registration=services.registration,
+            randomness=services.randomness,
+        )
 
     @cached_property
-    def _guard(self) -> Guard:
-        return self.site.guard
+    def _people_by_token(self) -> PeopleByPodToken:
+        return PeopleByPodToken(self._services.records, self._services.pod_tokens, self._cookies)
 
     @cached_property
-    def renderer(self) -> PageRenderer:
-        return self.site.renderer
-
-    # What several pages show
-
-    @cached_property
-    def _reach(self) -> MemberReach:
-        return MemberReach(store=self._services.store, gate=self._services.gate)
+    def _people_from_elsewhere(self) -> PeopleByExternalSession:
+        services = self._services
+        return PeopleByExternalSession(
+            services.records, services.id_tokens, services.local_web_ids, self._cookies
+        )
 
     @cached_property
-    def _authors(self) -> ChangeAuthors:
-        return ChangeAuthors(self._services.store)
+    def routes(self) -> tuple[Route, ...]:
+        """All routes of the pages."""
+        services, site = self._services, self.site
+        routes = (
+            *site.guard.routes(
+                *self._file_pages(),
+                *self._sign_in_pages(),
+                *self._sharing_pages(),
+                *self._account_pages(),
+                ComponentsPage(site),
+                TermsPage(
+                    site,
+                    services.settings.terms_text,
+                    is_markdown(services.settings),
+                    self._content_renderer,
+                ),
+                *(page for each in services.features for page in each.pages),
+            ),
+            *plain_routes(ClientDocument(services.own_client)),
+        )
+        provider = services.provider_here
+        at_this_origin = (*routes, *(provider.pages.routes if provider else ()))
+        rows = [row for each in services.features for row in each.navigation]
+        site.renderer.link_to((route.path for route in at_this_origin), rows)
+        return routes
+
+    @cached_property
+    def first(self) -> Endpoint:
+        """The first page of the server."""
+        settings, is_here = self._services.settings, self._services.provider_here is not None
+        issuer = settings.issuer if settings.idp else None
+        page = FirstPage(self.site, __version__, issuer, "" if is_here else issuer or "")
+        return self.site.guard.endpoint(page.get)
 
     @cached_property
     def _usage(self) -> PodUsage:
@@ -141,32 +152,56 @@ class PodPages:
             quotas=services.capacity.quotas,
         )
 
-    @cached_property
-    def _storage_notes(self) -> StorageNotes:
-        return StorageNotes(self._usage)
-
-    @cached_property
-    def _contents(self) -> DocumentContents:
-        return DocumentContents(
-            resources=self._services.resources,
-            renderer=self._content_renderer,
-            base_url=self._base_url,
+    def _file_pages(self) -> tuple[object, ...]:
+        """The pages about files and folders."""
+        services, site, resources = self._services, self.site, self._services.resources
+        notes = StorageNotes(self._usage)
+        reach = MemberAudiences(store=services.store, gate=services.gate)
+        authors = ChangeAuthors(services.store)
+        contents = DocumentContents(
+            resources=resources, renderer=self._content_renderer, base_url=site.base_url
+        )
+        documents = DocumentPage(site, resources, contents, reach, authors)
+        page_cache = PageCache(services.store.data_version)
+        lists = MemberLists(resources)
+        organizer = Organizer(
+            resources,
+            IncomingLinks(services.resource_context),
+        )
+        thumbnails = ThumbnailFiles(
+            RootLayout(services.settings.root).thumbnails, clock=services.clock
+        )
+        return (
+            FilesPage(ContainerPage(site, lists, reach, authors, notes, page_cache), documents),
+            Thumbnails(resources, self._content_renderer, thumbnails),
+            Saving(site, resources, documents, contents),
+            Creation(site, resources),
+            Search(site, resources),
+            PageEvents(services.live_updates.streams),
+            RawContent(resources, Responder(base_url=site.base_url, clock=services.clock)),
+            UploadPage(site, resources, services.uploads, notes),
+            PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
+            TransferPage(site, organizer),
+            RenamePage(site, organizer),
+            DeletePage(site, organizer),
+            ArchiveDownload(Archives(services.resource_context)),
         )
 
-    @cached_property
-    def _document_page(self) -> DocumentPage:
-        return DocumentPage(
-            resources=self._services.resources,
-            contents=self._contents,
-            reach=self._reach,
-            authors=self._authors,
-            renderer=self.renderer,
-            base_url=self._base_url,
+    def _sign_in_pages(self) -> tuple[object, ...]:
+        services, settings = self._services, self._services.settings
+        return (
+            SignInPage(
+                self.site,
+                self._people_by_token.sign_in if settings.simple_tokens else None,
+                None if services.provider_here is None else addresses.LOGIN,
+                services.invalid_credentials,
+                settings.issuer if settings.idp_base_url else None,
+            ),
+            ExternalProviderPage(
+                self.site, external_sign_ins(services), self._people_from_elsewhere
+            ),
+            LanguageChoice(self.site),
         )
-
-    @cached_property
-    def _links(self) -> IncomingLinks:
-        return IncomingLinks(self._services.resource_context)
 
     @cached_property
     def _sharing(self) -> SharingService:
@@ -191,217 +226,46 @@ class PodPages:
 
     @cached_property
     def _requests_page(self) -> RequestsPage:
-        return RequestsPage(
-            requests=self._access_requests,
-            waiting=WaitingRequests(self._access_requests, self._services.store),
-            sharing=self._sharing,
-            names=Names(self._base_url),
-            guard=self._guard,
-            renderer=self.renderer,
+        page = RequestsPage(
+            self.site,
+            self._access_requests,
+            PendingRequests(self._access_requests, self._services.store),
+            self._sharing,
+            Names(self._services.base_url),
         )
-
-    # Routes
-
-    @cached_property
-    def routes(self) -> tuple[Route, ...]:
-        """All routes of the pages."""
-        guard, features = self._guard, self._services.features
-        pages = (
-            *self._file_pages(),
-            *self._sign_in_pages(),
-            *self._sharing_pages(),
-            *self._person_pages(),
-            ComponentsPage(self.renderer),
-            self._terms_page(),
-            *(page for each in features for page in each.pages),
-        )
-        routes = (
-            *guard.routes(*pages),
-            *self._organizing_routes(),
-            *plain_routes(ClientDocument(self._services.own_client)),
-        )
-        guard.announce(self._requests_page.count)
-        here = self._services.provider_here
-        all_routes = (*routes, *(here.pages.routes if here else ()))
-        rows = [row for each in features for row in each.navigation]
-        self.renderer.link_to((route.path for route in all_routes), rows)
-        return routes
-
-    @cached_property
-    def first(self) -> Endpoint:
-        """The first page of the server."""
-        settings, is_here = self._services.settings, self._services.provider_here is not None
-        page = FirstPage(
-            self.renderer,
-            version=__version__,
-            provider=settings.issuer if settings.idp else None,
-            at_provider=settings.issuer if settings.idp and not is_here else "",
-            registration=self._services.registration,
-            cookies=self._cookies,
-        )
-        return self._guard.endpoint(page.get)
-
-    def _file_pages(self) -> tuple[object, ...]:
-        services, resources = self._services, self._services.resources
-        containers = ContainerPage(
-            lists=MemberLists(resources),
-            page_cache=PageCache(services.store.data_version),
-            reach=self._reach,
-            authors=self._authors,
-            storage_notes=self._storage_notes,
-            renderer=self.renderer,
-            base_url=self._base_url,
-        )
-        thumbnails = ThumbnailFiles(
-            RootLayout(services.settings.root).thumbnails, clock=services.clock
-        )
-        return (
-            FilesPage(containers=containers, documents=self._document_page),
-            Thumbnails(resources=resources, renderer=self._content_renderer, store=thumbnails),
-            Saving(
-                resources=resources,
-                documents=self._document_page,
-                contents=self._contents,
-                renderer=self.renderer,
-                cookies=self._cookies,
-            ),
-            Creation(
-                resources=resources,
-                renderer=self.renderer,
-                cookies=self._cookies,
-                base_url=self._base_url,
-            ),
-            Search(resources=resources, renderer=self.renderer),
-            PageEvents(services.live_updates.streams),
-            RawContent(
-                resources=resources,
-                responder=Responder(base_url=self._base_url, clock=services.clock),
-            ),
-            UploadPage(
-                resources=resources,
-                uploads=services.uploads,
-                storage_notes=self._storage_notes,
-                renderer=self.renderer,
-                see_other=self._guard.see_other,
-            ),
-            PageUploads(services.uploads_endpoint(addresses.UPLOADS, for_own_pages=True)),
-        )
-
-    def _sign_in_pages(self) -> tuple[object, ...]:
-        services, settings = self._services, self._services.settings
-        return (
-            SignInPage(
-                by_token=self._people_by_token.sign_in if settings.simple_tokens else None,
-                account_sign_in=None if services.provider_here is None else "/idp/login",
-                account_provider=settings.issuer if settings.idp_base_url else None,
-                people=self._people,
-                invalid_credentials=services.invalid_credentials,
-                renderer=self.renderer,
-                cookies=self._cookies,
-            ),
-            ExternalProviderPage(
-                visits=external_sign_ins(services),
-                people=self._people_from_elsewhere,
-                everybody=self._people,
-                renderer=self.renderer,
-                cookies=self._cookies,
-                randomness=services.randomness,
-            ),
-            LanguageChoice(secure=self._cookies.secure),
-        )
+        self.site.guard.announce(page.count)
+        return page
 
     def _sharing_pages(self) -> tuple[object, ...]:
-        services, provider = self._services, self._services.provider
+        services, provider, site = self._services, self._services.provider, self.site
         documents = AgentDocuments(services.resources, services.documents)
-        people = PeopleDirectory(
-            documents,
-            services.records,
-            emails=AccountEmails(provider.accounts.accounts) if provider else NoAccounts(),
-        )
-        groups = GroupNames(documents)
-        names = NamesByReader(self._base_url, groups)
+        emails = AccountEmails(provider.accounts.accounts) if provider else NoAccounts()
+        people = PeopleDirectory(documents, services.records, emails=emails)
+        requests = self._access_requests
+        names = NamesByReader(services.base_url, GroupNames(documents))
+        contacts = Contacts(documents)
         return (
-            SharePage(
-                sharing=self._sharing,
-                people=people,
-                requests=self._access_requests,
-                contacts=Contacts(documents),
-                names=names,
-                guard=self._guard,
-                renderer=self.renderer,
-            ),
-            WhyPage(sharing=self._sharing, people=people, names=names, renderer=self.renderer),
-            AskPage(requests=self._access_requests, guard=self._guard, renderer=self.renderer),
-            SharedPage(
-                lists=self._shared_lists,
-                requests=self._access_requests,
-                names=names,
-                renderer=self.renderer,
-            ),
+            SharePage(site, self._sharing, people, requests, contacts, names),
+            WhyPage(site, self._sharing, people, names),
+            AskPage(site, requests),
+            SharedPage(site, self._shared_lists, requests, names),
             self._requests_page,
         )
 
-    def _person_pages(self) -> tuple[object, ...]:
-        services, settings = self._services, self._services.settings
+    def _account_pages(self) -> tuple[object, ...]:
+        """The pages about a person and their pod."""
+        services, settings, site = self._services, self._services.settings, self.site
         provider = services.provider_here
         activity = PodActivity(store=services.store, gate=services.gate)
-        profiles = Profiles(
-            resources=services.resources, parse=services.parse, base_url=self._base_url
-        )
+        requests, issuer = self._requests_page.waiting, settings.issuer if settings.idp else None
         return (
-            HomePage(
-                activity=activity,
-                usage=self._usage,
-                shared=self._shared_lists,
-                requests=self._requests_page.waiting,
-                renderer=self.renderer,
-                base_url=self._base_url,
-                issuer=settings.issuer if settings.idp else None,
-            ),
-            ActivityPage(activity=activity, renderer=self.renderer, base_url=self._base_url),
-            StoragePage(usage=self._usage, renderer=self.renderer),
-            ProfilePage(profiles=profiles, renderer=self.renderer, guard=self._guard),
+            HomePage(site, activity, self._usage, self._shared_lists, requests, issuer),
+            ActivityPage(site, activity),
+            StoragePage(site, self._usage),
+            ProfilePage(site, Profiles(services.resources, services.parse, services.base_url)),
             SecurityPage(
-                sessions=PodSessions(services.records, self._cookies),
-                guard=self._guard,
-                own_account=provider.pages.own_account(self.renderer) if provider else None,
-                renderer=self.renderer,
+                site,
+                provider.pages.own_account if provider else None,
+                PodSessions(services.records, self._cookies),
             ),
-        )
-
-    def _organizing_routes(self) -> tuple[Route, ...]:
-        services, guard = self._services, self._guard
-        resources, links = services.resources, self._links
-        renderer, cookies = self.renderer, self._cookies
-
-        def transfer(method: Literal["COPY", "MOVE"], address: str) -> Route:
-            page = TransferPage(
-                method,
-                resources=resources,
-                links=links,
-                renderer=renderer,
-                cookies=cookies,
-                base_url=self._base_url,
-            )
-            return guard.route(address + REST, GET=page.get, POST=page.post)
-
-        return (
-            transfer("MOVE", addresses.MOVE),
-            transfer("COPY", addresses.COPY),
-            *guard.routes(
-                RenamePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
-                DeletePage(resources=resources, links=links, renderer=renderer, cookies=cookies),
-                ArchiveDownload(Archives(services.resource_context)),
-            ),
-        )
-
-    def _terms_page(self) -> TermsPage:
-        settings = self._services.settings
-        return TermsPage(
-            text=settings.terms_text,
-            is_markdown=is_markdown(settings),
-            about=self._services.registration.about,
-            content=self._content_renderer,
-            renderer=self.renderer,
-            base_url=self._base_url,
         )

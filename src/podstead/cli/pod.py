@@ -125,11 +125,7 @@ def rename(settings: Settings, name: str, new_name: str, *, yes: bool) -> Output
 
     if not yes:
         confirm(f"Rename the pod '{name}' and change the WebID of its owner?")
-    renamed = with_progress(
-        lambda line: rename_pod(
-            settings, name, new_name, progress=lambda done, total: line("Reading", done, total)
-        )
-    )
+    renamed = with_progress(lambda progress: rename_pod(settings, name, new_name, on_step=progress))
     done = (
         f"Renamed the pod to {renamed.url}, with {renamed.resources:,} resources; URLs were "
         f"rewritten in {renamed.rewritten:,} of them. The WebID is {renamed.web_id}."
@@ -214,11 +210,7 @@ def export(settings: Settings, name: str, file: Path) -> Output:
     """
     from podstead.app.operator.pod_archives import export_pod
 
-    exported = with_progress(
-        lambda line: export_pod(
-            settings, name, file, progress=lambda done, total: line("Writing", done, total)
-        )
-    )
+    exported = with_progress(lambda progress: export_pod(settings, name, file, on_step=progress))
     done = (
         f"Wrote {exported.size_bytes:,} bytes with {exported.documents:,} documents and "
         f"{exported.repositories:,} git repositories to {file}."
@@ -246,12 +238,8 @@ def import_archive(settings: Settings, file: Path, *, name: str | None, dry_run:
 
     with opened_archive(file) as archive:
         url, report = with_progress(
-            lambda line: import_pod(
-                settings,
-                archive,
-                name=name,
-                dry_run=dry_run,
-                progress=lambda report: line("Importing", report.resources, archive.count),
+            lambda progress: import_pod(
+                settings, archive, name=name, dry_run=dry_run, on_step=progress
             )
         )
     return Output(

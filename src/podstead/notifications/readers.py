@@ -179,7 +179,7 @@ class View:
         )
         if grant.allows(Mode.READ):
             return ReadCheck.YES
-        return ReadCheck.NO if grant.lasting and self._former.is_certain else ReadCheck.NOT_NOW
+        return ReadCheck.NO if grant.cacheable and self._former.is_certain else ReadCheck.NOT_NOW
 
     async def _stands(self, agent: Identity | None) -> bool:
         return agent is None or await self._identity_status.is_still_valid(

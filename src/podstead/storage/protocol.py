@@ -104,7 +104,23 @@ class InterprocessLock(Protocol):
         """End the turn, or give up the place. Idempotent."""
 
 
-class ResourceStore(DocumentSource, Protocol):
+class ChangeLog(Protocol):
+    """The change log of a store."""
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+        """The rows of the change log after this sequence number, in order. Raises StorageError."""
+
+    async def newest_sequence(self) -> int:
+        """The sequence number of the newest row ever added to the change log, 0 if there was none.
+
+        Raises StorageError.
+        """
+
+    def listen(self) -> ChangeSignal:
+        """Start listening for new rows of the change log, from any process."""
+
+
+class ResourceStore(DocumentSource, ChangeLog, Protocol):
     """Resources, their bodies and the change log."""
 
     def data_version(self) -> int | None:
@@ -197,9 +213,6 @@ class ResourceStore(DocumentSource, Protocol):
         """A turn to write to the resource, which saves processes from writing to it at the same
         time; ``None`` if the engine has none. The outcome of writes does not depend on it."""
 
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
-        """The rows of the change log after this sequence number, in order. Raises StorageError."""
-
     async def changes_before(
         self, sequence: int, *, first: int, below: ResourcePath, limit: int
     ) -> Sequence[LoggedChange]:
@@ -208,15 +221,6 @@ class ResourceStore(DocumentSource, Protocol):
         Their sequence numbers are less than ``sequence`` and at least ``first``: every row between
         is read, since the log has no order by path. Raises StorageError.
         """
-
-    async def newest_sequence(self) -> int:
-        """The sequence number of the newest row ever added to the change log, 0 if there was none.
-
-        Raises StorageError.
-        """
-
-    def listen(self) -> ChangeSignal:
-        """Start listening for new rows of the change log, from any process."""
 
     async def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]

@@ -7,6 +7,7 @@ applies the whole write atomically, or changes nothing. For the operations see `
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NewType
 
@@ -298,7 +299,8 @@ class DropEntry(Value):
     entry: EntryId
 
 
-class PutRow(Value):
+@dataclass(frozen=True, slots=True)
+class PutRow:
     """Create or replace a row of a feature's table (:mod:`podstead.storage.schema`); ``values`` are
     those of all columns. Raises ValueError if they are no row of it."""
 
@@ -314,7 +316,8 @@ class PutRow(Value):
         return self.table.key_of(self.values)
 
 
-class DropRow(Value):
+@dataclass(frozen=True, slots=True)
+class DropRow:
     """Remove the row with that key from a feature's table, if there is one."""
 
     table: SqlTable

@@ -117,11 +117,14 @@ def route(path: str, *methods: str, **options: object) -> Callable[[Handler], Ha
 
 
 def declared_routes(*objects: object) -> Iterator[DeclaredRoute]:
-    """What the methods of the objects declare, path by path: several may answer at one."""
+    """What the methods of the objects declare, path by path: several may answer at one. The paths
+    of an object with the attribute ``below`` are below that path."""
     found: dict[str, DeclaredRoute] = {}
     for each in objects:
+        below = getattr(each, "below", "")
         for name, function in getmembers(type(each), isfunction):
-            for path, methods, options in vars(function).get(_DECLARED, ()):
+            for declared_path, methods, options in vars(function).get(_DECLARED, ()):
+                path = below + declared_path
                 declared = found.setdefault(path, DeclaredRoute(path, {}, {}))
                 declared.handlers.update(dict.fromkeys(methods, getattr(each, name)))
                 declared.options.update(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from podstead.web.pages.request import (
     UncheckedRequest,
 )
 from podstead.web.pages.site import Site
+from podstead.web.registration import Registration
 from podstead.web.request import Request
 from podstead.web.response import HeaderField, Response, empty_response
 
@@ -44,7 +46,14 @@ async def _ask(
     body: bytes = b"",
     **fields: str,
 ) -> Response:
-    site = Site("https://pods.example", PeopleByAnySession([_Alice()]), SystemRandomness())
+    url = "https://pods.example"
+    site = Site(
+        url,
+        pods_url=url,
+        people=PeopleByAnySession([_Alice()]),
+        registration=cast("Registration", None),  # no handler here registers anybody
+        randomness=SystemRandomness(),
+    )
     sent = {"cookie": "a=b", "sec-fetch-site": "same-origin", "accept": "text/html", **fields}
     request = Request(
         method=method,

@@ -6,10 +6,10 @@ may write to the data root is the operator.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import operator_audit
@@ -18,7 +18,7 @@ from podstead.app.adapters.keys import token_policy
 from podstead.app.adapters.profile_index import ProfileIndex
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.root import remembered_issuer, remembered_provider, store_issuer
-from podstead.app.operator.data_root import opened_records, served_settings
+from podstead.app.operator.data_root import OnStep, opened_records, served_settings
 from podstead.app.operator.importing import OpenedPods, opened_pods
 from podstead.config import Settings, StartRefused
 from podstead.core.errors import Conflict, NotFound, StorageError
@@ -208,14 +208,16 @@ def _planner(pods: OpenedPods) -> PodProvisioner:
 
 
 async def rename_pod(
-    settings: Settings, name: str, new_name: str, *, progress: Callable[[int, int], None]
+    settings: Settings, name: str, new_name: str, *, on_step: OnStep
 ) -> RenamingReport:
     """Give a pod another name, and its account with it. Raises NotFound, UnusablePodName, Conflict,
     QuotaExceeded, RootUnusable, StorageError."""
     new_name = check_name(new_name)
     async with opened_pods(settings) as pods, operator_audit(pods.records) as audit:
         actions = PodActions(pods.records, audit)
-        renamed: Renaming = await actions.rename(pods.renamer, name, new_name, progress=progress)
+        renamed: Renaming = await actions.rename(
+            pods.renamer, name, new_name, progress=partial(on_step, "Reading")
+        )
         for folder in folders():
             await folder.follow_name(settings, pods.records, renamed.after.root)
         # The hook of the write did not know the new pod yet.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from podstead.app.adapters.body_stores import layout_of, stored_blobs
 from podstead.app.adapters.engine import key_storage
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT
-from podstead.app.operator.data_root import inspect_copy, unopened_store
+from podstead.app.operator.data_root import OnStep, inspect_copy, unopened_store
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, RootUnusable
 from podstead.features import folders
@@ -52,9 +52,6 @@ from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts
 from podstead.storage.tables import BODIES_FACT
-
-OnStep = Callable[[str, int, int], None]
-"""Called with the name of a step, and how much of it is done and to do."""
 
 
 async def back_up_to_folder(

@@ -25,8 +25,8 @@ from typing import Final
 
 import msgspec
 
-from podstead.app.operator.backup import OnStep, back_up_to_folder
-from podstead.app.operator.data_root import opened_records
+from podstead.app.operator.backup import back_up_to_folder
+from podstead.app.operator.data_root import OnStep, opened_records
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError, ServerTrouble
 from podstead.storage.backup.reading import BackupDamaged, BackupUnusable, FolderBackup, Manifest

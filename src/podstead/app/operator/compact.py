@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podstead.app.adapters.body_stores import layout_of
-from podstead.app.operator.backup import OnStep
-from podstead.app.operator.data_root import opened_store
+from podstead.app.operator.data_root import OnStep, opened_store
 from podstead.config import Settings
 from podstead.core.errors import RootInUse
 from podstead.features import Compacted, DataFolder, folders

@@ -22,7 +22,7 @@ from podstead.app.adapters.body_stores import bodies_place, check_bodies, layout
 from podstead.app.adapters.engine import has_records, key_storage, prepare_engine, stored_facts
 from podstead.app.adapters.keys import read_all_keys
 from podstead.app.adapters.root import BASE_URL_FACT, unfinished_move
-from podstead.app.operator.backup import OnStep
+from podstead.app.operator.data_root import OnStep
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.features import folders

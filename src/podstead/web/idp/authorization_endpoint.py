@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
@@ -19,8 +20,8 @@ from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.replies import next_response, reply_url
 from podstead.web.limits import address_key, take
 from podstead.web.pages.guard import Rule
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -28,27 +29,15 @@ BEGUN_PER_MINUTE: Final = 600
 """How many authorizations an address may begin, since each is stored for a while."""
 
 
+@dataclass(frozen=True, slots=True)
 class AuthorizationEndpoint:
     """Begins authorizations, and continues them after each step."""
 
-    def __init__(
-        self,
-        *,
-        authorizations: Authorizations,
-        login: LoginPage,
-        renderer: PageRenderer,
-        counters: RateCounters,
-        clock: Clock,
-        base_url: str,
-        pods_url: str,
-    ) -> None:
-        self._authorizations = authorizations
-        self._counters = counters
-        self._clock = clock
-        self._login = login
-        self._renderer = renderer
-        self._base_url = base_url
-        self._pods_url = pods_url
+    site: Site
+    authorizations: Authorizations
+    login: LoginPage
+    counters: RateCounters
+    clock: Clock
 
     @route(AUTHORIZATION_PATH, "GET", rule=Rule.ANYWHERE, needs_terms=False, is_shown_again=False)
     async def get(self, page: PageRequest) -> Response:
@@ -56,22 +45,22 @@ class AuthorizationEndpoint:
         RateLimited."""
         parameters = read_query(page.request)
         if "client_id" not in parameters:
-            return await self._login.get(page)
+            return await self.login.get(page)
         await self._count(page)
         session = page.open_session.session if page.open_session else None
         try:
-            following = await self._authorizations.begin(
+            following = await self.authorizations.begin(
                 parameters, session=session, browser=page.browser
             )
         except UnusableClient as error:
-            return self._renderer.refusal(page, error, 400, unusable_client=True)
+            return self.site.renderer.refusal(page, error, 400, unusable_client=True)
         if (
             isinstance(following, AuthorizationReply)
             and following.stranger
             and self._leads_away(page, following)
         ):
             return self._leaving_page(page, following, following.stranger)
-        return next_response(page, following, self._renderer)
+        return next_response(page, following, self.site.renderer)
 
     def _leads_away(self, page: PageRequest, reply: AuthorizationReply) -> bool:
         """Whether a redirect would take a person to a site that they have not just come from. It
@@ -83,7 +72,7 @@ class AuthorizationEndpoint:
             return False
         came_from = redirect_origin(page.request.fields.get(b"referer") or "")
         # The pods of this server share an origin, but belong to different people.
-        known = came_from is not None and came_from not in {self._base_url, self._pods_url}
+        known = came_from is not None and came_from not in {self.site.base_url, self.site.pods_url}
         return not (known and came_from == redirect_origin(reply.redirect_uri))
 
     def _leaving_page(
@@ -91,11 +80,11 @@ class AuthorizationEndpoint:
     ) -> Response:
         """The page shown before an error is sent to a site that nobody has agreed to be sent to."""
         by_form = reply.response_mode == "form_post"
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "leaving.html",
             form_targets=[reply.redirect_uri] if by_form else [],
-            client=client_display(client, reply.redirect_uri, base_url=self._pods_url),
+            client=client_display(client, reply.redirect_uri, base_url=self.site.pods_url),
             error=reply.parameters["error"],
             url=reply.redirect_uri if by_form else reply_url(reply),
             parameters=reply.parameters if by_form else None,
@@ -103,11 +92,11 @@ class AuthorizationEndpoint:
 
     async def _count(self, page: PageRequest) -> None:
         await take(
-            self._counters,
+            self.counters,
             f"authorization:{address_key(page.request.client_address)}",
             capacity=BEGUN_PER_MINUTE,
             period_s=60,
-            clock=self._clock,
+            clock=self.clock,
         )
 
     @route(AUTHORIZATION_PATH, "POST", rule=Rule.ANYWHERE, needs_terms=False, is_shown_again=False)
@@ -120,8 +109,8 @@ class AuthorizationEndpoint:
     @route(AUTHORIZATION_PATH + "/{uid}", "GET", is_shown_again=False)
     async def resume(self, page: PageRequest) -> Response:
         """Continue the authorization with this uid. Raises NotFound, AccessDenied, BadRequest."""
-        pending = await self._authorizations.pending(page.segment, browser=page.browser)
+        pending = await self.authorizations.pending(page.segment, browser=page.browser)
         session = page.open_session.session if page.open_session else None
         return next_response(
-            page, await self._authorizations.proceed(pending, session), self._renderer
+            page, await self.authorizations.proceed(pending, session), self.site.renderer
         )

@@ -24,8 +24,9 @@ from podstead.idp.two_factor.service import TwoFactors
 from podstead.storage.record_store import Versioned
 from podstead.web.browsers import json_response, see_other
 from podstead.web.forms import FormSubmission
-from podstead.web.pages.cookies import KNOWN, SESSION, Cookies, Notice, Tone, add_notices
+from podstead.web.pages.cookies import KNOWN, SESSION, Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import HeaderField, Response
 
@@ -68,29 +69,17 @@ class SignedInHere:
     cookies: tuple[HeaderField, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class BrowserSignIn:
     """Verifies the password in a form, and begins sessions."""
 
-    def __init__(
-        self,
-        *,
-        passwords: PasswordSignIn,
-        known_browsers: KnownBrowsers,
-        sessions: Sessions,
-        cookies: Cookies,
-        queue: MailQueue,
-        base_url: str,
-        two_factors: TwoFactors,
-        second_step: SecondStep,
-    ) -> None:
-        self._queue = queue
-        self._two_factors = two_factors
-        self._second_step = second_step
-        self._passwords = passwords
-        self._known_browsers = known_browsers
-        self._sessions = sessions
-        self._cookies = cookies
-        self._base_url = base_url
+    site: Site
+    passwords: PasswordSignIn
+    known_browsers: KnownBrowsers
+    sessions: Sessions
+    queue: MailQueue
+    two_factors: TwoFactors
+    steps: SecondStep
 
     async def by_password(
         self, page: PageRequest, sent: FormSubmission, *, path: str, uid: str = ""
@@ -124,10 +113,10 @@ class BrowserSignIn:
     ) -> None:
         """Before a session begins for somebody who has given the right password. Raises
         SecondFactorNeeded, and then the browser continues the sign-in at its address."""
-        found = await self._two_factors.of(account.value.account_id)
+        found = await self.two_factors.of(account.value.account_id)
         if found.enough_for_password:
             return
-        await self._second_step.begin(
+        await self.steps.begin(
             account.value,
             browser=browser,
             lasting=lasting,
@@ -145,7 +134,7 @@ class BrowserSignIn:
         body = {
             "error": "second_factor_required",
             "error_description": str(needed),
-            "location": self._base_url + needed.path,
+            "location": self.site.base_url + needed.path,
         }
         return json_response(401, body)
 
@@ -182,7 +171,7 @@ class BrowserSignIn:
         before = page.open_session
         goes_on = before is not None and before.session.account_id == account.value.account_id
         lasting = lasting or (goes_on and before is not None and before.session.lasting)
-        begun = await self._sessions.begin(
+        begun = await self.sessions.begin(
             account,
             factor=factor,
             amr=amr or (sign_in.PASSWORD if factor == PASSWORD else ()),
@@ -193,20 +182,20 @@ class BrowserSignIn:
             sign_in_method=sign_in_method,
             common_password=common_password or is_common(password),
         )
-        cookies = [self._cookies.set(SESSION, begun.secret, LASTING_S if lasting else None)]
-        marked = self._cookies.marks(page.request)
-        if not goes_on and self._known_browsers.device(marked, account.value) is None:
-            await self._queue.new_browser(account.value, page.source)
-        marks = self._known_browsers.signed_in(marked, account.value)
+        cookies = [self.site.cookies.set(SESSION, begun.secret, LASTING_S if lasting else None)]
+        marked = self.site.cookies.marks(page.request)
+        if not goes_on and self.known_browsers.device(marked, account.value) is None:
+            await self.queue.new_browser(account.value, page.source)
+        marks = self.known_browsers.signed_in(marked, account.value)
         if marks is not None and not restricted:
-            cookies.append(self._cookies.set(KNOWN, marks, MARK_S))
+            cookies.append(self.site.cookies.set(KNOWN, marks, MARK_S))
         return SignedInHere(begun.session, tuple(cookies))
 
     def succeeded(self, page: PageRequest, signed_in: SignedInHere, *, path: str) -> Response:
         """For browsers, a redirect to a page; for programs, its URL (A-58)."""
         if page.wants_page:
             return see_other(path, *signed_in.cookies)
-        location = self._base_url + path
+        location = self.site.base_url + path
         header = (b"location", location.encode("ascii"))
         return json_response(200, {"location": location}, header, *signed_in.cookies)
 
@@ -221,7 +210,7 @@ class BrowserSignIn:
         """The form that was sent, again; the name that was typed is still there."""
         if page.wants_page:
             name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
-            return see_other(path, self._cookies.set_notice(Notice(name, typed_login(sent))))
+            return self.site.see_other(path, Notice(name, typed_login(sent)))
         description = (
             str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
         )
@@ -235,11 +224,11 @@ class BrowserSignIn:
         noted_as: AuditEvent,
         session: BrowserSession | None = None,
     ) -> Versioned[Account]:
-        signed_in = await self._passwords.verify(
+        signed_in = await self.passwords.verify(
             login,
             password,
             address=page.source.network,
-            marks=self._cookies.marks(page.request),
+            marks=self.site.cookies.marks(page.request),
             session=session,
             noted_as=noted_as,
         )

@@ -8,6 +8,7 @@ its key; without one, anybody who has the token may use it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.authn.resource_tokens import InvalidProof
@@ -43,32 +44,22 @@ ProvenKey = Callable[[Request, str], Awaitable[str | None]]
 Raises InvalidProof and Overloaded."""
 
 
+@dataclass(frozen=True, slots=True)
 class CredentialsEndpoint:
     """Signs scripts in."""
 
-    def __init__(
-        self,
-        *,
-        issuer: str,
-        sign_in: PasswordSignIn,
-        keys: ProviderKeys,
-        proven_key: ProvenKey,
-        randomness: Randomness,
-        last_sign_ins: LastSignIns,
-        two_factors: TwoFactors,
-    ) -> None:
-        self._two_factors = two_factors
-        self._last_sign_ins = last_sign_ins
-        self._issuer = issuer
-        self._sign_in = sign_in
-        self._keys = keys
-        self._proven_key = proven_key
-        self._randomness = randomness
+    issuer: str
+    sign_in: PasswordSignIn
+    keys: ProviderKeys
+    proven_key: ProvenKey
+    randomness: Randomness
+    last_sign_ins: LastSignIns
+    two_factors: TwoFactors
 
     @route(CREDENTIALS_PATH, "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET``: a description of the endpoint."""
-        response = oauth_json_response(OAuthAnswer(200, _description(self._issuer)))
+        response = oauth_json_response(OAuthAnswer(200, _description(self.issuer)))
         if request.method == "HEAD":
             response.body = b""
         return response
@@ -81,26 +72,24 @@ class CredentialsEndpoint:
         except (BadRequest, BodyTooLarge) as error:
             return oauth_json_response(refused("invalid_request", str(error)))
         try:
-            jkt = await self._proven_key(request, CREDENTIALS_PATH)
+            jkt = await self.proven_key(request, CREDENTIALS_PATH)
         except InvalidProof as error:
             return oauth_json_response(refused(error.error, str(error)))
         try:
-            signed_in = await self._sign_in.verify(
+            signed_in = await self.sign_in.verify(
                 login, password, address=address_key(request.client_address)
             )
         except SignInFailed as error:
             return self._refusal(error)
-        second = await self._two_factors.of(signed_in.account.account_id)
+        second = await self.two_factors.of(signed_in.account.account_id)
         if not second.enough_for_password:
             return oauth_json_response(refused("invalid_grant", _SECOND_FACTOR, status=401))
-        await self._last_sign_ins.note(signed_in.stored, factor=FACTOR)
+        await self.last_sign_ins.note(signed_in.stored, factor=FACTOR)
         return oauth_json_response(OAuthAnswer(200, await self._token(signed_in, jkt)))
 
     async def _token(self, signed_in: SignedIn, jkt: str | None) -> dict[str, object]:
         account = signed_in.account
-        mint = TokenIssuer(
-            self._issuer, await self._keys.current(), self._randomness, signed_in.at_s
-        )
+        mint = TokenIssuer(self.issuer, await self.keys.current(), self.randomness, signed_in.at_s)
         subject = Subject(account, account.web_id, CLIENT_ID, SCOPES, jkt)
         return {
             "access_token": mint.access_token(subject),
@@ -111,7 +100,7 @@ class CredentialsEndpoint:
 
     def _refusal(self, error: SignInFailed) -> Response:
         answer = refused("invalid_grant", str(error), status=401)
-        challenge = ("WWW-Authenticate", f'Bearer realm="{self._issuer}"')
+        challenge = ("WWW-Authenticate", f'Bearer realm="{self.issuer}"')
         return oauth_json_response(OAuthAnswer(401, answer.body, (*answer.headers, challenge)))
 
 

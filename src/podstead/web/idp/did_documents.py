@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -22,12 +23,12 @@ DOCUMENT_AGE_S: Final = 60
 """How long a document may be cached; after that, an unlinked key is gone everywhere."""
 
 
+@dataclass(frozen=True, slots=True)
 class DidDocumentEndpoint:
     """Serves the documents of keys that are linked and published."""
 
-    def __init__(self, *, links: NostrLinks, accounts: Accounts) -> None:
-        self._links = links
-        self._accounts = accounts
+    links: NostrLinks
+    accounts: Accounts
 
     @route(DOCUMENT_PATH, "GET", "HEAD", sharing=CorsPolicy.ANYONE)
     async def get(self, request: Request, _: Identity | None) -> Response:
@@ -40,9 +41,9 @@ class DidDocumentEndpoint:
         return public_document(request, content, media_type=MEDIA_TYPE, age_s=DOCUMENT_AGE_S)
 
     async def _web_id_of(self, public_key: str) -> str:
-        link = await self._links.find(public_key)
+        link = await self.links.find(public_key)
         if link is not None and link.value.published:
-            account = await self._accounts.read(link.value.account_id)
+            account = await self.accounts.read(link.value.account_id)
             if account is not None and not account.value.disabled:
                 return account.value.web_id
         raise NotFound("No account on this server has published this key")

@@ -21,10 +21,10 @@ from podstead.idp.token_issuing import END_SESSION_PATH
 from podstead.web.browsers import see_other
 from podstead.web.forms import Fields, FormSubmission, only, read_form, read_query
 from podstead.web.idp.client_display import ClientDisplay, client_display
-from podstead.web.pages.cookies import SESSION, Cookies
+from podstead.web.pages.cookies import SESSION
 from podstead.web.pages.guard import Rule
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -55,31 +55,16 @@ class _Return:
         return f"{self.uri}{joined}{urlencode({'state': self.state})}"
 
 
+@dataclass(frozen=True, slots=True)
 class EndSessionPages:
     """Asks, ends the session, and redirects to the application where that is allowed."""
 
-    def __init__(
-        self,
-        *,
-        issuer: str,
-        pods_url: str,
-        keys: ProviderKeys,
-        clients: ClientDirectory,
-        sessions: Sessions,
-        connected_clients: ConnectedClients,
-        cookies: Cookies,
-        renderer: PageRenderer,
-        audit: Audit,
-    ) -> None:
-        self._issuer = issuer
-        self._pods_url = pods_url
-        self._keys = keys
-        self._clients = clients
-        self._sessions = sessions
-        self._connected_clients = connected_clients
-        self._cookies = cookies
-        self._renderer = renderer
-        self._audit = audit
+    site: Site
+    keys: ProviderKeys
+    clients: ClientDirectory
+    sessions: Sessions
+    connected_clients: ConnectedClients
+    audit: Audit
 
     @route(END_SESSION_PATH, "GET", rule=Rule.ANYWHERE, needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -88,7 +73,7 @@ class EndSessionPages:
         hint_text = only(query, "id_token_hint")
         hint = None
         if hint_text is not None:
-            hint = await read_id_token_hint(hint_text, issuer=self._issuer, keys=self._keys)
+            hint = await read_id_token_hint(hint_text, issuer=self.site.base_url, keys=self.keys)
         client_id = only(query, "client_id")
         if hint is not None and client_id not in (None, hint.client_id):
             hint = None
@@ -98,7 +83,7 @@ class EndSessionPages:
             return self._signed_out_before(page, onward)
         if hint is not None and hint.means(session):
             return await self._end(page, session, onward)
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "sign_out.html",
             form_targets=[onward.uri] if onward.uri else [],
@@ -106,7 +91,7 @@ class EndSessionPages:
             account=session.account,
             csrf_token=session.session.csrf_token,
             client=onward.client,
-            onward=onward.display(self._pods_url),
+            onward=onward.display(self.site.pods_url),
             post_logout_redirect_uri=onward.uri,
             state=onward.state,
         )
@@ -125,7 +110,7 @@ class EndSessionPages:
             return self._signed_out_before(page, _Return(None, None, None))
         sent = await page.submission()
         if sent.ticked("applications"):
-            await self._connected_clients.end_of_session(
+            await self.connected_clients.end_of_session(
                 session.account.account_id, session.session.public_id
             )
         fields = {
@@ -136,17 +121,17 @@ class EndSessionPages:
         return await self._end(page, session, await self._onward(fields, _client_id(sent)))
 
     async def _onward(self, fields: Fields, client_id: str | None) -> _Return:
-        client = None if client_id is None else await self._clients.find(client_id)
+        client = None if client_id is None else await self.clients.find(client_id)
         uri = only(fields, "post_logout_redirect_uri")
         if not may_return_to(client, uri):
             uri = None
         return _Return(client, uri, only(fields, "state"))
 
     async def _end(self, page: PageRequest, session: OpenSession, onward: _Return) -> Response:
-        await self._sessions.end(session.stored)
-        self._audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
+        await self.sessions.end(session.stored)
+        self.audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
         response = self._signed_out(page, onward)
-        response.headers.append(self._cookies.clear(SESSION))
+        response.headers.append(self.site.cookies.clear(SESSION))
         return response
 
     def _signed_out(self, page: PageRequest, onward: _Return) -> Response:
@@ -160,11 +145,11 @@ class EndSessionPages:
         """For a browser that is not signed in. Any site can send a browser here, and anybody can
         register an application, so the page names the URL and does not redirect by itself (RFC 9700
         section 4.11.2)."""
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "signed_out.html",
             deleted=False,
-            onward=onward.display(self._pods_url),
+            onward=onward.display(self.site.pods_url),
             url=onward.url,
         )
 

@@ -6,11 +6,12 @@ session for a day, in parts if the connection breaks.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import NotFound
 from podstead.core.header_fields import if_range_holds, select_range
-from podstead.idp.sessions import PodExports, Sessions
+from podstead.idp.sessions import PodExports
 from podstead.resources.exporting.archive import PodDownloads
 from podstead.web.browsers import json_response, see_other
 from podstead.web.codes import WebCodes
@@ -23,20 +24,19 @@ EXPORT_PATH: Final = f"{ACCOUNT}/export"
 _SUFFIX: Final = ".zip"
 
 
+@dataclass(frozen=True, slots=True)
 class ExportPages:
     """Allows downloads, and sends them."""
 
-    def __init__(self, *, exports: PodExports, downloads: PodDownloads, sessions: Sessions) -> None:
-        self._exports = exports
-        self._downloads = downloads
-        self._sessions = sessions
+    exports: PodExports
+    downloads: PodDownloads
 
     @route(EXPORT_PATH, "POST", needs_terms=False)
     async def allow(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         await page.submission()
         owner = page.recent_owner("export")
-        await self._exports.allow(owner, page.source)
+        await self.exports.allow(owner, page.source)
         address = f"{EXPORT_PATH}/{owner.account.pod}{_SUFFIX}"
         if page.wants_page:
             return see_other(address)
@@ -50,9 +50,9 @@ class ExportPages:
         name = owner.account.pod + _SUFFIX
         if page.segment != name:
             raise NotFound(WebCodes.OTHER_POD_NAME)
-        if not await self._exports.is_allowed(owner):
+        if not await self.exports.is_allowed(owner):
             raise SignInAgain(again_url("export"))
-        archive = await self._downloads.open(owner.account.pod)
+        archive = await self.downloads.open(owner.account.pod)
         etag = f'"{archive.tag}"'
         fields = request.fields
         asked = fields.get(b"range") if request.method == "GET" else None

@@ -6,6 +6,7 @@ application, where it is, and the URL that the person is sent to afterwards.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import AccessDenied
@@ -24,39 +25,24 @@ from podstead.web.forms import read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
 UID_SEGMENT: Final = 3
 
 
+@dataclass(frozen=True, slots=True)
 class InteractionPages:
     """Shows the next step, and accepts the person's answers."""
 
-    def __init__(
-        self,
-        *,
-        authorizations: Authorizations,
-        sign_in: BrowserSignIn,
-        renderer: PageRenderer,
-        audit: Audit,
-        base_url: str,
-        pods_url: str,
-        registration_open: bool,
-        passkeys: Passkeys | None,
-        nostr: bool,
-    ) -> None:
-        self._authorizations = authorizations
-        self._sign_in = sign_in
-        self._renderer = renderer
-        self._audit = audit
-        self._base_url = base_url
-        self._pods_url = pods_url
-        self._registration_open = registration_open
-        self._passkeys = passkeys
-        self._nostr = nostr
+    site: Site
+    authorizations: Authorizations
+    sign_in: BrowserSignIn
+    audit: Audit
+    passkeys: Passkeys | None
+    nostr: bool
 
     @route(INTERACTION_PATH + "/{uid}", "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -77,16 +63,16 @@ class InteractionPages:
         pending = await self._pending(page)
         sent = await read_submission(page.request)
         try:
-            signed_in = await self._sign_in.by_password(
+            signed_in = await self.sign_in.by_password(
                 page, sent, path=resumption(pending), uid=pending.uid
             )
         except SecondFactorNeeded as needed:
-            return self._sign_in.second_step(page, needed)
+            return self.sign_in.second_step(page, needed)
         except SignInFailed as error:
             back = f"{INTERACTION_PATH}/{pending.uid}"
-            return self._sign_in.failed(page, sent, error, path=back)
-        await self._authorizations.signed_in(pending, signed_in.session)
-        return self._sign_in.succeeded(page, signed_in, path=resumption(pending))
+            return self.sign_in.failed(page, sent, error, path=back)
+        await self.authorizations.signed_in(pending, signed_in.session)
+        return self.sign_in.succeeded(page, signed_in, path=resumption(pending))
 
     @route(INTERACTION_PATH + "/{uid}/confirm", "POST")
     async def confirm(self, page: PageRequest) -> Response:
@@ -99,8 +85,8 @@ class InteractionPages:
         may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
             IDENTITY_SCOPE
         )
-        await self._authorizations.consented(pending, may_state_identity=may_state_identity)
-        self._audit.note(
+        await self.authorizations.consented(pending, may_state_identity=may_state_identity)
+        self.audit.note(
             AuditEvent.CONSENT_GIVEN,
             account_id=interaction.account_id,
             client_id=interaction.request.client_id,
@@ -109,23 +95,23 @@ class InteractionPages:
         path = resumption(pending)
         if page.wants_page:
             return see_other(path)
-        return json_response(200, {"location": self._base_url + path})
+        return json_response(200, {"location": self.site.base_url + path})
 
     @route(INTERACTION_PATH + "/{uid}/abort", "POST")
     async def abort(self, page: PageRequest) -> Response:
         """The person declines (A-59). Raises AccessDenied, BadRequest, NotFound."""
         pending = await self._pending(page)
-        return next_response(page, await self._authorizations.aborted(pending), self._renderer)
+        return next_response(page, await self.authorizations.aborted(pending), self.site.renderer)
 
     async def _pending(self, page: PageRequest) -> PendingAuthorization:
         uid = page.path_segment(UID_SEGMENT)
-        return await self._authorizations.pending(uid, browser=page.browser)
+        return await self.authorizations.pending(uid, browser=page.browser)
 
     def _sign_in_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
         session = page.open_session
         typed = page.notice.subject if page.notice else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "sign_in.html",
             form_targets=[pending.interaction.request.redirect_uri],
@@ -135,17 +121,17 @@ class InteractionPages:
             client=self._client_display(pending),
             permissions=permissions(pending.interaction.request.scopes),
             consents=signing_in_consents(pending.interaction),
-            registration=self._registration_open,
+            registration=not self.site.registration.is_closed,
             uid=pending.uid,
-            passkeys=self._passkeys is not None,
-            nostr=self._nostr,
-            nostr_address=f"{self._base_url}{INTERACTION_PATH}/{pending.uid}/schnorr-login",
+            passkeys=self.passkeys is not None,
+            nostr=self.nostr,
+            nostr_address=f"{self.site.base_url}{INTERACTION_PATH}/{pending.uid}/schnorr-login",
             afterwards=None,
         )
 
     async def _consent_page(self, page: PageRequest, pending: PendingAuthorization) -> Response:
         account = page.owner().account
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
@@ -160,13 +146,13 @@ class InteractionPages:
 
     def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
-        return client_display(pending.client, redirect_uri, base_url=self._pods_url)
+        return client_display(pending.client, redirect_uri, base_url=self.site.pods_url)
 
     async def _has_no_passkey(self, account: Account) -> bool:
         """Whether a passkey can be added to an account that has none (A-124)."""
-        if self._passkeys is None:
+        if self.passkeys is None:
             return False
-        return not await self._passkeys.of_account(account.account_id)
+        return not await self.passkeys.of_account(account.account_id)
 
 
 def _is_theirs(pending: PendingAuthorization, page: PageRequest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from podstead.idp.sign_in import SignInFailed
@@ -9,29 +10,20 @@ from podstead.web.browsers import see_other
 from podstead.web.forms import only, read_query, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.pages.addresses import ACCOUNT, AGAIN, LOGIN, again_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
 
+@dataclass(frozen=True, slots=True)
 class LoginPage:
     """Shows and accepts the form."""
 
-    def __init__(
-        self,
-        *,
-        sign_in: BrowserSignIn,
-        renderer: PageRenderer,
-        registration_open: bool,
-        passkeys: bool,
-        nostr: bool,
-    ) -> None:
-        self._sign_in = sign_in
-        self._passkeys = passkeys
-        self._nostr = nostr
-        self._renderer = renderer
-        self._registration_open = registration_open
+    site: Site
+    sign_in: BrowserSignIn
+    passkeys: bool
+    nostr: bool
 
     @route(LOGIN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -42,17 +34,17 @@ class LoginPage:
         if session is not None and purpose is None:
             return see_other(afterwards or ACCOUNT)
         typed = page.notice.subject if page.notice else ""
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "sign_in.html",
             typed=typed or (session.account.pod if session else ""),
             action=_path(purpose, afterwards),
             again=purpose,
             client=None,
-            registration=self._registration_open and purpose is None,
+            registration=not self.site.registration.is_closed and purpose is None,
             uid=None,
-            passkeys=self._passkeys,
-            nostr=self._nostr,
+            passkeys=self.passkeys,
+            nostr=self.nostr,
             nostr_address=None,
             afterwards=afterwards if purpose is None else afterwards or AGAIN[purpose],
         )
@@ -64,13 +56,13 @@ class LoginPage:
         purpose, afterwards = _purpose(page), page.back
         path = afterwards or (ACCOUNT if purpose is None else AGAIN[purpose])
         try:
-            signed_in = await self._sign_in.by_password(page, sent, path=path)
+            signed_in = await self.sign_in.by_password(page, sent, path=path)
         except SecondFactorNeeded as needed:
-            return self._sign_in.second_step(page, needed)
+            return self.sign_in.second_step(page, needed)
         except SignInFailed as error:
             back = _path(purpose, afterwards)
-            return self._sign_in.failed(page, sent, error, path=back)
-        return self._sign_in.succeeded(page, signed_in, path=path)
+            return self.sign_in.failed(page, sent, error, path=back)
+        return self.sign_in.succeeded(page, signed_in, path=path)
 
 
 def _path(purpose: str | None, afterwards: str | None) -> str:

@@ -5,6 +5,7 @@ Opening a link changes nothing, since mail programs open links as well.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound
@@ -16,9 +17,8 @@ from podstead.web.codes import WebCodes
 from podstead.web.limits import address_key, take
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import FORGOT, verify_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
-from podstead.web.registration import AboutOperator
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -28,25 +28,16 @@ REQUESTS_FOR_NAME_PER_HOUR: Final = 3
 _HOUR_S: Final = 3600
 
 
+@dataclass(frozen=True, slots=True)
 class ForgotPage:
     """``/.pages/forgot``: people who have lost their password ask for a link.
 
     The response is the same whether or not there is an account: nothing is looked up for it.
     """
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        sends_mail: bool,
-        about: AboutOperator,
-        renderer: PageRenderer,
-    ) -> None:
-        self._records = records
-        self._queue = MailQueue(records)
-        self._sends_mail = sends_mail
-        self._about = about
-        self._renderer = renderer
+    site: Site
+    records: RecordStore
+    sends_mail: bool
 
     @route(addresses.FORGOT, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -56,58 +47,56 @@ class ForgotPage:
     @route(addresses.FORGOT, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
         """Queue a message. Raises NotFound without mail, RateLimited, WrongFormToken."""
-        if not self._sends_mail:
+        if not self.sends_mail:
             raise NotFound(WebCodes.NO_SUCH_PAGE)
         sent = await page.form()
         login = sent.text("login").strip()
         if not login or len(login) > MAX_EMAIL_CHARACTERS or not login.isprintable():
             raise BadRequest(WebCodes.LOGIN_MISSING)
         await take(
-            self._records.store,
+            self.records.store,
             f"forgot:{address_key(page.request.client_address)}",
             capacity=REQUESTS_PER_HOUR,
             period_s=_HOUR_S,
-            clock=self._records.clock,
+            clock=self.records.clock,
         )
         if await self._is_within_limit(login):
             language = page.texts.language
             subject = MailSubject.PASSWORD_RESET
-            queued = await self._queue.joining(subject, login=login, language=language)
-            await self._records.commit(queued)
+            queued = await MailQueue(self.records).joining(subject, login=login, language=language)
+            await self.records.commit(queued)
         return self._page(page, sent=True)
 
     async def _is_within_limit(self, login: str) -> bool:
         key = f"forgot-name:{secret_key(name_key(login))}"
-        wait_s = await self._records.take(
-            key, capacity=REQUESTS_FOR_NAME_PER_HOUR, period_s=_HOUR_S
-        )
+        wait_s = await self.records.take(key, capacity=REQUESTS_FOR_NAME_PER_HOUR, period_s=_HOUR_S)
         return wait_s is None
 
     def _page(self, page: PageRequest, *, sent: bool = False) -> Response:
-        return self._renderer.page(
+        return self.site.page(
             page,
             "mail/forgot.html",
-            sends_mail=self._sends_mail,
+            sends_mail=self.sends_mail,
             sent=sent,
-            operator=self._about,
+            operator=self.site.registration.about,
             action=FORGOT,
             max_characters=MAX_EMAIL_CHARACTERS,
         )
 
 
+@dataclass(frozen=True, slots=True)
 class VerifyPage:
     """``/.pages/verify/<secret>``: somebody confirms that they read the mail of an address."""
 
-    def __init__(self, *, verification: EmailVerification, renderer: PageRenderer) -> None:
-        self._verification = verification
-        self._renderer = renderer
+    site: Site
+    verification: EmailVerification
 
     @route(addresses.VERIFY + "/{secret}", "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The question. Raises ProofUsed."""
         secret = page.path_segment(3)
-        account = await self._verification.find(secret)
-        return self._renderer.page(
+        account = await self.verification.find(secret)
+        return self.site.page(
             page,
             "mail/verify.html",
             email=account.email,
@@ -121,8 +110,8 @@ class VerifyPage:
         """Confirm the address. Raises ProofUsed, WrongFormToken."""
         await page.form()
         secret = page.path_segment(3)
-        account = await self._verification.confirm(secret, page.texts.language)
-        return self._renderer.page(
+        account = await self.verification.confirm(secret, page.texts.language)
+        return self.site.page(
             page,
             "mail/verify.html",
             email=account.email,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest, RequestRefused
@@ -19,9 +20,8 @@ from podstead.web.browsers import json_response, see_other
 from podstead.web.forms import only, read_query
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.pages.addresses import ACCOUNT, NEW_TERMS, local_address, new_terms_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
-from podstead.web.registration import AboutOperator
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -31,43 +31,32 @@ _INTERACTION: Final = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class NewTermsPage:
     """Shows the terms, and records who accepts them."""
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        authorizations: Authorizations,
-        renderer: PageRenderer,
-        terms_hash: str,
-        terms_text: str,
-        about: AboutOperator,
-    ) -> None:
-        self._accounts = accounts
-        self._authorizations = authorizations
-        self._renderer = renderer
-        self._terms_hash = terms_hash
-        self._terms_text = terms_text
-        self._about = about
+    site: Site
+    accounts: Accounts
+    authorizations: Authorizations
+    terms_text: str
 
     @route(NEW_TERMS, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
         """The page. Raises NotAuthenticated."""
         owner, afterwards = page.owner(), _afterwards(page)
-        if self._terms_hash in ("", owner.account.terms_hash):
+        if self.site.registration.terms_hash in ("", owner.account.terms_hash):
             return see_other(afterwards)
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "new_terms.html",
             form_targets=await self._form_targets(page, afterwards),
             account=owner.account,
             csrf_token=owner.session.csrf_token,
-            text=self._terms_text,
-            terms_hash=self._terms_hash,
+            text=self.terms_text,
+            terms_hash=self.site.registration.terms_hash,
             action=new_terms_url(afterwards),
             is_first=not owner.account.terms_hash,
-            operator=self._about,
+            operator=self.site.registration.about,
         )
 
     @route(NEW_TERMS, "POST", needs_terms=False)
@@ -76,9 +65,11 @@ class NewTermsPage:
         since, the page is shown again. Raises NotAuthenticated, WrongFormToken."""
         sent = await page.submission()
         owner, afterwards = page.owner(), _afterwards(page)
-        if sent.text("terms") != self._terms_hash:
+        if sent.text("terms") != self.site.registration.terms_hash:
             return see_other(new_terms_url(afterwards))
-        await self._accounts.accept_terms(owner.account.account_id, self._terms_hash)
+        await self.accounts.accept_terms(
+            owner.account.account_id, self.site.registration.terms_hash
+        )
         if not page.wants_page:
             return json_response(200, {})
         return see_other(afterwards)
@@ -90,7 +81,7 @@ class NewTermsPage:
         if found is None:
             return ()
         try:
-            pending = await self._authorizations.pending(found["uid"], browser=page.browser)
+            pending = await self.authorizations.pending(found["uid"], browser=page.browser)
         except RequestRefused:
             return ()  # it has expired, which the next page explains
         return (pending.interaction.request.redirect_uri,)

@@ -10,11 +10,14 @@ they typed (``username``), without which a key that only a profile names cannot 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import wraps
+from typing import Final
 
-from podstead.core.errors import RateLimited, RequestRefused
+from podstead.core.errors import BadRequest, RateLimited, RequestRefused
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.nostr.challenges import SIGNING_IN
+from podstead.idp.challenges import Challenges
+from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
 from podstead.idp.nostr.events import EventInvalid, KeyProof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
@@ -24,16 +27,23 @@ from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, typed_login
 from podstead.web.idp.interaction_pages import UID_SEGMENT
-from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
+from podstead.web.idp.nostr_key_endpoints import KEYS_PATH
 from podstead.web.idp.registration_pages import registration_path
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.pages.addresses import ACCOUNT
+from podstead.web.pages.cookies import BROWSER
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.request import with_checked_content
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
+
+CHALLENGE_PATH: Final = "/idp/nostr/challenge"
+SIGN_IN_PATH: Final = "/idp/nostr/login"
+_PATHS: Final = {LINKING: KEYS_PATH, SIGNING_IN: SIGN_IN_PATH}
+"""The URL of the events that answer a challenge, by its purpose."""
 
 _Handler = Callable[["NostrSignInEndpoints", PageRequest], Awaitable[Response]]
 
@@ -51,45 +61,55 @@ def _answering(handler: _Handler) -> _Handler:
     return answer
 
 
+@dataclass(frozen=True, slots=True)
 class NostrSignInEndpoints:
     """Accepts signed events instead of passwords."""
 
-    def __init__(
-        self,
-        *,
-        events: SignedEvents,
-        nostr_sign_in: NostrSignIn,
-        proven: ProvenKeys,
-        authorizations: Authorizations,
-        sign_in: BrowserSignIn,
-        verified: VerifiedSignIn,
-        limit: RequestLimit,
-        registration_open: bool,
-        base_url: str,
-    ) -> None:
-        self._events = events
-        self._nostr_sign_in = nostr_sign_in
-        self._proven = proven
-        self._authorizations = authorizations
-        self._sign_in = sign_in
-        self._verified = verified
-        self._limit = limit
-        self._registration_open = registration_open
-        self._base_url = base_url
+    site: Site
+    events: SignedEvents
+    nostr_sign_in: NostrSignIn
+    proven: ProvenKeys
+    authorizations: Authorizations
+    browser_sign_in: BrowserSignIn
+    verified: VerifiedSignIn
+    challenges: Challenges
+    limit: RequestLimit
+
+    @route(CHALLENGE_PATH, "POST")
+    async def challenge(self, page: PageRequest) -> Response:
+        """What the event must contain; a browser that has no cookie gets one. Raises BadRequest for
+        an unknown purpose, RateLimited, Overloaded; for linking also NotAuthenticated and
+        SignInAgain."""
+        await self.limit.count(page)
+        purpose = (await read_submission(page.request)).text("purpose") or SIGNING_IN
+        if purpose not in _PATHS:
+            raise BadRequest(f"The purpose of a challenge must be one of {', '.join(_PATHS)}")
+        if purpose == LINKING:
+            owner = page.recent_owner()
+            issued = await self.challenges.issue(
+                purpose, holder=owner.stored.key, account_id=owner.account.account_id
+            )
+        else:
+            issued = await self.challenges.issue(purpose, holder=page.browser)
+        has_cookie = self.site.cookies.secret(page.request, BROWSER) is not None
+        cookies = [] if has_cookie else [self.site.cookies.set(BROWSER, page.browser)]
+        return json_response(
+            200, described(issued, url=self.site.base_url + _PATHS[purpose]), *cookies
+        )
 
     @_answering
     @route(INTERACTION_PATH + "/{uid}/schnorr-login", "POST")
     async def sign_in_to_interaction(self, page: PageRequest) -> Response:
         """``schnorr-login``: record the key's account in the interaction, and return where to
         continue."""
-        await self._limit.count(page)
+        await self.limit.count(page)
         uid = page.path_segment(UID_SEGMENT)
-        pending = await self._authorizations.pending(uid, browser=page.browser)
+        pending = await self.authorizations.pending(uid, browser=page.browser)
         path = f"{INTERACTION_PATH}/{pending.uid}"
         proof = await self._proof(page, f"{path}/schnorr-login", answers_challenge=False)
         sent = await _content(page, proof)
         signed_in = await self._account(page, proof, sent)
-        await self._verified.note(
+        await self.verified.note(
             pending,
             signed_in.account,
             factor=FACTOR,
@@ -104,17 +124,17 @@ class NostrSignInEndpoints:
     async def complete(self, page: PageRequest) -> Response:
         """``schnorr-complete``: continue an interaction in which this browser's key was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self._verified.complete(page, factor=FACTOR)
+        return await self.verified.complete(page, factor=FACTOR)
 
     @_answering
     @route(SIGN_IN_PATH, "POST")
     async def sign_in(self, page: PageRequest) -> Response:
         """Sign in without an application, or sign in again."""
-        await self._limit.count(page)
+        await self.limit.count(page)
         proof = await self._proof(page, SIGN_IN_PATH, answers_challenge=True)
         sent = await _content(page, proof)
         signed_in = await self._account(page, proof, sent, only_linked=sent.ticked("again"))
-        begun = await self._sign_in.begin(
+        begun = await self.browser_sign_in.begin(
             page,
             signed_in.account,
             lasting=sent.ticked("remember"),
@@ -134,21 +154,21 @@ class NostrSignInEndpoints:
             body["retryAfter"] = refusal.retry_after_s
             headers.append((b"retry-after", str(refusal.retry_after_s).encode("ascii")))
         if status == 401:
-            realm = f'Nostr realm="{self._base_url}"'
+            realm = f'Nostr realm="{self.site.base_url}"'
             headers.append((b"www-authenticate", realm.encode("ascii")))
-        if isinstance(refusal, KeyUnknown) and self._registration_open:
+        if isinstance(refusal, KeyUnknown) and not self.site.registration.is_closed:
             body["registerUrl"] = registration_path(_interaction(page))
         return json_response(status, body, *headers)
 
     async def _proof(self, page: PageRequest, path: str, *, answers_challenge: bool) -> KeyProof:
         """Raises EventInvalid, ChallengeInvalid, BadRequest, HeadersTooLarge, Overloaded,
         StorageError."""
-        request, url = page.request, self._base_url + path
+        request, url = page.request, self.site.base_url + path
         fields, has_content = request.fields.authorization, request.body.announced
         try:
             if not answers_challenge:
-                return await self._events.verify(fields, url=url, has_content=has_content)
-            return await self._events.verify_answer(
+                return await self.events.verify(fields, url=url, has_content=has_content)
+            return await self.events.verify_answer(
                 fields,
                 url=url,
                 purpose=SIGNING_IN,
@@ -156,7 +176,7 @@ class NostrSignInEndpoints:
                 has_content=has_content,
             )
         except EventInvalid:
-            self._nostr_sign_in.failed()
+            self.nostr_sign_in.failed()
             raise
 
     async def _account(
@@ -170,12 +190,12 @@ class NostrSignInEndpoints:
         """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
         whatever comes of it."""
         try:
-            return await self._nostr_sign_in.sign_in(
+            return await self.nostr_sign_in.sign_in(
                 proof, name=typed_login(sent), only_linked=only_linked
             )
         except KeyUnknown:
-            if self._registration_open:
-                await self._proven.keep(proof, browser=page.browser)
+            if not self.site.registration.is_closed:
+                await self.proven.keep(proof, browser=page.browser)
             raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
@@ -14,17 +15,17 @@ from podstead.web.request import Request
 from podstead.web.response import HeaderField
 
 
+@dataclass(frozen=True, slots=True)
 class PeopleByAccount:
-    """Finds the owners of accounts by their sessions."""
+    """Finds the owners of accounts by their sessions.
 
-    def __init__(
-        self, *, sessions: Sessions, cookies: Cookies, audit: Audit, terms_hash: str = ""
-    ) -> None:
-        """``terms_hash`` is that of the present terms, if there are any."""
-        self._terms_hash = terms_hash
-        self._sessions = sessions
-        self._audit = audit
-        self._cookies = cookies
+    ``terms_hash`` is that of the present terms, if there are any.
+    """
+
+    sessions: Sessions
+    cookies: Cookies
+    audit: Audit
+    terms_hash: str = ""
 
     async def person(self, request: Request) -> Person | None:
         """The owner of the session's account, ``None`` without a valid session. Raises
@@ -33,7 +34,7 @@ class PeopleByAccount:
         The session is a credential of one's own, unless it began with a factor that anyone who can
         write the profile can give themselves: that one must not decide who can act as the WebID.
         """
-        found = await self._sessions.read(self._cookies.secret(request, SESSION))
+        found = await self.sessions.read(self.cookies.secret(request, SESSION))
         if found is None:
             return None
         return Person(
@@ -48,17 +49,17 @@ class PeopleByAccount:
             pods=(ResourcePath(f"/{found.account.pod}/"),),
             session=found,
             is_operator=found.account.operator and not found.session.restricted,
-            has_new_terms=self._terms_hash not in ("", found.account.terms_hash),
-            signed_in_recently=self._sessions.is_recent(found),
+            has_new_terms=self.terms_hash not in ("", found.account.terms_hash),
+            signed_in_recently=self.sessions.is_recent(found),
         )
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request, SESSION)
+        secret = self.cookies.secret(request, SESSION)
         if secret is None:
             return []
-        found = await self._sessions.read(secret)
+        found = await self.sessions.read(secret)
         if found is not None:
-            await self._sessions.end(found.stored)
-            self._audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
-        return [self._cookies.clear(SESSION)]
+            await self.sessions.end(found.stored)
+            self.audit.note(AuditEvent.SIGNED_OUT, account_id=found.account.account_id)
+        return [self.cookies.clear(SESSION)]

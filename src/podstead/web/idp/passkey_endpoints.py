@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import AccessDenied, BadRequest
@@ -15,7 +16,7 @@ from podstead.idp.passkeys.ceremonies import Credential, RelyingParty
 from podstead.idp.passkeys.options import creation_options, request_options
 from podstead.idp.passkeys.service import Passkeys
 from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
-from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.sessions import OpenSession
 from podstead.web.browsers import browser_name, json_response
 from podstead.web.forms import FormSubmission, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -23,8 +24,9 @@ from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.pages.addresses import ACCOUNT
-from podstead.web.pages.cookies import BROWSER, Cookies
+from podstead.web.pages.cookies import BROWSER
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -49,55 +51,40 @@ class AccountMismatch(AccessDenied):
         super().__init__("Another account is signed in; reload the page")
 
 
+@dataclass(frozen=True, slots=True)
 class PasskeyEndpoints:
     """Provides the server's side of the ceremonies."""
 
-    def __init__(
-        self,
-        *,
-        party: RelyingParty,
-        server_name: str,
-        passkeys: Passkeys,
-        passkey_sign_in: PasskeySignIn,
-        authorizations: Authorizations,
-        sessions: Sessions,
-        sign_in: BrowserSignIn,
-        verified: VerifiedSignIn,
-        cookies: Cookies,
-        limit: RequestLimit,
-        base_url: str,
-    ) -> None:
-        self._party = party
-        self._server_name = server_name
-        self._passkeys = passkeys
-        self._passkey_sign_in = passkey_sign_in
-        self._authorizations = authorizations
-        self._sessions = sessions
-        self._sign_in = sign_in
-        self._verified = verified
-        self._cookies = cookies
-        self._limit = limit
-        self._base_url = base_url
+    site: Site
+    party: RelyingParty
+    passkeys: Passkeys
+    passkey_sign_in: PasskeySignIn
+    authorizations: Authorizations
+    browser_sign_in: BrowserSignIn
+    verified: VerifiedSignIn
+    limit: RequestLimit
 
     # --- adding one ---------------------------------------------------------------------------
 
     @route(PASSKEY_PATH + "/register/options", "POST")
     async def creation_options(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, SignInAgain, AccountMismatch, RateLimited, Conflict."""
-        await self._limit.count(page)
+        await self.limit.count(page)
         owner = self._recent_owner(page, await read_submission(page.request))
-        offer = await self._passkeys.offer(owner)
-        options = creation_options(offer, owner.account, self._party, server_name=self._server_name)
+        offer = await self.passkeys.offer(owner)
+        options = creation_options(
+            offer, owner.account, self.party, server_name=self.site.server_name
+        )
         return json_response(200, options)
 
     @route(PASSKEY_PATH + "/register/verify", "POST")
     async def add(self, page: PageRequest) -> Response:
         """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
-        await self._limit.count(page)
+        await self.limit.count(page)
         sent = await read_submission(page.request)
         owner = self._recent_owner(page, sent)
         challenge_key, credential = _answer(sent)
-        await self._passkeys.add(
+        await self.passkeys.add(
             owner,
             challenge_key=challenge_key,
             credential=credential,
@@ -119,30 +106,30 @@ class PasskeyEndpoints:
     async def request_options(self, page: PageRequest) -> Response:
         """The options for signing in, which are the same whatever name was typed (A-120). Raises
         RateLimited, and what is wrong with the interaction."""
-        await self._limit.count(page)
+        await self.limit.count(page)
         sent = await read_submission(page.request)
         uid = sent.text("interaction")
         if uid:
-            await self._authorizations.pending(uid, browser=page.browser)
-        issued = await self._passkey_sign_in.ask(browser=page.browser, uid=uid)
-        has_cookie = self._cookies.secret(page.request, BROWSER) is not None
-        cookies = [] if has_cookie else [self._cookies.set(BROWSER, page.browser)]
-        return json_response(200, request_options(issued, self._party), *cookies)
+            await self.authorizations.pending(uid, browser=page.browser)
+        issued = await self.passkey_sign_in.ask(browser=page.browser, uid=uid)
+        has_cookie = self.site.cookies.secret(page.request, BROWSER) is not None
+        cookies = [] if has_cookie else [self.site.cookies.set(BROWSER, page.browser)]
+        return json_response(200, request_options(issued, self.party), *cookies)
 
     @route(PASSKEY_PATH + "/login/verify", "POST")
     async def sign_in(self, page: PageRequest) -> Response:
         """Sign in, or return where the sign-in continues. Raises RateLimited, and what is wrong
         with the passkey or the interaction."""
-        await self._limit.count(page)
+        await self.limit.count(page)
         sent = await read_submission(page.request)
         challenge_key, credential = _answer(sent)
-        verified = await self._passkey_sign_in.verify(
+        verified = await self.passkey_sign_in.verify(
             challenge_key, credential, browser=page.browser
         )
         lasting = sent.ticked("remember")
         if verified.uid:
             return await self._on_to_interaction(page, verified, lasting=lasting)
-        signed_in = await self._sign_in.begin(
+        signed_in = await self.browser_sign_in.begin(
             page,
             verified.stored,
             lasting=lasting,
@@ -156,13 +143,13 @@ class PasskeyEndpoints:
     async def complete(self, page: PageRequest) -> Response:
         """``passkey-complete``: continue an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self._verified.complete(page, factor=FACTOR)
+        return await self.verified.complete(page, factor=FACTOR)
 
     async def _on_to_interaction(
         self, page: PageRequest, verified: SignedInByPasskey, *, lasting: bool
     ) -> Response:
-        pending = await self._authorizations.pending(verified.uid, browser=page.browser)
-        await self._verified.note(
+        pending = await self.authorizations.pending(verified.uid, browser=page.browser)
+        await self.verified.note(
             pending,
             verified.stored,
             factor=FACTOR,
@@ -178,7 +165,7 @@ class PasskeyEndpoints:
         body = {
             "success": True,
             "webId": verified.stored.value.web_id,
-            "redirectUrl": self._base_url + path,
+            "redirectUrl": self.site.base_url + path,
         }
         return json_response(200, body, *headers)
 

@@ -7,53 +7,41 @@ do, and lead back here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from podstead.core.errors import NotAuthenticated
-from podstead.idp.sessions import Sessions
 from podstead.web.browsers import browser_name
-from podstead.web.codes import WebCodes
 from podstead.web.idp.account_pages import AccountPages
-from podstead.web.pages.cookies import SESSION, Cookies
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pod_pages.account.security_views import SecurityView
 from podstead.web.pod_pages.pod_sessions import PodBrowser
 from podstead.web.response import Response
 
 
+@dataclass(frozen=True, slots=True)
 class OwnAccountPages:
     """Renders these pages for people who are signed in to an account."""
 
-    def __init__(
-        self,
-        *,
-        account: AccountPages,
-        sessions: Sessions,
-        cookies: Cookies,
-        renderer: PageRenderer,
-    ) -> None:
-        self._account = account
-        self._sessions = sessions
-        self._cookies = cookies
-        self._renderer = renderer
+    site: Site
+    account: AccountPages
 
     async def apps(self, page: PageRequest) -> Response:
         """``/.pages/apps``. Raises NotAuthenticated, StorageError."""
         facts = await self._facts(page)
-        return self._renderer.page(page, "account/apps.html", **facts)
+        return self.site.page(page, "account/apps.html", **facts)
 
     async def welcome(self, page: PageRequest) -> Response:
         """``/.pages/welcome``. Raises NotAuthenticated, StorageError."""
         facts = await self._facts(page)
-        return self._renderer.page(page, "account/welcome.html", **facts)
+        return self.site.page(page, "account/welcome.html", **facts)
 
     async def security(
         self, page: PageRequest, view: SecurityView, browsers: Sequence[PodBrowser]
     ) -> Response:
         """``/.pages/security``. Raises NotAuthenticated, StorageError."""
         facts = await self._facts(page)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "account/security.html",
             view=view.value,
@@ -64,9 +52,7 @@ class OwnAccountPages:
         )
 
     async def _facts(self, page: PageRequest) -> dict[str, Any]:
-        owner = await self._sessions.read(self._cookies.secret(page.request, SESSION))
-        if owner is None:
-            raise NotAuthenticated(WebCodes.SIGN_IN_FIRST)
+        owner = page.owner()
         notice = page.notice
-        facts = await self._account.facts(owner, changed=None if notice is None else notice.name)
+        facts = await self.account.facts(owner, changed=None if notice is None else notice.name)
         return {**facts, "typed": "" if notice is None else notice.subject}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from podstead.idp import token_issuing
 from podstead.idp.accounts import Accounts
@@ -12,12 +13,12 @@ from podstead.web.registration import CreatedPod
 from podstead.web.request import Request
 
 
+@dataclass(frozen=True, slots=True)
 class PodsWithAccounts:
     """Creates pods whose owners sign in; their tokens come from the provider (A-34)."""
 
-    def __init__(self, accounts: Accounts, *, issuer: str) -> None:
-        self._accounts = accounts
-        self._issuer = issuer
+    accounts: Accounts
+    issuer: str
 
     async def make(
         self,
@@ -28,7 +29,7 @@ class PodsWithAccounts:
         terms_hash: str,
     ) -> CreatedPod:
         """Create a pod and an account with the name, e-mail address and password sent."""
-        made = await self._accounts.create(
+        made = await self.accounts.create(
             name=sent.get("name"),
             email=sent.get("email"),
             password=sent.get("password"),
@@ -40,6 +41,6 @@ class PodsWithAccounts:
             name=made.account.pod,
             web_id=made.account.web_id,
             pod_uri=made.pod_uri,
-            issuer=self._issuer,
-            login_url=f"{self._issuer}{token_issuing.AUTHORIZATION_PATH}",
+            issuer=self.issuer,
+            login_url=f"{self.issuer}{token_issuing.AUTHORIZATION_PATH}",
         )

@@ -8,6 +8,7 @@ guessed, and nobody keeps the owner of an account from using theirs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import RequestRefused
@@ -21,31 +22,23 @@ from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer, read_submission
 from podstead.web.idp.browser_sign_in import BrowserSignIn, SecondFactorNeeded
 from podstead.web.pages.addresses import ACCOUNT
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
 RECOVERY_PATH: Final = "/idp/recover"
 
 
+@dataclass(frozen=True, slots=True)
 class RecoveryPage:
     """Shows and accepts the form."""
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        two_factors: TwoFactors,
-        attempts: Attempts,
-        sign_in: BrowserSignIn,
-        renderer: PageRenderer,
-    ) -> None:
-        self._accounts = accounts
-        self._two_factors = two_factors
-        self._attempts = attempts
-        self._sign_in = sign_in
-        self._renderer = renderer
+    site: Site
+    accounts: Accounts
+    two_factors: TwoFactors
+    attempts: Attempts
+    sign_in: BrowserSignIn
 
     @route(RECOVERY_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -59,7 +52,7 @@ class RecoveryPage:
         try:
             return await self._recover(page, sent)
         except SecondFactorNeeded as needed:
-            return self._sign_in.second_step(page, needed)
+            return self.sign_in.second_step(page, needed)
         except (UnusablePassword, PasswordsDiffer, WrongCode) as error:
             if not page.wants_page:
                 raise
@@ -72,33 +65,33 @@ class RecoveryPage:
         login, source = sent.text("username"), page.source
         found = None
         if len(login) <= MAX_EMAIL_CHARACTERS:
-            found = await self._accounts.find(login)
+            found = await self.accounts.find(login)
         subject = f"recovery of {name_key(login)} from {source.network}"
         attempt = attempt_at(subject, found, address=source.network)
-        await self._attempts.check(attempt)
+        await self.attempts.check(attempt)
         try:
             if found is None or found.value.disabled:
                 raise WrongCode
-            await self._two_factors.use_recovery_code(
+            await self.two_factors.use_recovery_code(
                 found, sent.text("code"), source, for_password=True
             )
         except WrongCode:
-            await self._attempts.failed(attempt)
+            await self.attempts.failed(attempt)
             raise
-        await self._attempts.succeeded(attempt)
-        await self._accounts.set_password(found.value.account_id, password, source=source)
-        account = await self._accounts.read(found.value.account_id)
+        await self.attempts.succeeded(attempt)
+        await self.accounts.set_password(found.value.account_id, password, source=source)
+        account = await self.accounts.read(found.value.account_id)
         if account is None:
             raise WrongCode
-        await self._two_factors.note_recovered(account)
-        await self._sign_in.check_second_factor(
+        await self.two_factors.note_recovered(account)
+        await self.sign_in.check_second_factor(
             account,
             browser=page.browser,
             path=ACCOUNT,
             password=password,
             by_recovery=True,
         )
-        signed_in = await self._sign_in.begin(page, account, lasting=False, password=password)
+        signed_in = await self.sign_in.begin(page, account, lasting=False, password=password)
         if page.wants_page:
             return see_other(ACCOUNT, *signed_in.cookies)
         return json_response(200, {"location": ACCOUNT}, *signed_in.cookies)
@@ -106,7 +99,7 @@ class RecoveryPage:
     def _form(
         self, page: PageRequest, sent: FormSubmission, error: RequestRefused | None
     ) -> Response:
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "recover.html",
             status=200 if error is None else status_of(error)[0],

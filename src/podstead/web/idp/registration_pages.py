@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -34,9 +35,10 @@ from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.pages.addresses import ACCOUNT, WELCOME
 from podstead.web.pages.guard import Rule
-from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
-from podstead.web.registration import Registration, TermsNotAccepted
+from podstead.web.pages.site import Site
+from podstead.web.registration import TermsNotAccepted
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 
@@ -63,37 +65,25 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
 """The field of the form at which an error is shown."""
 
 
+@dataclass(frozen=True, slots=True)
 class RegistrationPages:
-    """Shows and accepts the form."""
+    """Shows and accepts the form.
 
-    def __init__(
-        self,
-        *,
-        accounts: Accounts,
-        authorizations: Authorizations,
-        sign_in: BrowserSignIn,
-        registration: Registration,
-        proven_keys: ProvenKeys | None,
-        renderer: PageRenderer,
-        base_url: str,
-        pods_url: str,
-    ) -> None:
-        """``proven_keys`` is ``None`` if nobody can sign in with a Nostr key."""
-        self._accounts = accounts
-        self._authorizations = authorizations
-        self._sign_in = sign_in
-        self._registration = registration
-        self._proven_keys = proven_keys
-        self._renderer = renderer
-        self._base_url = base_url
-        self._pods_url = pods_url
+    ``proven_keys`` is ``None`` if nobody can sign in with a Nostr key.
+    """
+
+    site: Site
+    accounts: Accounts
+    authorizations: Authorizations
+    sign_in: BrowserSignIn
+    proven_keys: ProvenKeys | None
 
     @route(REGISTRATION_PATH, "GET", rule=Rule.OURS_OR_NO_COOKIE)
     async def get(self, page: PageRequest) -> Response:
         """The form or, if only the operator creates accounts, a page that says so."""
-        if self._registration.is_closed:
-            return self._renderer.sign_in_page(
-                page, "registration_closed.html", status=403, operator=self._registration.about
+        if self.site.registration.is_closed:
+            return self.site.sign_in_page(
+                page, "registration_closed.html", status=403, operator=self.site.registration.about
             )
         query = read_query(page.request)
         pending = await self._pending(page, only(query, "uid"))
@@ -111,7 +101,7 @@ class RegistrationPages:
         Raises RegistrationClosed, RateLimited, and for programs everything that creating an account
         raises.
         """
-        self._registration.check_open()
+        self.site.registration.check_open()
         sent = await read_submission(page.request)
         pending = await self._pending(page, sent.text("uid") or None)
         proven = await self._proven(page)
@@ -127,13 +117,13 @@ class RegistrationPages:
             return self._form(
                 page, pending, proven, sent, errors={field: refusal_text(error)}, status=status
             )
-        if self._proven_keys is not None and proven is not None and sent.text("nostrKey"):
-            self._proven_keys.linked(proven, created.account)
+        if self.proven_keys is not None and proven is not None and sent.text("nostrKey"):
+            self.proven_keys.linked(proven, created.account)
         return await self._created(page, created, pending, sent.text("password"))
 
     async def _proven(self, page: PageRequest) -> Versioned[ProvenKey] | None:
         """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
-        keys = self._proven_keys
+        keys = self.proven_keys
         return None if keys is None else await keys.of(page.browser)
 
     async def _create(
@@ -146,12 +136,12 @@ class RegistrationPages:
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
-        registration, address = self._registration, page.request.client_address
+        registration, address = self.site.registration, page.request.client_address
         registration.check_terms(accepted=sent.ticked("acceptTerms"))
         joined = self._joined(page, sent, proven)
         admitted = await registration.admission(sent.text("invitation"), address)
         await registration.count(address)
-        return await self._accounts.create(
+        return await self.accounts.create(
             name=username,
             email=sent.text("email") or None,
             password=password,
@@ -173,9 +163,9 @@ class RegistrationPages:
         wanted = sent.text("nostrKey")
         if not wanted:
             return None
-        if self._proven_keys is None or proven is None or proven.value.public_key != wanted:
+        if self.proven_keys is None or proven is None or proven.value.public_key != wanted:
             raise ProofGone
-        return partial(self._proven_keys.joined, proven, page.source)
+        return partial(self.proven_keys.joined, proven, page.source)
 
     async def _created(
         self,
@@ -184,7 +174,7 @@ class RegistrationPages:
         pending: PendingAuthorization | None,
         password: str,
     ) -> Response:
-        stored = await self._accounts.read(created.account.account_id)
+        stored = await self.accounts.read(created.account.account_id)
         if stored is None:
             raise NotFound(WebCodes.ACCOUNT_DELETED_MEANWHILE)
         uid = "" if pending is None else pending.uid
@@ -193,22 +183,22 @@ class RegistrationPages:
             path = WELCOME
         cookies: Sequence[HeaderField] = ()
         try:
-            await self._sign_in.check_second_factor(
+            await self.sign_in.check_second_factor(
                 stored, browser=page.browser, path=path, uid=uid, password=password
             )
         except SecondFactorNeeded as needed:
             path = needed.path
         else:
-            signed_in = await self._sign_in.begin(page, stored, lasting=False, password=password)
+            signed_in = await self.sign_in.begin(page, stored, lasting=False, password=password)
             cookies = signed_in.cookies
             if pending is not None:
-                await self._authorizations.signed_in(pending, signed_in.session)
+                await self.authorizations.signed_in(pending, signed_in.session)
         if page.wants_page:
             return see_other(path, *cookies)
         body = {
             "webId": created.account.web_id,
             "podUri": created.pod_uri,
-            "location": self._base_url + path,
+            "location": self.site.base_url + path,
         }
         location = (b"location", created.pod_uri.encode("ascii"))
         return json_response(201, body, location, *cookies)
@@ -217,11 +207,11 @@ class RegistrationPages:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
         if uid is None:
             return None
-        return await self._authorizations.pending(uid, browser=page.browser)
+        return await self.authorizations.pending(uid, browser=page.browser)
 
     def _client_display(self, pending: PendingAuthorization) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
-        return client_display(pending.client, redirect_uri, base_url=self._pods_url)
+        return client_display(pending.client, redirect_uri, base_url=self.site.pods_url)
 
     def _form(
         self,
@@ -235,7 +225,7 @@ class RegistrationPages:
         invitation: str = "",
     ) -> Response:
         targets = [] if pending is None else [pending.interaction.request.redirect_uri]
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "register.html",
             status=status,
@@ -253,10 +243,10 @@ class RegistrationPages:
             npub=npub,
             # If the box was unticked, it stays so when the form is shown again.
             link_nostr_key=not sent.fields or bool(sent.text("nostrKey")),
-            by_invitation=self._registration.by_invitation,
+            by_invitation=self.site.registration.by_invitation,
             invitation=sent.text("invitation") or invitation,
             max_code_characters=MAX_CODE_CHARACTERS,
-            operator=self._registration.about,
+            operator=self.site.registration.about,
             terms_accepted=sent.ticked("acceptTerms"),
-            base_url=self._pods_url,
+            base_url=self.site.pods_url,
         )

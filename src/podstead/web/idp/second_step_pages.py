@@ -7,6 +7,7 @@ have none yet. Both pages belong to the browser in which the password was typed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from podstead.core.errors import NotAuthenticated
 from podstead.idp import sign_in
@@ -25,51 +26,38 @@ from podstead.web.idp.browser_sign_in import (
     SignedInHere,
 )
 from podstead.web.pages.addresses import LOGIN
-from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
 
+@dataclass(frozen=True, slots=True)
 class SecondStepPages:
     """Shows the forms, and finishes sign-ins."""
 
-    def __init__(
-        self,
-        *,
-        second_step: SecondStep,
-        two_factors: TwoFactors,
-        authorizations: Authorizations,
-        sign_in: BrowserSignIn,
-        cookies: Cookies,
-        renderer: PageRenderer,
-        passkeys: bool,
-        base_url: str,
-    ) -> None:
-        self._second_step = second_step
-        self._two_factors = two_factors
-        self._authorizations = authorizations
-        self._sign_in = sign_in
-        self._cookies = cookies
-        self._renderer = renderer
-        self._passkeys = passkeys
-        self._base_url = base_url
+    site: Site
+    second_step: SecondStep
+    two_factors: TwoFactors
+    authorizations: Authorizations
+    sign_in: BrowserSignIn
+    passkeys: bool
 
     @route(SECOND_FACTOR_PATH, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form for a code. Without the password before, the browser is led to the sign-in."""
         try:
-            half, account = await self._second_step.find(page.browser)
+            half, account = await self.second_step.find(page.browser)
         except NoPendingSecondFactor:
             return self._from_the_start(page, "sign-in-first")
-        found = await self._two_factors.of(account.value.account_id)
+        found = await self.two_factors.of(account.value.account_id)
         if found.missing:
             return see_other(SET_UP_PATH)
         if not found.asked_for:  # an operator has reset it meanwhile
             return self._from_the_start(page, "sign-in-first")
         flash = page.notice
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "second_factor.html",
             form_targets=await self._form_targets(page, half.value),
@@ -77,7 +65,7 @@ class SecondStepPages:
             account=account.value,
             has_app=found.record.totp_secret is not None,
             has_recovery_codes=accepts_recovery_codes(found.record, account.value),
-            passkeys=self._passkeys and found.has_passkeys,
+            passkeys=self.passkeys and found.has_passkeys,
             uid=half.value.uid,
             afterwards="" if half.value.uid else half.value.path,
         )
@@ -88,11 +76,11 @@ class SecondStepPages:
         sent = await read_submission(page.request)
         recovery = sent.text("recovery")
         try:
-            half, account = await self._second_step.verify(
+            half, account = await self.second_step.verify(
                 page.browser,
                 recovery or sent.text("code"),
                 recovery=bool(recovery),
-                marks=self._cookies.marks(page.request),
+                marks=self.site.cookies.marks(page.request),
                 source=page.source,
             )
         except WrongCode as error:
@@ -102,34 +90,34 @@ class SecondStepPages:
                 raise
             return self._from_the_start(page, "sign-in-first")
         signed_in = await self._begin(page, half, account)
-        return self._sign_in.succeeded(page, signed_in, path=half.path)
+        return self.sign_in.succeeded(page, signed_in, path=half.path)
 
     @route(SET_UP_PATH, "GET")
     async def set_up(self, page: PageRequest) -> Response:
         """The page on which a person adds an authenticator app during the sign-in."""
         try:
-            _half, account = await self._second_step.find(page.browser)
+            _half, account = await self.second_step.find(page.browser)
         except NoPendingSecondFactor:
             return self._from_the_start(page, "sign-in-first")
-        if not (await self._two_factors.of(account.value.account_id)).missing:
+        if not (await self.two_factors.of(account.value.account_id)).missing:
             return see_other(SECOND_FACTOR_PATH)
-        return self._set_up_page(page, account.value, self._two_factors.new_secret())
+        return self._set_up_page(page, account.value, self.two_factors.new_secret())
 
     @route(SET_UP_PATH, "POST")
     async def finish_set_up(self, page: PageRequest) -> Response:
         """Store the app, and finish the sign-in. Raises NoPendingSecondFactor, NotAuthenticated."""
         sent = await read_submission(page.request)
-        half, account = await self._second_step.find(page.browser)
-        if not (await self._two_factors.of(account.value.account_id)).missing:
+        half, account = await self.second_step.find(page.browser)
+        if not (await self.two_factors.of(account.value.account_id)).missing:
             raise NotAuthenticated(IdpCodes.SECOND_FACTOR_EXISTS)
         secret = sent.text("secret")
         try:
-            codes = await self._two_factors.add_app(
+            codes = await self.two_factors.add_app(
                 account, secret, sent.text("code"), page.source, replacing=False
             )
         except WrongCode:
             return self._set_up_page(page, account.value, secret, wrong=True)
-        await self._second_step.end(half)
+        await self.second_step.end(half)
         signed_in = await self._begin(page, half.value, account)
         return self._codes_page(page, codes, half.value.path, signed_in)
 
@@ -138,7 +126,7 @@ class SecondStepPages:
     async def _begin(
         self, page: PageRequest, half: PendingSecondFactor, account: Versioned[Account]
     ) -> SignedInHere:
-        signed_in = await self._sign_in.begin(
+        signed_in = await self.sign_in.begin(
             page,
             account,
             lasting=half.lasting,
@@ -146,23 +134,23 @@ class SecondStepPages:
             common_password=half.common_password,
         )
         if half.uid:
-            pending = await self._authorizations.pending(half.uid, browser=page.browser)
-            await self._authorizations.signed_in(pending, signed_in.session)
+            pending = await self.authorizations.pending(half.uid, browser=page.browser)
+            await self.authorizations.signed_in(pending, signed_in.session)
         return signed_in
 
     async def _wrong(self, page: PageRequest, error: WrongCode) -> Response:
         try:
-            await self._second_step.find(page.browser)
+            await self.second_step.find(page.browser)
         except NoPendingSecondFactor:
             path, name = LOGIN, "too-many-codes"
         else:
             path, name = SECOND_FACTOR_PATH, "wrong-code"
         if page.wants_page:
-            return see_other(path, self._cookies.set_notice(Notice(name)))
+            return self.site.see_other(path, Notice(name))
         body = {
             "error": "invalid_grant",
             "error_description": str(error),
-            "location": self._base_url + path,
+            "location": self.site.base_url + path,
         }
         return json_response(401, body)
 
@@ -170,25 +158,25 @@ class SecondStepPages:
         """Where the browser may be led after the form: to the application of the interaction."""
         if not half.uid:
             return ()
-        pending = await self._authorizations.pending(half.uid, browser=page.browser)
+        pending = await self.authorizations.pending(half.uid, browser=page.browser)
         return (pending.interaction.request.redirect_uri,)
 
     def _from_the_start(self, page: PageRequest, name: str) -> Response:
         if page.open_session is not None:
             return see_other(LOGIN)
-        return see_other(LOGIN, self._cookies.set_notice(Notice(name)))
+        return self.site.see_other(LOGIN, Notice(name))
 
     def _set_up_page(
         self, page: PageRequest, account: Account, secret: str, *, wrong: bool = False
     ) -> Response:
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page,
             "set_up_second_factor.html",
             status=400 if wrong else 200,
             account=account,
             secret=secret,
-            picture=self._two_factors.picture(
-                secret, account, server_name=self._renderer.server_name
+            picture=self.two_factors.picture(
+                secret, account, server_name=self.site.renderer.server_name
             ),
             wrong=wrong,
         )
@@ -198,6 +186,6 @@ class SecondStepPages:
     ) -> Response:
         if not codes:
             return see_other(path, *signed_in.cookies)
-        return self._renderer.sign_in_page(
+        return self.site.sign_in_page(
             page, "recovery_codes.html", codes=codes, afterwards=path, headers=signed_in.cookies
         )

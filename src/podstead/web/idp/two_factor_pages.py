@@ -6,16 +6,17 @@ Each change requires a recent sign-in, which itself took the second factor where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.sessions import OpenSession
 from podstead.idp.two_factor.service import TwoFactors, WrongCode
-from podstead.web.browsers import json_response, see_other
+from podstead.web.browsers import json_response
 from podstead.web.pages.addresses import SECURITY, TWO_FACTOR
-from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import Notice
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -24,27 +25,18 @@ CODES_PATH: Final = f"{TWO_FACTOR}/recovery-codes"
 PASSKEY_FACTOR_PATH: Final = f"{TWO_FACTOR}/passkey"
 
 
+@dataclass(frozen=True, slots=True)
 class TwoFactorPages:
     """Shows the page for an authenticator app, and changes second factors."""
 
-    def __init__(
-        self,
-        *,
-        two_factors: TwoFactors,
-        sessions: Sessions,
-        cookies: Cookies,
-        renderer: PageRenderer,
-    ) -> None:
-        self._two_factors = two_factors
-        self._sessions = sessions
-        self._cookies = cookies
-        self._renderer = renderer
+    site: Site
+    two_factors: TwoFactors
 
     @route(TWO_FACTOR, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The page with a new secret, for an app. Raises NotAuthenticated, SignInAgain."""
         owner = self._recent(page)
-        return self._app_page(page, owner, self._two_factors.new_secret())
+        return self._app_page(page, owner, self.two_factors.new_secret())
 
     @route(TWO_FACTOR, "POST")
     async def add_app(self, page: PageRequest) -> Response:
@@ -54,7 +46,7 @@ class TwoFactorPages:
         owner = self._recent(page)
         secret = sent.text("secret")
         try:
-            codes = await self._two_factors.add_app(
+            codes = await self.two_factors.add_app(
                 owner.owner, secret, sent.text("code"), page.source, replacing=True
             )
         except WrongCode:
@@ -68,7 +60,7 @@ class TwoFactorPages:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, SecondFactorDemanded."""
         await page.submission()
         owner = self._recent(page)
-        await self._two_factors.remove_app(owner.owner, page.source)
+        await self.two_factors.remove_app(owner.owner, page.source)
         return self._changed(page, "totp-removed")
 
     @route(CODES_PATH, "POST")
@@ -76,7 +68,7 @@ class TwoFactorPages:
         """New recovery codes. Raises NotAuthenticated, WrongFormToken, SignInAgain."""
         await page.submission()
         owner = self._recent(page)
-        codes = await self._two_factors.renew_codes(owner.owner, page.source)
+        codes = await self.two_factors.renew_codes(owner.owner, page.source)
         return self._changed(page, "codes-renewed", codes)
 
     @route(PASSKEY_FACTOR_PATH, "POST")
@@ -86,7 +78,7 @@ class TwoFactorPages:
         sent = await page.submission()
         owner = self._recent(page)
         required = sent.ticked("required")
-        codes = await self._two_factors.require_passkey(owner.owner, page.source, required=required)
+        codes = await self.two_factors.require_passkey(owner.owner, page.source, required=required)
         name = "passkey-required" if required else "passkey-not-required"
         return self._changed(page, name, codes)
 
@@ -104,15 +96,15 @@ class TwoFactorPages:
         wrong: bool = False,
     ) -> Response:
         back = page.back
-        return self._renderer.account_page(
+        return self.site.account_page(
             page,
             "authenticator_app.html",
             status=400 if wrong else 200,
             action=TWO_FACTOR if back is None else f"{TWO_FACTOR}?next={quote(back)}",
             afterwards=page.back or SECURITY,
             secret=secret,
-            picture=self._two_factors.picture(
-                secret, owner.account, server_name=self._renderer.server_name
+            picture=self.two_factors.picture(
+                secret, owner.account, server_name=self.site.renderer.server_name
             ),
             wrong=wrong,
         )
@@ -127,7 +119,5 @@ class TwoFactorPages:
         if not page.wants_page:
             return json_response(200, {"recoveryCodes": list(codes)} if codes else {})
         if codes:
-            return self._renderer.account_page(
-                page, "recovery_codes.html", codes=codes, afterwards=back
-            )
-        return see_other(back, self._cookies.set_notice(Notice(flash_message)))
+            return self.site.account_page(page, "recovery_codes.html", codes=codes, afterwards=back)
+        return self.site.see_other(back, Notice(flash_message))

@@ -25,7 +25,7 @@ from podstead.web.forms import (
     read_submission,
 )
 from podstead.web.limits import address_key
-from podstead.web.pages.addresses import PREFIX, again_url, local_address, target_of
+from podstead.web.pages.addresses import PROVIDER, again_url, local_address, target_of
 from podstead.web.pages.cookies import Notice
 from podstead.web.pages.texts import Texts, current_texts
 from podstead.web.request import Request
@@ -220,9 +220,8 @@ class PageRequest:
 
     @property
     def is_of_provider(self) -> bool:
-        """Whether it is about one of the provider's own pages, rather than one below
-        ``/.pages``."""
-        return not self.request.path.startswith(f"{PREFIX}/")
+        """Whether it is about one of the provider's own pages."""
+        return self.request.path.startswith(PROVIDER)
 
     @property
     def target(self) -> ResourcePath:

@@ -5,19 +5,32 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Randomness
-from podstead.web.browsers import see_other
+from podstead.web.browsers import json_response, see_other
+from podstead.web.pages.addresses import SECURITY
 from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.guard import Guard
+from podstead.web.pages.guard import PageGuard
 from podstead.web.pages.rendering import PageRenderer
-from podstead.web.pages.request import People
+from podstead.web.pages.request import PageRequest, People
+from podstead.web.registration import Registration
 from podstead.web.response import HeaderField, Response
 
 
 class Site:
     """The pages of one origin: who is signed in, the guard, the cookies and the renderer."""
 
-    def __init__(self, base_url: str, people: People, randomness: Randomness) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        pods_url: str,
+        people: People,
+        registration: Registration,
+        randomness: Randomness,
+    ) -> None:
+        """``pods_url`` is the base URL of the pods, which may have another origin."""
         url = urlsplit(base_url)
+        self.pods_url = pods_url
+        self.registration = registration
         self.base_url = base_url
         self.people = people
         self.randomness = randomness
@@ -27,7 +40,7 @@ class Site:
         self.renderer = PageRenderer(
             server_name=self.server_name, base_url=base_url, randomness=randomness
         )
-        self.guard = Guard(
+        self.guard = PageGuard(
             origin=base_url,
             people=people,
             cookies=self.cookies,
@@ -44,3 +57,10 @@ class Site:
         """A redirect to another page, which shows the notice."""
         noticed = () if notice is None else (self.cookies.set_notice(notice),)
         return see_other(address, *noticed, *headers)
+
+    def done(self, page: PageRequest, notice: str, *headers: HeaderField) -> Response:
+        """After a change of an account: for browsers, a redirect to the page whose form asked for
+        it, which shows the notice; for programs, nothing."""
+        if not page.wants_page:
+            return json_response(204, None, *headers)
+        return self.see_other(page.back or SECURITY, Notice(notice), *headers)

@@ -8,6 +8,7 @@ deleted, ends its sessions. It expires twelve hours after the sign-in at the lat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -57,30 +58,30 @@ class TypedTokens(Protocol):
         """Whether the token would still be accepted. Raises StorageError."""
 
 
+@dataclass(frozen=True, slots=True)
 class PeopleByPodToken:
     """Finds people who have signed in with the token of a pod."""
 
-    def __init__(self, *, records: RecordStore, tokens: TypedTokens, cookies: Cookies) -> None:
-        self._records = records
-        self._tokens = tokens
-        self._cookies = cookies
+    records: RecordStore
+    tokens: TypedTokens
+    cookies: Cookies
 
     async def sign_in(self, token: str, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises NotAuthenticated,
         StorageError, Overloaded."""
-        verified = await self._tokens.verify_typed(token)
-        record = await self._records.store.read_token(verified.token_id)
-        pod = None if record is None else await self._records.store.read_pod(record.pod)
+        verified = await self.tokens.verify_typed(token)
+        record = await self.records.store.read_token(verified.token_id)
+        pod = None if record is None else await self.records.store.read_pod(record.pod)
         if pod is None:
             raise NotAuthenticated(WebCodes.POD_OF_TOKEN_DELETED, invalid=True)
-        now_s = self._records.now_s()
-        secret = self._records.randomness.token_hex(_SECRET_BYTES)
+        now_s = self.records.now_s()
+        secret = self.records.randomness.token_hex(_SECRET_BYTES)
         session = PageSession(
             token_id=verified.token_id,
             web_id=verified.web_id,
             pod_name=pod.name,
             pod_root=pod.root,
-            csrf_token=self._records.randomness.token_hex(_SECRET_BYTES),
+            csrf_token=self.records.randomness.token_hex(_SECRET_BYTES),
             created_s=now_s,
             issued_s=verified.issued_s,
             expires_s=verified.expires_s,
@@ -90,12 +91,12 @@ class PeopleByPodToken:
         stored = PAGE_SESSIONS.put(
             secret_key(secret), session, owner=pod.root, expires_ms=until_s * 1000
         )
-        await self._records.commit([stored, *await self._surplus(pod.root)])
-        return self._cookies.set_page_session(POD_SESSION, secret)
+        await self.records.commit([stored, *await self._surplus(pod.root)])
+        return self.cookies.set_page_session(POD_SESSION, secret)
 
     async def _surplus(self, owner: str) -> Sequence[Record]:
         """The oldest sessions of a pod beyond the limit, with one more to come."""
-        listed = await self._records.of_owner(PAGE_SESSIONS, owner)
+        listed = await self.records.of_owner(PAGE_SESSIONS, owner)
         oldest = sorted(listed, key=lambda each: each.value.created_s)
         return [
             PAGE_SESSIONS.drop(each.key)
@@ -104,17 +105,17 @@ class PeopleByPodToken:
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""
-        secret = self._cookies.secret(request, POD_SESSION)
+        secret = self.cookies.secret(request, POD_SESSION)
         if secret is None:
             return None
-        stored = await self._records.read(PAGE_SESSIONS, secret_key(secret))
+        stored = await self.records.read(PAGE_SESSIONS, secret_key(secret))
         if stored is None:
             return None
         session = stored.value
         verified = VerifiedPodToken(
             session.token_id, session.web_id, session.issued_s, session.expires_s
         )
-        if not await self._tokens.is_still_valid(verified):
+        if not await self.tokens.is_still_valid(verified):
             return None
         return Person(
             identity=Identity(
@@ -132,8 +133,8 @@ class PeopleByPodToken:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request, POD_SESSION)
+        secret = self.cookies.secret(request, POD_SESSION)
         if secret is None:
             return []
-        await self._records.commit([PAGE_SESSIONS.drop(secret_key(secret))])
-        return self._cookies.clear_page_session(POD_SESSION)
+        await self.records.commit([PAGE_SESSIONS.drop(secret_key(secret))])
+        return self.cookies.clear_page_session(POD_SESSION)

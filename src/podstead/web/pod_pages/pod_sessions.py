@@ -34,12 +34,12 @@ class PodBrowser:
     user_agent: str
 
 
+@dataclass(frozen=True, slots=True)
 class PodSessions:
     """Lists and ends these sessions."""
 
-    def __init__(self, records: RecordStore, cookies: Cookies) -> None:
-        self._records = records
-        self._cookies = cookies
+    records: RecordStore
+    cookies: Cookies
 
     async def of(self, web_id: str, pod: ResourcePath) -> Sequence[PodBrowser]:
         """The sessions of the owner of a pod, the newest first. Raises StorageError."""
@@ -51,7 +51,7 @@ class PodSessions:
                 each.value.created_s,
                 each.value.user_agent,
             )
-            for each in await self._records.of_owner(PAGE_SESSIONS, pod)
+            for each in await self.records.of_owner(PAGE_SESSIONS, pod)
             if each.value.web_id == web_id
         ]
         found += [
@@ -62,20 +62,20 @@ class PodSessions:
                 each.value.expires_s - VISITOR_SESSION_S,
                 each.value.user_agent,
             )
-            for each in await self._records.of_owner(VISITOR_SESSIONS, pod)
+            for each in await self.records.of_owner(VISITOR_SESSIONS, pod)
             if each.value.web_id == web_id
         ]
         return sorted(found, key=lambda each: each.created_s, reverse=True)
 
     async def tokens(self, pod: ResourcePath) -> Sequence[TokenRecord]:
         """The valid tokens of a pod. Raises StorageError."""
-        records = self._records
+        records = self.records
         return await valid_tokens(records.store, pod.strip("/"), now_s=records.now_s())
 
     def current(self, request: Request) -> frozenset[str]:
         """The keys of the sessions of the browser that sent a request."""
         token, visitor = (
-            self._cookies.secret(request, name) for name in (POD_SESSION, VISITOR_SESSION)
+            self.cookies.secret(request, name) for name in (POD_SESSION, VISITOR_SESSION)
         )
         found = () if token is None else (secret_key(token),)
         return frozenset(found if visitor is None else (*found, visitor_key(visitor)))
@@ -84,13 +84,13 @@ class PodSessions:
         """Sign a browser of the owner out. Raises Overloaded, StorageError."""
         endings = await self.endings(web_id, pod, only=key)
         if endings:
-            await self._records.commit(endings)
+            await self.records.commit(endings)
 
     async def end_all(self, web_id: str, pod: ResourcePath) -> None:
         """Sign all browsers of the owner out. Raises Overloaded, StorageError."""
         endings = await self.endings(web_id, pod)
         if endings:
-            await self._records.commit(endings)
+            await self.records.commit(endings)
 
     async def endings(
         self, web_id: str, pod: ResourcePath, *, only: str | None = None

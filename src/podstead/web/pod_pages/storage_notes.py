@@ -36,11 +36,11 @@ class StorageNote:
         return max(0, self.quota_bytes - self.used_bytes)
 
 
+@dataclass(frozen=True, slots=True)
 class StorageNotes:
     """Tells owners how full their pods are."""
 
-    def __init__(self, usage: PodUsage) -> None:
-        self._usage = usage
+    usage: PodUsage
 
     async def of(self, page: PageRequest, target: ResourcePath) -> StorageNote | None:
         """The note about the person's pod that contains the target; ``None`` if the pod has no
@@ -51,7 +51,7 @@ class StorageNotes:
         if root is None:
             return None
         try:
-            used_bytes, quota_bytes = await self._usage.total(page.identity, root)
+            used_bytes, quota_bytes = await self.usage.total(page.identity, root)
         except AccessDenied:  # an application's rules, or somebody else's
             return None
         return StorageNote(used_bytes, quota_bytes) if quota_bytes else None

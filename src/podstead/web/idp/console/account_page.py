@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from podstead.core.errors import BadRequest, NotFound
 from podstead.idp.administration.audit_log import Operator
-from podstead.idp.administration.pods import Directory, ListedPod, PodActions
+from podstead.idp.administration.pods import Directory, PodActions, PodWithAccount
 from podstead.idp.administration.service import SIGN_IN_LINK_S, Administration, OwnAccount
 from podstead.idp.records import Account
 from podstead.web.browsers import see_other
@@ -25,9 +25,8 @@ from podstead.web.idp.console.access import again, for_operators
 from podstead.web.idp.console.addresses import ACCOUNTS, account_url, action_url
 from podstead.web.pages.addresses import CONSOLE, link_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
@@ -65,18 +64,18 @@ class Action:
     """The notice afterwards."""
     typed: bool = False
     """Whether the name of the pod must be typed."""
-    allowed: Callable[[ListedPod], bool] = lambda listed: listed.account is not None
+    allowed: Callable[[PodWithAccount], bool] = lambda listed: listed.account is not None
 
 
-def _is_in_use(listed: ListedPod) -> bool:
+def _is_in_use(listed: PodWithAccount) -> bool:
     return listed.account is not None and not listed.account.disabled
 
 
-def _may_promote(listed: ListedPod) -> bool:
+def _may_promote(listed: PodWithAccount) -> bool:
     return listed.account is not None and not listed.account.operator
 
 
-def _may_demote(listed: ListedPod) -> bool:
+def _may_demote(listed: PodWithAccount) -> bool:
     return listed.account is not None and listed.account.operator
 
 
@@ -152,12 +151,12 @@ _UNCONFIRMED: Final = {"enable": "account-enabled", "sign-out": "account-signed-
 """The actions that need no confirmation, with their notices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AccountsPage:
     """Lists pods and accounts, and finds some of them."""
 
+    site: Site
     directory: Directory
-    renderer: PageRenderer
     default_quota_bytes: int
 
     @route(CONSOLE, "GET")
@@ -175,7 +174,7 @@ class AccountsPage:
         more = None
         if listing.next_after:
             more = f"{ACCOUNTS}?{urlencode({'q': query, 'after': listing.next_after})}"
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/accounts.html",
             query=query,
@@ -186,17 +185,14 @@ class AccountsPage:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AccountPage:
     """Shows a pod and its account, and carries out actions."""
 
+    site: Site
     directory: Directory
     administration: Administration
     pods: PodActions
-    guard: Guard
-    renderer: PageRenderer
-    base_url: str
-    pods_url: str
     default_quota_bytes: int
     """That of the settings, 0 for none."""
 
@@ -207,12 +203,12 @@ class AccountPage:
         listed = await self.directory.find(page.path_segment(4))
         account = listed.account
         own = account is not None and account.account_id == operator.account_id
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/account.html",
             listed=listed,
             own=own,
-            pod_url=self.pods_url + listed.pod.root,
+            pod_url=self.site.pods_url + listed.pod.root,
             default_quota_bytes=self.default_quota_bytes,
             own_quota_mb=(listed.pod.quota_bytes or 0) // _MB,
             url=account_url(listed.pod.name),
@@ -249,7 +245,7 @@ class AccountPage:
         try:
             await self._carry_out(name, listed, operator)
         except OwnAccount:
-            return self.guard.see_other(account_url(pod), Notice("own-account"))
+            return self.site.see_other(account_url(pod), Notice("own-account"))
         return self._done(pod, action.done)
 
     @route(addresses.QUOTA, "POST")
@@ -263,7 +259,7 @@ class AccountPage:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _carry_out(self, name: str, listed: ListedPod, operator: Operator) -> None:
+    async def _carry_out(self, name: str, listed: PodWithAccount, operator: Operator) -> None:
         account = listed.account
         if account is None:
             await self.pods.delete(listed.pod.name, operator)
@@ -272,20 +268,20 @@ class AccountPage:
 
     async def _link(self, page: PageRequest, account: Account, operator: Operator) -> Response:
         secret = await self.administration.create_sign_in_link(account.account_id, operator)
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/link_created.html",
             name=account.pod,
-            link=self.base_url + link_url(secret),
+            link=self.site.base_url + link_url(secret),
             minutes=SIGN_IN_LINK_S // 60,
             url=account_url(account.pod),
         )
 
     def _confirmation(
-        self, page: PageRequest, action: Action, listed: ListedPod, *, mistyped: bool = False
+        self, page: PageRequest, action: Action, listed: PodWithAccount, *, mistyped: bool = False
     ) -> Response:
         name = listed.pod.name
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/confirm.html",
             status=400 if mistyped else 200,
@@ -301,7 +297,7 @@ class AccountPage:
 
     def _done(self, pod: str, notice: str) -> Response:
         address = ACCOUNTS if notice == "account-deleted" else account_url(pod)
-        return self.guard.see_other(address, Notice(notice, pod))
+        return self.site.see_other(address, Notice(notice, pod))
 
 
 def _quota(sent: FormSubmission) -> int | None:
@@ -314,7 +310,7 @@ def _quota(sent: FormSubmission) -> int | None:
     return int(text) * _MB
 
 
-def _action(name: str, listed: ListedPod) -> Action:
+def _action(name: str, listed: PodWithAccount) -> Action:
     """The action that is confirmed. Raises NotFound, BadRequest."""
     action = ACTIONS.get(name)
     if action is None:

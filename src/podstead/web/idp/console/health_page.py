@@ -9,8 +9,8 @@ from typing import Final
 from podstead.idp.administration.audit_log import Operator, SlowRequest
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -68,15 +68,15 @@ ReadHealth = Callable[[], Awaitable[Health]]
 """Raises StorageError."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HealthPage:
     """Shows the health of the server."""
 
+    site: Site
     read: ReadHealth
-    renderer: PageRenderer
 
     @route(addresses.HEALTH, "GET")
     @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The page."""
-        return self.renderer.page(page, "console/health.html", health=await self.read())
+        return self.site.page(page, "console/health.html", health=await self.read())

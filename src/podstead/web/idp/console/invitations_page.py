@@ -15,9 +15,8 @@ from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import INVITATIONS
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.response import Response
 from podstead.web.routes import route
@@ -31,22 +30,20 @@ add_notices(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class InvitationsPage:
     """Lists, creates and revokes invitations."""
 
+    site: Site
     invitations: InvitationActions
     registration: str
     """The setting."""
-    guard: Guard
-    renderer: PageRenderer
-    issuer: str
 
     @route(INVITATIONS, "GET")
     @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The list."""
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/invitations.html",
             registration=self.registration,
@@ -65,11 +62,11 @@ class InvitationsPage:
         sent = await page.form()
         uses, days = _number(sent, "uses"), _number(sent, "days")
         made = await self.invitations.create(uses=uses, days=days, by=operator)
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/invitation_created.html",
             code=made.code,
-            link=invitation_url(self.issuer, made.code),
+            link=invitation_url(self.site.base_url, made.code),
             uses=uses,
             expires_ms=made.expires_ms,
             url=INVITATIONS,
@@ -81,7 +78,7 @@ class InvitationsPage:
         """End an invitation. Raises NotFound, WrongFormToken."""
         await page.form()
         await self.invitations.revoke(page.path_segment(4), operator)
-        return self.guard.see_other(INVITATIONS, Notice("invitation-revoked"))
+        return self.site.see_other(INVITATIONS, Notice("invitation-revoked"))
 
 
 def _number(sent: FormSubmission, name: str) -> int:

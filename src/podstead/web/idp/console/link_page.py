@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.clock import Randomness
 from podstead.core.errors import NotFound, PodsteadError
 from podstead.idp import sign_in
 from podstead.idp.accounts import Accounts
@@ -35,9 +34,10 @@ from podstead.web.errors import status_of
 from podstead.web.forms import FormSubmission, PasswordsDiffer
 from podstead.web.idp.browser_sign_in import PASSWORD, SECOND_FACTOR_PATH, SET_UP_PATH
 from podstead.web.pages.addresses import ACCOUNT, CONSOLE, LINK, link_url
-from podstead.web.pages.cookies import BROWSER, SESSION, Cookies
-from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.cookies import BROWSER, SESSION
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -55,20 +55,17 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
 _SECRET_BYTES: Final = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LinkPage:
     """Shows and accepts the form that a link leads to."""
 
+    site: Site
     accounts: Accounts
     links: OneTimeLinks
     sessions: Sessions
-    cookies: Cookies
     audit: Audit
-    renderer: PageRenderer
     two_factors: TwoFactors
     second_step: SecondStep
-    randomness: Randomness
-    pods_url: str
 
     @route(f"{LINK}/{{secret}}", "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -145,8 +142,8 @@ class LinkPage:
         address = CONSOLE if stored.value.operator else ACCOUNT
         found = await self.two_factors.of(account.account_id)
         if not found.enough_for_password:
-            browser = self.cookies.secret(page.request, BROWSER)
-            secret = browser or self.randomness.token_hex(_SECRET_BYTES)
+            browser = self.site.cookies.secret(page.request, BROWSER)
+            secret = browser or self.site.randomness.token_hex(_SECRET_BYTES)
             await self.second_step.begin(
                 stored.value,
                 browser=secret,
@@ -155,7 +152,7 @@ class LinkPage:
                 common_password=is_common(password),
             )
             path = SET_UP_PATH if found.missing else SECOND_FACTOR_PATH
-            return see_other(path, self.cookies.set(BROWSER, secret))
+            return see_other(path, self.site.cookies.set(BROWSER, secret))
         begun = await self.sessions.begin(
             stored,
             factor=PASSWORD,
@@ -165,7 +162,7 @@ class LinkPage:
             common_password=is_common(password),
         )
         self.audit.note(AuditEvent.SIGNED_IN, account_id=account.account_id)
-        return see_other(address, self.cookies.set(SESSION, begun.secret))
+        return see_other(address, self.site.cookies.set(SESSION, begun.secret))
 
     def _form(
         self,
@@ -176,7 +173,7 @@ class LinkPage:
         errors: Mapping[str, str] | None = None,
         status: int = 200,
     ) -> Response:
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/link.html",
             status=status,
@@ -187,5 +184,5 @@ class LinkPage:
             email=sent.text("email"),
             name_pattern=NAME_PATTERN,
             max_name_characters=MAX_NAME_CHARACTERS,
-            pods_url=self.pods_url,
+            pods_url=self.site.pods_url,
         )

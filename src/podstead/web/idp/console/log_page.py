@@ -12,8 +12,8 @@ from podstead.idp.administration.audit_log import KEPT_MS, AuditLog, CausedBy, L
 from podstead.web.idp.console.access import for_operators
 from podstead.web.idp.console.addresses import LOG, account_url
 from podstead.web.idp.console.event_texts import event_text
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.response import Response
 from podstead.web.routes import route
@@ -42,13 +42,13 @@ class ShownEvent:
     address: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LogPage:
     """Shows the log, one kind of events at a time."""
 
+    site: Site
     log: AuditLog
     accounts: Accounts
-    renderer: PageRenderer
 
     @route(LOG, "GET")
     @for_operators
@@ -62,7 +62,7 @@ class LogPage:
             after = stored[PAGE_SIZE - 1].key
             more = f"{LOG}?{urlencode({'events': cause.value, 'after': after})}"
         pods = await self._pods(events)
-        return self.renderer.page(
+        return self.site.page(
             page,
             "console/log.html",
             events=[_shown(event, pods) for event in events],

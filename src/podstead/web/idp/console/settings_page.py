@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from podstead.idp.administration.audit_log import Operator
 from podstead.web.idp.console import addresses
 from podstead.web.idp.console.access import for_operators
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import Response
 from podstead.web.routes import route
 
@@ -33,15 +33,15 @@ class SettingGroup:
     settings: Sequence[ShownSetting]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SettingsPage:
     """Shows the settings; they are changed where they are set, followed by a restart."""
 
+    site: Site
     groups: Sequence[SettingGroup]
-    renderer: PageRenderer
 
     @route(addresses.SETTINGS, "GET")
     @for_operators
     async def get(self, page: PageRequest, _operator: Operator) -> Response:
         """The page."""
-        return self.renderer.page(page, "console/settings.html", groups=self.groups)
+        return self.site.page(page, "console/settings.html", groups=self.groups)

@@ -15,8 +15,8 @@ from podstead.resources.activity import ChangeFilter, ChangeKind, PastChange, Po
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import ACTIVITY, files_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import _
 from podstead.web.pod_pages.account.agents import agent_text
 from podstead.web.pod_pages.account.pods import chosen_pod
@@ -71,13 +71,12 @@ class Typed:
         return urlencode({name: value for name, value in fields.items() if value})
 
 
+@dataclass(frozen=True, slots=True)
 class ActivityPage:
     """Shows the change log of the person's own pod."""
 
-    def __init__(self, *, activity: PodActivity, renderer: PageRenderer, base_url: str) -> None:
-        self._activity = activity
-        self._renderer = renderer
-        self._base_url = base_url
+    site: Site
+    activity: PodActivity
 
     @route(addresses.ACTIVITY, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -86,17 +85,19 @@ class ActivityPage:
         pod = chosen_pod(page, person)
         fields = ("kind", "folder", "who", "since", "until")
         typed = Typed(*(page.query_text(name).strip() for name in fields))
-        found = await self._activity.page(
+        found = await self.activity.page(
             page.identity,
             read_filter(typed, root=pod.root),
             before=_number(page.query_text("before")),
             limit=PAGE_CHANGES,
         )
-        shown = [shown_change(change, person, pod.root, self._base_url) for change in found.changes]
+        shown = [
+            shown_change(change, person, pod.root, self.site.base_url) for change in found.changes
+        ]
         more = None
         if found.before is not None:
             more = f"{ACTIVITY}?{typed.query(pod=pod.name, before=str(found.before))}"
-        return self._renderer.page(
+        return self.site.page(
             page,
             "account/activity.html",
             pod=pod,
@@ -121,7 +122,9 @@ class ActivityPage:
         offered = {person.web_id: _("You"), **{each.agent: each.who for each in shown}}
         if typed.who and typed.who not in offered:
             agent = None if typed.who == NOBODY else typed.who
-            offered[typed.who] = agent_text(agent, viewer=person.identity, base_url=self._base_url)
+            offered[typed.who] = agent_text(
+                agent, viewer=person.identity, base_url=self.site.base_url
+            )
         offered.setdefault(NOBODY, _("Somebody who was not signed in"))
         return list(offered.items())
 

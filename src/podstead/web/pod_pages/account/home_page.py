@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.core.identifiers import ResourcePath
@@ -12,8 +13,8 @@ from podstead.resources.storage_usage import PodUsage
 from podstead.wac.modes import Mode
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
 from podstead.web.pod_pages.account.activity_page import shown_change
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.storage_notes import percent_used
@@ -35,59 +36,50 @@ class ShownRequests(Protocol):
         ServerTrouble."""
 
 
+@dataclass(frozen=True, slots=True)
 class HomePage:
-    """Shows pods with their used space, addresses to copy, and what happened last."""
+    """Shows pods with their used space, addresses to copy, and what happened last.
 
-    def __init__(
-        self,
-        *,
-        activity: PodActivity,
-        usage: PodUsage,
-        shared: SharedLists,
-        requests: ShownRequests,
-        renderer: PageRenderer,
-        base_url: str,
-        issuer: str | None,
-    ) -> None:
-        """``issuer`` is the provider's URL, if this server has one."""
-        self._activity = activity
-        self._usage = usage
-        self._shared = shared
-        self._requests = requests
-        self._renderer = renderer
-        self._base_url = base_url
-        self._issuer = issuer
+    ``issuer`` is the provider's URL, if this server has one.
+    """
+
+    site: Site
+    activity: PodActivity
+    usage: PodUsage
+    shared: SharedLists
+    requests: ShownRequests
+    issuer: str | None
 
     @route(addresses.HOME, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
-        requests, notifications = await self._requests(person, limit=SHOWN_REQUESTS)
+        requests, notifications = await self.requests(person, limit=SHOWN_REQUESTS)
         pods = []
         changes = []
         for root in person.pods:
-            used_bytes, quota_bytes = await self._usage.total(page.identity, root)
+            used_bytes, quota_bytes = await self.usage.total(page.identity, root)
             pods.append(
                 {
                     "name": root.strip("/"),
                     "root": root,
-                    "url": self._base_url + root,
+                    "url": self.site.base_url + root,
                     "used_bytes": used_bytes,
                     "quota_bytes": quota_bytes,
                     "percent": percent_used(used_bytes, quota_bytes),
                 }
             )
-            found = await self._activity.page(
+            found = await self.activity.page(
                 page.identity, ChangeFilter(below=root), limit=RECENT_CHANGES + len(notifications)
             )
             changes += [
-                shown_change(change, person, root, self._base_url)
+                shown_change(change, person, root, self.site.base_url)
                 for change in found.changes
                 if change.path not in notifications
             ]
-        shared = await self._shared.shared_with(person.identity, own=person.pods)
+        shared = await self.shared.shared_with(person.identity, own=person.pods)
         changes.sort(key=lambda each: -each.at_ms)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "account/home.html",
             requests=requests,
@@ -104,6 +96,6 @@ class HomePage:
                 for each in shared.resources
                 if Mode.READ in each.here
             ][:SHOWN_SHARED],
-            issuer=self._issuer,
-            issuer_of_person=self._issuer if person.account_id else None,
+            issuer=self.issuer,
+            issuer_of_person=self.issuer if person.account_id else None,
         )

@@ -12,9 +12,9 @@ from podstead.web.forms import read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import PROFILE, files_url, raw_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.account.profiles import (
     PICTURE_TYPES,
@@ -68,23 +68,22 @@ class TypedProfile:
         return ProfileDetails(self.name, "", self.note, tuple(typed_links(self.links)))
 
 
+@dataclass(frozen=True, slots=True)
 class ProfilePage:
     """Shows the profile and changes it."""
 
-    def __init__(self, *, profiles: Profiles, renderer: PageRenderer, guard: Guard) -> None:
-        self._profiles = profiles
-        self._renderer = renderer
-        self._guard = guard
+    site: Site
+    profiles: Profiles
 
     @route(addresses.PROFILE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, ServerTrouble."""
         person = page.signed_in()
         try:
-            places = self._profiles.places(person.web_id)
+            places = self.profiles.places(person.web_id)
         except ExternalProfile:
-            return self._renderer.page(page, "account/profile_elsewhere.html")
-        profile = await self._profiles.read(page, places)
+            return self.site.page(page, "account/profile_elsewhere.html")
+        profile = await self.profiles.read(page, places)
         details = profile.details
         typed = TypedProfile(
             details.name, details.note, "\n".join(details.links), profile.is_public, {}
@@ -95,24 +94,24 @@ class ProfilePage:
     async def post(self, page: PageRequest) -> Response:
         """Save the form. Raises NotAuthenticated, WrongFormToken, RequestRefused, ServerTrouble."""
         sent = await page.form()
-        places = self._profiles.places(page.signed_in().web_id)
+        places = self.profiles.places(page.signed_in().web_id)
         typed = read_typed(
             name=sent.text("name"),
             note=sent.text("note"),
             links=sent.text("links"),
             is_public=sent.text("public") == "yes",
         )
-        profile = await self._profiles.read(page, places)
+        profile = await self.profiles.read(page, places)
         if typed.errors:
             return self._page(page, places, profile, typed, status=400)
         details = typed.details
         wanted = ProfileDetails(details.name, profile.details.picture, details.note, details.links)
-        saved = await self._profiles.save(
+        saved = await self.profiles.save(
             page, places, wanted, is_public=typed.is_public, state=sent.text("state") or None
         )
         if not saved:
             return self._page(page, places, profile, typed, status=409)
-        return self._guard.see_other(PROFILE, Notice("profile-saved"))
+        return self.site.see_other(PROFILE, Notice("profile-saved"))
 
     @route(addresses.PROFILE + "/picture", "POST")
     async def post_picture(self, page: PageRequest) -> Response:
@@ -129,15 +128,15 @@ class ProfilePage:
                 page.check_token(token)
                 picture = await part.read(limit_bytes=MAX_PICTURE_BYTES)
         page.check_token(token)
-        places = self._profiles.places(person.web_id)
+        places = self.profiles.places(person.web_id)
         if removes:
-            await self._profiles.remove_picture(page, places)
-            return self._guard.see_other(PROFILE, Notice("picture-removed"))
+            await self.profiles.remove_picture(page, places)
+            return self.site.see_other(PROFILE, Notice("picture-removed"))
         media_type = picture_type(picture)
         if media_type is None:
-            return self._guard.see_other(PROFILE, Notice("no-picture"))
-        await self._profiles.add_picture(page, places, picture, media_type)
-        return self._guard.see_other(PROFILE, Notice("picture-saved"))
+            return self.site.see_other(PROFILE, Notice("no-picture"))
+        await self.profiles.add_picture(page, places, picture, media_type)
+        return self.site.see_other(PROFILE, Notice("picture-saved"))
 
     def _page(
         self,
@@ -148,9 +147,9 @@ class ProfilePage:
         *,
         status: int = 200,
     ) -> Response:
-        picture = self._profiles.path_of(profile.details.picture)
-        links = self._profiles.links(places)
-        return self._renderer.page(
+        picture = self.profiles.path_of(profile.details.picture)
+        links = self.profiles.links(places)
+        return self.site.page(
             page,
             "account/profile.html",
             status=status,

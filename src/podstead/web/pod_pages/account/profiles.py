@@ -119,21 +119,21 @@ class _Documents:
     private: Graph
 
 
+@dataclass(frozen=True, slots=True)
 class Profiles:
     """Reads and changes the profiles of people with a pod here, as these people."""
 
-    def __init__(self, *, resources: ResourceService, parse: RdfParser, base_url: str) -> None:
-        self._resources = resources
-        self._parse = parse
-        self._base_url = base_url
+    resources: ResourceService
+    parse: RdfParser
+    base_url: str
 
     def places(self, web_id: str) -> ProfilePlaces:
         """Raises ExternalProfile."""
         url = web_id.partition("#")[0]
-        if not url.startswith(f"{self._base_url}/"):
+        if not url.startswith(f"{self.base_url}/"):
             raise ExternalProfile(WebCodes.OWN_PROFILE_ELSEWHERE)
         try:
-            document = parse_path(url[len(self._base_url) :].encode("ascii"))
+            document = parse_path(url[len(self.base_url) :].encode("ascii"))
         except (BadRequest, UnicodeEncodeError) as error:
             raise ExternalProfile(WebCodes.WEB_ID_UNUSABLE) from error
         storage = storage_root(document)
@@ -143,14 +143,14 @@ class Profiles:
 
     def links(self, places: ProfilePlaces) -> Links:
         """Where links in the profile lead."""
-        return Links(self._base_url, places.document)
+        return Links(self.base_url, places.document)
 
     def path_of(self, url: str) -> ResourcePath | None:
         """The resource of this server with that URL; ``None`` for URLs elsewhere."""
-        if not url.startswith(f"{self._base_url}/"):
+        if not url.startswith(f"{self.base_url}/"):
             return None
         try:
-            return parse_path(url[len(self._base_url) :].encode("ascii"))
+            return parse_path(url[len(self.base_url) :].encode("ascii"))
         except (BadRequest, UnicodeEncodeError):
             return None
 
@@ -187,11 +187,11 @@ class Profiles:
                 (places.document, documents.public, stand_in),
             ]
         for document, graph, details in steps:
-            names_private = [(self._base_url + places.private_document, not is_public)]
+            names_private = [(self.base_url + places.private_document, not is_public)]
             further = names_private if document == places.document else ()
             change = difference(graph, places.web_id, details, further=further)
             if not change.is_empty:
-                await self._resources.handle(
+                await self.resources.handle(
                     page.operation(
                         "PATCH", document, body=InMemoryBody(change.as_patch()), content_type=N3
                     )
@@ -212,10 +212,10 @@ class Profiles:
         hashed = hashlib.sha256(content).hexdigest()[:_HASH_CHARACTERS]
         path = ResourcePath(f"{places.pictures}{hashed}.{ending}")
         profile = await self.read(page, places)
-        await self._resources.handle(
+        await self.resources.handle(
             page.operation("PUT", path, body=InMemoryBody(content), content_type=media_type)
         )
-        await self._show_picture(page, places, profile, self._base_url + path)
+        await self._show_picture(page, places, profile, self.base_url + path)
 
     async def remove_picture(self, page: PageRequest, places: ProfilePlaces) -> None:
         """Show no picture any more. Raises RequestRefused, ServerTrouble."""
@@ -229,13 +229,13 @@ class Profiles:
         former = self._own_picture(places, profile.details.picture)
         if former is not None and profile.details.picture != picture:
             with suppress(NotFound):
-                await self._resources.handle(page.operation("DELETE", former))
+                await self.resources.handle(page.operation("DELETE", former))
 
     # --- parts --------------------------------------------------------------------------------
 
     def _profile(self, places: ProfilePlaces, documents: _Documents) -> Profile:
         web_id = places.web_id
-        private_url = self._base_url + places.private_document
+        private_url = self.base_url + places.private_document
         public = read_details(documents.public, web_id)
         if not names_further_document(documents.public, web_id, private_url):
             return Profile(public, is_public=True)
@@ -256,11 +256,11 @@ class Profiles:
         rules = acl_of(path)
         if not shared:
             with suppress(NotFound):
-                await self._resources.handle(page.operation("DELETE", rules))
+                await self.resources.handle(page.operation("DELETE", rules))
             return
-        text = _PICTURE_RULES.format(web_id=places.web_id, name=self._base_url + path)
+        text = _PICTURE_RULES.format(web_id=places.web_id, name=self.base_url + path)
         body = InMemoryBody(text.encode())
-        await self._resources.handle(page.operation("PUT", rules, body=body, content_type=TURTLE))
+        await self.resources.handle(page.operation("PUT", rules, body=body, content_type=TURTLE))
 
     async def _read(self, page: PageRequest, places: ProfilePlaces) -> _Documents:
         return _Documents(
@@ -273,7 +273,7 @@ class Profiles:
         request = page.operation("GET", path, accept=TURTLE)
         request.operation = replace(request.operation, preferences=_WITHOUT_MEMBERS)
         try:
-            outcome = await self._resources.handle(request)
+            outcome = await self.resources.handle(request)
         except NotFound:
             return EMPTY_GRAPH
         representation = outcome.representation
@@ -284,4 +284,4 @@ class Profiles:
             content = b"".join([piece async for piece in body])
         else:
             content = body if isinstance(body, bytes) else await whole_body(body)
-        return await self._parse(content, representation.content_type, self._base_url + path)
+        return await self.parse(content, representation.content_type, self.base_url + path)

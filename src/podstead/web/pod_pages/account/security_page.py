@@ -7,15 +7,15 @@ this session to end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.web.browsers import browser_name
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, SECURITY
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.account.security_views import SecurityView, view_of
 from podstead.web.pod_pages.pod_sessions import PodBrowser, PodSessions
@@ -87,37 +87,31 @@ class ShownAccount(Protocol):
     ) -> Response: ...
 
 
+@dataclass(frozen=True, slots=True)
 class SecurityPage:
-    """Leads to the page for the kind of the session."""
+    """Leads to the page for the kind of the session.
 
-    def __init__(
-        self,
-        *,
-        own_account: ShownAccount | None,
-        sessions: PodSessions,
-        guard: Guard,
-        renderer: PageRenderer,
-    ) -> None:
-        """``own_account`` is ``None`` if no provider is at this origin."""
-        self._own_account = own_account
-        self._sessions = sessions
-        self._guard = guard
-        self._renderer = renderer
+    ``own_account`` is ``None`` if no provider is at this origin.
+    """
+
+    site: Site
+    own_account: ShownAccount | None
+    sessions: PodSessions
 
     @route(addresses.SECURITY, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
-        if person.account_id is not None and self._own_account is not None:
+        if person.account_id is not None and self.own_account is not None:
             view = view_of(page.query_text("view"))
-            return await self._own_account.security(page, view, await self._browsers(person))
-        return self._renderer.page(
+            return await self.own_account.security(page, view, await self._browsers(person))
+        return self.site.page(
             page,
             "account/session.html",
             signed_in_by=person.signed_in_by.value,
             pod_browsers=await self._browsers(person),
-            current_browsers=self._sessions.current(page.request),
-            pod_tokens=[token for pod in person.pods for token in await self._sessions.tokens(pod)],
+            current_browsers=self.sessions.current(page.request),
+            pod_tokens=[token for pod in person.pods for token in await self.sessions.tokens(pod)],
             browser_name=browser_name,
         )
 
@@ -126,9 +120,9 @@ class SecurityPage:
         """``/.pages/welcome``: the first page after registration. Raises NotAuthenticated,
         StorageError."""
         person = page.signed_in()
-        if person.account_id is not None and self._own_account is not None:
-            return await self._own_account.welcome(page)
-        return self._guard.see_other(HOME)
+        if person.account_id is not None and self.own_account is not None:
+            return await self.own_account.welcome(page)
+        return self.site.see_other(HOME)
 
     @route(addresses.BROWSERS, "POST")
     async def sign_out_browser(self, page: PageRequest) -> Response:
@@ -136,20 +130,18 @@ class SecurityPage:
         person = page.signed_in()
         sent = await page.form()
         for pod in person.pods:
-            await self._sessions.end(person.web_id, pod, sent.text("session"))
-        return self._guard.see_other(SECURITY, Notice("browser-signed-out"))
+            await self.sessions.end(person.web_id, pod, sent.text("session"))
+        return self.site.see_other(SECURITY, Notice("browser-signed-out"))
 
     async def _browsers(self, person: Person) -> Sequence[PodBrowser]:
         return [
-            browser
-            for pod in person.pods
-            for browser in await self._sessions.of(person.web_id, pod)
+            browser for pod in person.pods for browser in await self.sessions.of(person.web_id, pod)
         ]
 
     @route(addresses.APPS, "GET")
     async def apps(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, StorageError."""
         person = page.signed_in()
-        if person.account_id is not None and self._own_account is not None:
-            return await self._own_account.apps(page)
-        return self._renderer.page(page, "account/no_apps.html")
+        if person.account_id is not None and self.own_account is not None:
+            return await self.own_account.apps(page)
+        return self.site.page(page, "account/no_apps.html")

@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 from podstead.core.identifiers import ResourcePath, parent_container
 from podstead.core.media_types import essence
-from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
+from podstead.resources.storage_usage import MediaCategory, PodUsage, StorageUsage, UsedSpace
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.account.pods import chosen_pod
 from podstead.web.pod_pages.files.names import shown_name
@@ -24,12 +24,12 @@ from podstead.web.routes import route
 SHOWN_FOLDERS: Final = 30
 
 _FAMILIES: Final = {
-    Family.IMAGE: N_("Pictures"),
-    Family.VIDEO: N_("Videos"),
-    Family.AUDIO: N_("Music and audio"),
-    Family.DOCUMENT: N_("Texts and documents"),
-    Family.DATA: N_("Linked data"),
-    Family.OTHER: N_("Other files"),
+    MediaCategory.IMAGE: N_("Pictures"),
+    MediaCategory.VIDEO: N_("Videos"),
+    MediaCategory.AUDIO: N_("Music and audio"),
+    MediaCategory.DOCUMENT: N_("Texts and documents"),
+    MediaCategory.DATA: N_("Linked data"),
+    MediaCategory.OTHER: N_("Other files"),
 }
 
 
@@ -43,20 +43,20 @@ class Bar:
     address: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class StoragePage:
     """Shows how much of the quota is used, and by what."""
 
-    def __init__(self, *, usage: PodUsage, renderer: PageRenderer) -> None:
-        self._usage = usage
-        self._renderer = renderer
+    site: Site
+    usage: PodUsage
 
     @route(addresses.STORAGE, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         pod = chosen_pod(page, page.signed_in())
-        usage = await self._usage.of(page.identity, pod.root)
+        usage = await self.usage.of(page.identity, pod.root)
         breakdown = usage.breakdown
-        return self._renderer.page(
+        return self.site.page(
             page,
             "account/storage.html",
             pod=pod,
@@ -67,7 +67,7 @@ class StoragePage:
             counted_ms=breakdown.at_ms,
             families=_by_size(
                 Bar(_(_FAMILIES[family]), share.size_bytes, share.resources)
-                for family, share in breakdown.families.items()
+                for family, share in breakdown.categories.items()
             ),
             folders=_folders(pod.root, usage),
             largest=[

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.activity import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.outcome import ResourceRequest
 from podstead.storage.records import ResourceKind
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from podstead.wac.modes import Mode
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
 from podstead.web.pod_pages.files.members import Member, MemberLists, Members, Order, Sorting
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.files.page_cache import PageCache
@@ -75,37 +75,26 @@ class Shown:
         return f"?{urlencode(given)}" if given else "?"
 
 
+@dataclass(frozen=True, slots=True)
 class ContainerPage:
     """Lists the members of a container."""
 
-    def __init__(
-        self,
-        *,
-        lists: MemberLists,
-        reach: MemberReach,
-        authors: ChangeAuthors,
-        storage_notes: StorageNotes,
-        renderer: PageRenderer,
-        page_cache: PageCache,
-        base_url: str,
-    ) -> None:
-        self._page_cache = page_cache
-        self._lists = lists
-        self._reach = reach
-        self._authors = authors
-        self._storage_notes = storage_notes
-        self._renderer = renderer
-        self._base_url = base_url
+    site: Site
+    lists: MemberLists
+    reach: MemberAudiences
+    authors: ChangeAuthors
+    storage_notes: StorageNotes
+    page_cache: PageCache
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """The page, or with ``part=rows`` only the rows. Raises NotAuthenticated, AccessDenied,
         NotFound, BadRequest."""
-        page_cache = self._page_cache.get(page)
+        page_cache = self.page_cache.get(page)
         if page_cache is not None:
             return page_cache
-        begun = self._page_cache.begin()
+        begun = self.page_cache.begin()
         shown = Shown.of(page)
-        members, request = await self._lists.read(page, target)
+        members, request = await self.lists.read(page, target)
         sorted_members = (
             members.matching(shown.filter, shown.sorting)
             if shown.filter
@@ -118,16 +107,16 @@ class ContainerPage:
         more = shown.query(start=following) if following < len(sorted_members) else None
         may = _may(request, members)
         only_rows = page.query_text("part") == "rows"
-        reaches = await self._reach.of(page.identity, [member.metadata for member in part])
+        reaches = await self.reach.of(page.identity, [member.metadata for member in part])
         listed = request.grant is not None and request.grant.public_may_read
-        response = self._renderer.page(
+        response = self.site.page(
             page,
             "files/rows.html" if only_rows else "files/container.html",
             target=target,
             name=shown_name(target),
             breadcrumb=breadcrumb(target),
             rows=await self._rows(page, part, reaches, grid=shown.grid, listed=listed),
-            shows_closed_names=listed and set(reaches.values()) != {Reach.EVERYONE},
+            shows_closed_names=listed and set(reaches.values()) != {Audience.EVERYONE},
             icons=ICONS,
             shown=shown,
             more=more,
@@ -136,18 +125,18 @@ class ContainerPage:
             columns=_columns(shown),
             storage=None
             if only_rows or not may["may_append"]
-            else await self._storage_notes.of(page, target),
+            else await self.storage_notes.of(page, target),
             **may,
         )
-        if request.lasting:
-            self._page_cache.put(page, response, begun=begun)
+        if request.cacheable:
+            self.page_cache.put(page, response, begun=begun)
         return response
 
     async def _rows(
         self,
         page: PageRequest,
         members: Sequence[Member],
-        reaches: Mapping[ResourcePath, Reach | None],
+        reaches: Mapping[ResourcePath, Audience | None],
         *,
         grid: bool,
         listed: bool,
@@ -162,7 +151,7 @@ class ContainerPage:
             {}
             if grid
             else _shown_authors(
-                await self._authors.of(stored), reaches, page.person, self._base_url
+                await self.authors.of(stored), reaches, page.person, self.site.base_url
             )
         )
         writer = RowWriter(
@@ -177,7 +166,7 @@ class ContainerPage:
 
 def _shown_authors(
     authors: Mapping[ResourcePath, str],
-    reaches: Mapping[ResourcePath, Reach | None],
+    reaches: Mapping[ResourcePath, Audience | None],
     person: Person | None,
     base_url: str,
 ) -> Mapping[ResourcePath, str]:
@@ -186,7 +175,7 @@ def _shown_authors(
     return {
         path: shown_agent(author, own=own, base_url=base_url)
         for path, author in authors.items()
-        if author == own or reaches[path] not in {None, Reach.EVERYONE}
+        if author == own or reaches[path] not in {None, Audience.EVERYONE}
     }
 
 

@@ -24,9 +24,9 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.response import Response
@@ -135,27 +135,18 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Creation:
     """Creates resources in a container."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        renderer: PageRenderer,
-        cookies: Cookies,
-        base_url: str,
-    ) -> None:
-        self._resources = resources
-        self._renderer = renderer
-        self._cookies = cookies
-        self._base_url = base_url
+    site: Site
+    resources: ResourceService
 
     @route(addresses.NEW + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form. Raises NotAuthenticated, AccessDenied, NotFound."""
         target = _container(page)
-        await self._resources.handle(page.operation("HEAD", target))
+        await self.resources.handle(page.operation("HEAD", target))
         return self._form(page, target, page.query_text("kind"), FormSubmission({}), None)
 
     @route(addresses.NEW + REST, "POST")
@@ -167,7 +158,7 @@ class Creation:
         form = _known(kind)
         try:
             path = _path(target, sent.text("name").strip(), form.suffix)
-            content = form.content(sent, self._base_url + path)
+            content = form.content(sent, self.site.base_url + path)
         except _Mistake as mistake:
             return self._form(page, target, kind, sent, mistake)
         request = page.operation(
@@ -175,7 +166,7 @@ class Creation:
         )
         request.operation = replace(request.operation, conditions=Conditions(if_none_match="*"))
         try:
-            await self._resources.handle(request)
+            await self.resources.handle(request)
         except PreconditionFailed:
             taken = _Mistake("name", _("Something with this name is here already."))
             return self._form(page, target, kind, sent, taken)
@@ -183,7 +174,7 @@ class Creation:
             return see_other(f"{files_url(path)}?view=edit")
         name = "folder-created" if is_container(path) else "document-created"
         where = target if is_container(path) else path
-        notice = self._cookies.set_notice(Notice(name, shown_name(path)))
+        notice = self.site.cookies.set_notice(Notice(name, shown_name(path)))
         return see_other(files_url(where), notice)
 
     def _form(
@@ -195,7 +186,7 @@ class Creation:
         mistake: _Mistake | None,
     ) -> Response:
         form = _known(kind)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "files/new.html",
             status=200 if mistake is None else 422,

@@ -29,7 +29,7 @@ from podstead.previews.kinds import Kind, kind_of, language_of
 from podstead.previews.links import Links
 from podstead.previews.text import read_table
 from podstead.rdf.errors import NotExpressible
-from podstead.resources.activity import ChangeAuthors, MemberReach
+from podstead.resources.activity import ChangeAuthors, MemberAudiences
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
@@ -37,8 +37,8 @@ from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.browsers import see_other
 from podstead.web.pages.addresses import files_url, raw_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
@@ -94,30 +94,20 @@ class DocumentView:
     is_current: bool
 
 
+@dataclass(frozen=True, slots=True)
 class DocumentPage:
     """Shows a document."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        contents: DocumentContents,
-        reach: MemberReach,
-        authors: ChangeAuthors,
-        renderer: PageRenderer,
-        base_url: str,
-    ) -> None:
-        self._resources = resources
-        self._contents = contents
-        self._reach = reach
-        self._authors = authors
-        self._renderer = renderer
-        self._base_url = base_url
+    site: Site
+    resources: ResourceService
+    contents: DocumentContents
+    reach: MemberAudiences
+    authors: ChangeAuthors
 
     async def get(self, page: PageRequest, target: ResourcePath) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         request = page.operation("HEAD", target)
-        outcome = await self._resources.handle(request)
+        outcome = await self.resources.handle(request)
         if outcome.result is Result.MOVED and outcome.location is not None:
             return see_other(files_url(outcome.location))
         return await self.show(page, target, request, outcome.metadata)
@@ -145,7 +135,7 @@ class DocumentPage:
         current = view if view in names else PREVIEW
         context = dict(await self._context(page, target, kind, media_type, current))
         context.update(edited or {})
-        return self._renderer.page(
+        return self.site.page(
             page,
             "files/document.html",
             status=status,
@@ -162,7 +152,7 @@ class DocumentPage:
             modified_ms=None if stored is None else last_modified_ms(stored),
             may_write=may_write,
             may_control=request.grant is not None and request.grant.allows(Mode.CONTROL),
-            url=self._base_url + target,
+            url=self.site.base_url + target,
             view=current,
             views=[
                 DocumentView(
@@ -182,8 +172,8 @@ class DocumentPage:
         if stored is None:
             return {"reach": None, "reach_name": "", "author": None}
         person = page.person
-        reach = (await self._reach.of(page.identity, [stored])).get(stored.path)
-        author = (await self._authors.of([stored])).get(stored.path)
+        reach = (await self.reach.of(page.identity, [stored])).get(stored.path)
+        author = (await self.authors.of([stored])).get(stored.path)
         own = None if person is None else person.web_id
         owns = person is not None and any(stored.path.startswith(pod) for pod in person.pods)
         if author is not None and not (owns or author == own):
@@ -191,7 +181,7 @@ class DocumentPage:
         return {
             "reach": reach,
             "reach_name": "" if reach is None else reach_name(reach, owns=owns),
-            "author": author and shown_agent(author, own=own, base_url=self._base_url),
+            "author": author and shown_agent(author, own=own, base_url=self.site.base_url),
         }
 
     async def _context(
@@ -205,7 +195,7 @@ class DocumentPage:
             return await self._editor(page, target)
         if not kind.is_text:
             return {}
-        read = await self._contents.text(page, target)
+        read = await self.contents.text(page, target)
         name = shown_name(target)
         context: dict[str, Any] = {"decoded": read.decoded, "html": None, "table": None}
         if read.decoded is None:
@@ -214,19 +204,19 @@ class DocumentPage:
             is_tabs = media_type == "text/tab-separated-values"
             context["table"] = read_table(read.decoded.text, delimiter="\t" if is_tabs else None)
         elif kind is Kind.MARKDOWN and view == PREVIEW:
-            arguments = {"base_url": self._base_url, "document": target}
-            context["html"] = await self._contents.rendered(page, "markdown", arguments, read)
+            arguments = {"base_url": self.site.base_url, "document": target}
+            context["html"] = await self.contents.rendered(page, "markdown", arguments, read)
         elif (language := language_of(media_type, name)) is not None:
             arguments = {"language": language}
-            context["html"] = await self._contents.rendered(page, "highlight", arguments, read)
+            context["html"] = await self.contents.rendered(page, "highlight", arguments, read)
         return context
 
     async def _linked_data(
         self, page: PageRequest, target: ResourcePath, view: str
     ) -> Mapping[str, Any]:
-        links = Links(self._base_url, target)
+        links = Links(self.site.base_url, target)
         language = page.texts.language
-        contents = self._contents
+        contents = self.contents
         if view == STATEMENTS:
             return {
                 "statements": await contents.linked_data(
@@ -254,13 +244,13 @@ class DocumentPage:
             chosen = stored_as or "turtle"
         decoded, html, reason = None, None, None
         try:
-            read = await self._contents.text(page, target, FORMATS[chosen])
+            read = await self.contents.text(page, target, FORMATS[chosen])
         except NotExpressible as error:
             reason = error.reason
         else:
             decoded = read.decoded
             arguments = {"language": language_of(FORMATS[chosen], "") or ""}
-            html = await self._contents.rendered(page, "highlight", arguments, read)
+            html = await self.contents.rendered(page, "highlight", arguments, read)
         return {
             "decoded": decoded,
             "html": html,
@@ -272,7 +262,7 @@ class DocumentPage:
         }
 
     async def _editor(self, page: PageRequest, target: ResourcePath) -> Mapping[str, Any]:
-        read = await self._contents.text(page, target)
+        read = await self.contents.text(page, target)
         decoded = read.decoded
         editable = decoded is not None and decoded.exact
         text = decoded.text if decoded is not None and editable else ""

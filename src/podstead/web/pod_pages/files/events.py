@@ -7,6 +7,7 @@ the page then asks for what it shows, as always.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
@@ -27,13 +28,13 @@ class ChangeStreams(Protocol):
         """Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble."""
 
 
+@dataclass(frozen=True, slots=True)
 class PageEvents:
     """Sends events to pages."""
 
-    def __init__(self, streams: ChangeStreams) -> None:
-        self._streams = streams
+    streams: ChangeStreams
 
     @route(addresses.EVENTS + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble."""
-        return await self._streams.changes(page.request, page.identity, page.target)
+        return await self.streams.changes(page.request, page.identity, page.target)

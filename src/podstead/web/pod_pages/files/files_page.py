@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from podstead.core.errors import AccessDenied, NotAuthenticated, NotFound
 from podstead.core.identifiers import ROOT, ResourcePath, description_of, is_container
 from podstead.web.browsers import see_other
@@ -15,12 +17,12 @@ from podstead.web.response import Response
 from podstead.web.routes import REST, route
 
 
+@dataclass(frozen=True, slots=True)
 class FilesPage:
     """Leads to the page for the kind of the resource."""
 
-    def __init__(self, *, containers: ContainerPage, documents: DocumentPage) -> None:
-        self._containers = containers
-        self._documents = documents
+    containers: ContainerPage
+    documents: DocumentPage
 
     async def _home(self, page: PageRequest) -> Response:
         """Leads to the person's pod. Raises NotAuthenticated, NotFound."""
@@ -36,11 +38,11 @@ class FilesPage:
             return await self._home(page)
         if is_container(target):
             try:
-                return await self._containers.get(page, target)
+                return await self.containers.get(page, target)
             except (NotAuthenticated, AccessDenied):
                 # Somebody who may not know what is in the pod may still read its profile.
-                return await self._documents.get(page, description_of(target))
-        return await self._documents.get(page, target)
+                return await self.documents.get(page, description_of(target))
+        return await self.documents.get(page, target)
 
 
 def _first_pod(page: PageRequest) -> ResourcePath:

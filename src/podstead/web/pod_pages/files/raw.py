@@ -7,6 +7,7 @@ browsers do not show it in one; their viewers run it apart from the origin.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
@@ -40,12 +41,12 @@ _REPLACED: Final = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class RawContent:
     """Sends documents as they are stored."""
 
-    def __init__(self, *, resources: ResourceService, responder: Responder) -> None:
-        self._resources = resources
-        self._responder = responder
+    resources: ResourceService
+    responder: Responder
 
     @route(addresses.RAW + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -57,7 +58,7 @@ class RawContent:
         asked = operation_of(page.request, None)
         operation = replace(asked, target=target, accept=None, origin=None)
         request = ResourceRequest(operation, page.identity)
-        outcome = await self._resources.handle(request)
+        outcome = await self.resources.handle(request)
         if outcome.result is Result.MOVED and outcome.location is not None:
             return see_other(raw_url(outcome.location))
         return self._response(page, target, outcome, request)
@@ -65,7 +66,7 @@ class RawContent:
     def _response(
         self, page: PageRequest, target: ResourcePath, outcome: Outcome, request: ResourceRequest
     ) -> Response:
-        response = self._responder.outcome(outcome, request)
+        response = self.responder.outcome(outcome, request)
         stored = outcome.metadata
         media_type = "" if stored is None else essence(stored.content_type)
         as_download = not is_shown(media_type) or "download" in page.query

@@ -16,7 +16,7 @@ from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.formats import date_text, iso_time, moment_text, size_text
 from podstead.web.pages.texts import _
@@ -24,7 +24,7 @@ from podstead.web.pod_pages.files.members import Member
 from podstead.web.pod_pages.files.thumbnails import has_thumbnail, thumbnail_url
 from podstead.web.pod_pages.files.words import kind_name, reach_name
 
-ICONS: Final = tuple(each.value for kinds in (Kind, Reach) for each in kinds)
+ICONS: Final = tuple(each.value for kinds in (Kind, Audience) for each in kinds)
 """The icons that rows refer to, as the symbols ``i-<name>``: the page has each of them once."""
 
 
@@ -36,7 +36,7 @@ class RowWriter:
         *,
         grid: bool,
         owns: bool,
-        reaches: Mapping[ResourcePath, Reach | None],
+        reaches: Mapping[ResourcePath, Audience | None],
         authors: Mapping[ResourcePath, str],
         everyone_lists: bool,
     ) -> None:
@@ -52,9 +52,9 @@ class RowWriter:
             for kind in Kind
         }
         self._types = {kind: escape(kind_name(kind)) for kind in Kind}
-        self._reach_cells: dict[Reach | None, str] = {None: ""}
+        self._reach_cells: dict[Audience | None, str] = {None: ""}
         self._reach_cells.update(
-            {each: _reach_cell(each, owns=owns, everyone_lists=everyone_lists) for each in Reach}
+            {each: _reach_cell(each, owns=owns, everyone_lists=everyone_lists) for each in Audience}
         )
 
     def row(self, member: Member) -> Markup:
@@ -111,9 +111,9 @@ def _icon(name: str) -> str:
     return f'<svg class="icon" aria-hidden="true"><use href="#i-{name}"/></svg>'
 
 
-def _reach_cell(reach: Reach, *, owns: bool, everyone_lists: bool) -> str:
+def _reach_cell(reach: Audience, *, owns: bool, everyone_lists: bool) -> str:
     text = escape(reach_name(reach, owns=owns))
-    if not everyone_lists or reach is Reach.EVERYONE:
+    if not everyone_lists or reach is Audience.EVERYONE:
         return f'<span title="{text}">{_icon(reach.value)}<span class="label">{text}</span></span>'
     listed = escape(_("Everyone can see that it exists"))
     return (

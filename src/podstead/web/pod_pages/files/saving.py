@@ -22,12 +22,11 @@ from podstead.rdf.errors import MalformedRdf
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
-from podstead.web.browsers import see_other
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.contents import DocumentContents
 from podstead.web.pod_pages.files.document_page import EDIT, DocumentPage
@@ -71,23 +70,14 @@ class ComparedLine:
     differs: bool
 
 
+@dataclass(frozen=True, slots=True)
 class Saving:
     """Saves edited texts."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        documents: DocumentPage,
-        contents: DocumentContents,
-        renderer: PageRenderer,
-        cookies: Cookies,
-    ) -> None:
-        self._resources = resources
-        self._documents = documents
-        self._contents = contents
-        self._renderer = renderer
-        self._cookies = cookies
+    site: Site
+    resources: ResourceService
+    documents: DocumentPage
+    contents: DocumentContents
 
     @route(addresses.SAVE + REST, "POST")
     async def post(self, page: PageRequest) -> Response:
@@ -97,7 +87,7 @@ class Saving:
         tag = sent.text("tag")
         text = _as_written(sent.text("text"), newline=sent.text("newline"))
         head = page.operation("HEAD", target)
-        stored = (await self._resources.handle(head)).metadata
+        stored = (await self.resources.handle(head)).metadata
         request = page.operation(
             "PUT",
             target,
@@ -107,23 +97,23 @@ class Saving:
         conditions = Conditions(if_match=tag) if tag else Conditions(if_none_match="*")
         request.operation = replace(request.operation, conditions=conditions)
         try:
-            await self._resources.handle(request)
+            await self.resources.handle(request)
         except PreconditionFailed:
             return await self._conflict(page, target, text)
         except MalformedRdf as error:
             problem = problem_at(error, text)
             edited = {"text": text, "tag": tag, "problem": problem, "editable": True}
-            return await self._documents.show(
+            return await self.documents.show(
                 page, target, head, stored, status=422, view=EDIT, edited=edited
             )
         notice = Notice("document-saved", shown_name(target))
-        return see_other(files_url(target), self._cookies.set_notice(notice))
+        return self.site.see_other(files_url(target), notice)
 
     async def _conflict(self, page: PageRequest, target: ResourcePath, mine: str) -> Response:
         """Both versions, of which the person chooses one or makes a third."""
-        read = await self._contents.text(page, target)
+        read = await self.contents.text(page, target)
         theirs = "" if read.decoded is None else read.decoded.text
-        return self._renderer.page(
+        return self.site.page(
             page,
             "files/conflict.html",
             status=409,

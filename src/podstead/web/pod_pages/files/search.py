@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound, RequestRefused
@@ -24,8 +24,8 @@ from podstead.storage.records import Metadata
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.response import Response
 from podstead.web.routes import is_reserved, route
@@ -49,13 +49,13 @@ class Found:
     size_bytes: int | None
 
 
+@dataclass(slots=True)
 class Search:
     """Answers searches."""
 
-    def __init__(self, *, resources: ResourceService, renderer: PageRenderer) -> None:
-        self._resources = resources
-        self._renderer = renderer
-        self._turns = AgentSemaphores()
+    site: Site
+    resources: ResourceService
+    _turns: AgentSemaphores = field(init=False, default_factory=AgentSemaphores)
 
     @route(addresses.SEARCH, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -68,7 +68,7 @@ class Search:
         if text:
             async with self._turns.by(page.requester):
                 found, is_complete = await self._found(page, top, text)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "files/search.html",
             q=text,
@@ -112,7 +112,7 @@ class Search:
         while True:
             request = page.operation("GET", container)
             try:
-                listed = await self._resources.members(request, after=after, limit=_READ_AT_ONCE)
+                listed = await self.resources.members(request, after=after, limit=_READ_AT_ONCE)
             except RequestRefused:
                 if is_top:
                     raise

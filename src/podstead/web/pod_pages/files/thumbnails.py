@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from podstead.core.errors import NotFound
@@ -64,15 +65,13 @@ def thumbnail_url(metadata: Metadata) -> str:
     return f"{THUMBNAIL}{metadata.path}?v={metadata.version}"
 
 
+@dataclass(frozen=True, slots=True)
 class Thumbnails:
     """Sends thumbnails to those who may read the picture."""
 
-    def __init__(
-        self, *, resources: ResourceService, renderer: ContentRenderer, store: ThumbnailStore
-    ) -> None:
-        self._resources = resources
-        self._renderer = renderer
-        self._store = store
+    resources: ResourceService
+    renderer: ContentRenderer
+    store: ThumbnailStore
 
     @route(addresses.THUMBNAIL + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -80,11 +79,11 @@ class Thumbnails:
         target = page.target
         if is_container(target):
             raise NotFound("A folder has no thumbnail")
-        outcome = await self._resources.handle(page.operation("HEAD", target))
+        outcome = await self.resources.handle(page.operation("HEAD", target))
         stored = outcome.metadata
         if outcome.result is not Result.REPRESENTED or stored is None or not has_thumbnail(stored):
             raise NotFound("This has no thumbnail")
-        made = await self._store.get(target, stored.version)
+        made = await self.store.get(target, stored.version)
         if made is None:
             made = await self._made(page, stored)
         headers: list[HeaderField] = [_KEPT, _POLICY]
@@ -101,7 +100,7 @@ class Thumbnails:
 
         async def content() -> bytes:
             nonlocal read_version
-            outcome = await self._resources.handle(page.operation("GET", stored.path))
+            outcome = await self.resources.handle(page.operation("GET", stored.path))
             representation, metadata = outcome.representation, outcome.metadata
             if representation is None or metadata is None:
                 raise NotFound
@@ -114,6 +113,6 @@ class Thumbnails:
                 return body
             return b"" if body is None else await whole_body(cast("OpenBody", body))
 
-        made = await self._renderer.render("thumbnail", {}, content, requester=page.requester)
-        await self._store.put(stored.path, read_version, made or b"")
+        made = await self.renderer.render("thumbnail", {}, content, requester=page.requester)
+        await self.store.put(stored.path, read_version, made or b"")
         return made or b""

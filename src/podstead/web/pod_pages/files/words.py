@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from podstead.previews.kinds import Kind
-from podstead.wac.decision import Reach
+from podstead.wac.decision import Audience
 from podstead.web.pages.texts import N_, _
 
 _KINDS: Final = MappingProxyType(
@@ -28,10 +28,10 @@ _KINDS: Final = MappingProxyType(
 )
 _REACHES: Final = MappingProxyType(
     {
-        Reach.OWNER: N_("Only the owner"),
-        Reach.PEOPLE: N_("Certain people"),
-        Reach.SIGNED_IN: N_("Anyone signed in"),
-        Reach.EVERYONE: N_("Everyone"),
+        Audience.OWNER: N_("Only the owner"),
+        Audience.PEOPLE: N_("Certain people"),
+        Audience.SIGNED_IN: N_("Anyone signed in"),
+        Audience.EVERYONE: N_("Everyone"),
     }
 )
 _MAX_CHARACTERS: Final = 60
@@ -42,9 +42,9 @@ def kind_name(kind: Kind) -> str:
     return _(_KINDS[kind])
 
 
-def reach_name(reach: Reach, *, owns: bool) -> str:
+def reach_name(reach: Audience, *, owns: bool) -> str:
     """Who can see something; ``owns`` if the person who reads it is the owner."""
-    return _("Only you") if owns and reach is Reach.OWNER else _(_REACHES[reach])
+    return _("Only you") if owns and reach is Audience.OWNER else _(_REACHES[reach])
 
 
 def shown_agent(web_id: str, *, own: str | None, base_url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from podstead.resources.archives import Archives
@@ -13,11 +14,11 @@ from podstead.web.response import NO_STORE, Response, content_response
 from podstead.web.routes import REST, route
 
 
+@dataclass(frozen=True, slots=True)
 class ArchiveDownload:
     """Sends archives."""
 
-    def __init__(self, archives: Archives) -> None:
-        self._archives = archives
+    archives: Archives
 
     @route(addresses.ZIP + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -34,7 +35,7 @@ class ArchiveDownload:
         selection = await read_selection(page)
         request = page.operation("GET", selection.place)
         only = {item.path for item in selection.items} if selection.names else ()
-        archive = await self._archives.open(request, only=only, requester=page.requester)
+        archive = await self.archives.open(request, only=only, requester=page.requester)
         name = archive.name.encode("ascii", "replace").decode().replace("?", "_")
         disposition = (
             f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(archive.name, safe='')}"

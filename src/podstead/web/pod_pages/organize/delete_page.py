@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from msgspec.structs import replace
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container
-from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.service import ResourceService
-from podstead.web.browsers import json_response, see_other
+from podstead.web.browsers import json_response
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.organize.selection import (
@@ -33,19 +33,12 @@ add_notices(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class DeletePage:
     """Asks before it deletes."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        links: IncomingLinks,
-        renderer: PageRenderer,
-        cookies: Cookies,
-    ) -> None:
-        self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
-        self._renderer = renderer
+    site: Site
+    organizer: Organizer
 
     @route(addresses.DELETE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
@@ -71,7 +64,7 @@ class DeletePage:
             request = page.operation("DELETE", item.path)
             request.operation = replace(request.operation, whole_tree=is_container(item.path))
             try:
-                await self._organizer.resources.handle(request)
+                await self.organizer.resources.handle(request)
             except RequestRefused as error:
                 failed.append((item.path, problem_text(error)))
             else:
@@ -90,7 +83,7 @@ class DeletePage:
         return self._back(selection.folder, notice)
 
     def _back(self, folder: ResourcePath, notice: Notice) -> Response:
-        return see_other(files_url(folder), self._organizer.cookies.set_notice(notice))
+        return self.site.see_other(files_url(folder), notice)
 
     async def _question(
         self, page: PageRequest, selection: Selection, failed: list[tuple[str, str]]
@@ -99,15 +92,15 @@ class DeletePage:
         if failed:
             items = tuple(item for item in selection.items if item.path in left)
             selection = Selection(selection.place, items, selection.names, selection.fields)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "organize/delete.html",
             status=409 if failed else 200,
             target=selection.place,
             breadcrumb=breadcrumb(selection.folder),
             selection=selection,
-            contents=await self._organizer.contents_of(page, selection),
-            links=await self._organizer.links_to(page, selection),
+            contents=await self.organizer.contents_of(page, selection),
+            links=await self.organizer.links_to(page, selection),
             failed=[(shown_name(ResourcePath(path)), message) for path, message in failed],
             folder=selection.folder,
             shown_name=shown_name,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from msgspec.structs import replace
 
 from podstead.core.errors import Conflict, RequestRefused
 from podstead.core.identifiers import is_container, parent_container, storage_root
-from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.service import ResourceService
-from podstead.web.browsers import json_response, see_other
+from podstead.web.browsers import json_response
 from podstead.web.errors import status_of
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
-from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
-from podstead.web.pages.rendering import PageRenderer
+from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.organize.selection import (
@@ -30,25 +30,18 @@ from podstead.web.routes import REST, route
 add_notices(Tone.DONE, renamed=N_("It is now called %(subject)s."))
 
 
+@dataclass(frozen=True, slots=True)
 class RenamePage:
     """A form with the present name."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        links: IncomingLinks,
-        renderer: PageRenderer,
-        cookies: Cookies,
-    ) -> None:
-        self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
-        self._renderer = renderer
+    site: Site
+    organizer: Organizer
 
     @route(addresses.RENAME + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         selection = await read_persons_selection(page)
-        await self._organizer.resources.contents(page.operation("GET", selection.only.path))
+        await self.organizer.resources.contents(page.operation("GET", selection.only.path))
         return await self._form(page, selection, selection.only.name)
 
     @route(addresses.RENAME + REST, "POST")
@@ -66,7 +59,7 @@ class RenamePage:
                 request.operation = replace(
                     request.operation, destination=destination, overwrite=False
                 )
-                await self._organizer.resources.handle(request)
+                await self.organizer.resources.handle(request)
         except RequestRefused as error:
             if not page.wants_page:
                 raise
@@ -74,8 +67,7 @@ class RenamePage:
             return await self._form(page, selection, name, error=problem_text(error), status=status)
         if not page.wants_page:
             return json_response(200, {"path": destination})
-        notice = self._organizer.cookies.set_notice(Notice("renamed", name))
-        return see_other(files_url(folder), notice)
+        return self.site.see_other(files_url(folder), Notice("renamed", name))
 
     async def _form(
         self,
@@ -87,7 +79,7 @@ class RenamePage:
         status: int = 200,
     ) -> Response:
         target = selection.only.path
-        return self._renderer.page(
+        return self.site.page(
             page,
             "organize/rename.html",
             status=status,
@@ -97,7 +89,7 @@ class RenamePage:
             name=name,
             error=error,
             folder=selection.folder,
-            links=await self._organizer.links_to(page, selection),
+            links=await self.organizer.links_to(page, selection),
             selection=selection,
             shown_name=shown_name,
         )

@@ -33,7 +33,7 @@ from podstead.resources.incoming_links import IncomingLinks, LinkingDocument
 from podstead.resources.service import ResourceService
 from podstead.web.codes import WebCodes
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
-from podstead.web.pages.cookies import Cookies, Tone, add_notices
+from podstead.web.pages.cookies import Tone, add_notices
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _
@@ -191,15 +191,12 @@ class SelectionTotals:
     complete: bool
 
 
+@dataclass(frozen=True, slots=True)
 class Organizer:
     """What the pages have in common."""
 
-    def __init__(
-        self, *, resources: ResourceService, links: IncomingLinks, cookies: Cookies
-    ) -> None:
-        self.resources = resources
-        self.cookies = cookies
-        self._links = links
+    resources: ResourceService
+    links: IncomingLinks
 
     async def links_to(self, page: PageRequest, selection: Selection) -> LinksThere:
         """The documents that link to the selected resources, as far as they were searched.
@@ -216,7 +213,7 @@ class Organizer:
         complete = len(selection.items) <= _MAX_ITEMS_WITH_LINKS
         taken = {item.path for item in selection.items}
         for item in selection.items[:_MAX_ITEMS_WITH_LINKS]:
-            links = await self._links.find(
+            links = await self.links.find(
                 page.identity, None, item.path, after=after, max_documents=MAX_SEARCHED
             )
             found |= {each.path: each for each in links.documents if each.path not in taken}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
-from typing import Final, Literal
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -24,15 +24,13 @@ from podstead.core.identifiers import (
     parse_path,
     segment_name,
 )
-from podstead.resources.incoming_links import IncomingLinks
-from podstead.resources.service import ResourceService
 from podstead.wac.modes import Mode
-from podstead.web.browsers import json_response, see_other
-from podstead.web.pages.addresses import FILES, files_url
-from podstead.web.pages.cookies import Cookies, Notice, Tone, add_notices
+from podstead.web.browsers import json_response
+from podstead.web.pages.addresses import COPY, FILES, MOVE, files_url
+from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import Crumb, breadcrumb, shown_name
 from podstead.web.pod_pages.organize.selection import (
@@ -45,6 +43,7 @@ from podstead.web.pod_pages.organize.selection import (
 )
 from podstead.web.resource_endpoint import destination_path
 from podstead.web.response import Response
+from podstead.web.routes import REST, route
 
 MAX_SHOWN_FOLDERS: Final = 500
 _MEMBERS_AT_ONCE: Final = 500
@@ -71,38 +70,25 @@ class _Folder:
     may_add: bool
 
 
+def _moves(page: PageRequest) -> bool:
+    return page.request.path.startswith(f"{MOVE}/")
+
+
+@dataclass(frozen=True, slots=True)
 class TransferPage:
     """Shows folders, one after another, until the person chooses one."""
 
-    def __init__(
-        self,
-        method: Literal["COPY", "MOVE"],
-        *,
-        resources: ResourceService,
-        links: IncomingLinks,
-        renderer: PageRenderer,
-        cookies: Cookies,
-        base_url: str,
-    ) -> None:
-        self._method = method
-        self._organizer = Organizer(resources=resources, links=links, cookies=cookies)
-        self._renderer = renderer
-        self._base_url = base_url
+    site: Site
+    organizer: Organizer
 
-    async def get(self, page: PageRequest) -> Response:
+    @route(MOVE + REST, "GET", "POST")
+    @route(COPY + REST, "GET", "POST")
+    async def respond(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
-        return await self._respond(page)
-
-    async def post(self, page: PageRequest) -> Response:
-        """Raises NotAuthenticated, AccessDenied, NotFound, BadRequest."""
-        return await self._respond(page)
-
-    async def _respond(self, page: PageRequest) -> Response:
         try:
             selection = await read_persons_selection(page)
         except NothingSelected:
-            notice = self._organizer.cookies.set_notice(Notice("nothing-selected"))
-            return see_other(files_url(page.target), notice)
+            return self.site.see_other(files_url(page.target), Notice("nothing-selected"))
         try:
             to = self._chosen(page, selection)
         except RequestRefused as error:
@@ -120,8 +106,8 @@ class TransferPage:
         if not text:
             return selection.folder
         # Addresses are copied from anywhere, also from the pages.
-        text = text.removeprefix(self._base_url).removeprefix(FILES)
-        path = destination_path(text, base_url=self._base_url, host=page.request.host)
+        text = text.removeprefix(self.site.base_url).removeprefix(FILES)
+        path = destination_path(text, base_url=self.site.base_url, host=page.request.host)
         if not is_container(path):
             path = parse_path(f"{path}/".encode("ascii"))
         return path
@@ -147,12 +133,12 @@ class TransferPage:
             rest = Selection(selection.place, left, selection.names, selection.fields)
             problem = "\n".join(f"{item.name}: {message}" for item, message in failed)
             return await self._choice(page, rest, to, problem, status=409)
-        name = "copied" if self._method == "COPY" else "moved"
+        name = "moved" if _moves(page) else "copied"
         if len(selection.items) == 1:
             notice = Notice(name, selection.items[0].name)
         else:
             notice = Notice(f"{name}-several")
-        return see_other(files_url(to), self._organizer.cookies.set_notice(notice))
+        return self.site.see_other(files_url(to), notice)
 
     async def _transfer(
         self, page: PageRequest, source: ResourcePath, to: ResourcePath, *, keeps_both: bool
@@ -161,13 +147,13 @@ class TransferPage:
         for number in count(1):
             destination = ResourcePath(to + _numbered(segment_name(source), number))
             if destination == source:
-                if self._method == "COPY" and keeps_both:
+                if not _moves(page) and keeps_both:
                     continue
                 raise ForbiddenDestination(_("It is in this folder already."))
-            request = page.operation(self._method, source)
+            request = page.operation("MOVE" if _moves(page) else "COPY", source)
             request.operation = replace(request.operation, destination=destination, overwrite=False)
             try:
-                await self._organizer.resources.handle(request)
+                await self.organizer.resources.handle(request)
             except PreconditionFailed:
                 if not keeps_both or number >= _MAX_NUMBER:
                     raise
@@ -186,14 +172,14 @@ class TransferPage:
         *,
         status: int | None = None,
     ) -> Response:
-        contents = await self._organizer.contents_of(page, selection)
+        contents = await self.organizer.contents_of(page, selection)
         folder = None
         try:
             folder = await self._folder(page, to, selection)
         except (AccessDenied, NotAuthenticated, NotFound, BadRequest) as error:
             problem = problem or problem_text(error)
-        moves = self._method == "MOVE"
-        return self._renderer.page(
+        moves = _moves(page)
+        return self.site.page(
             page,
             "organize/transfer.html",
             status=status or (409 if problem else 200),
@@ -207,7 +193,7 @@ class TransferPage:
             pods=page.person.pods if page.person else (),
             problem=problem,
             action=page.request.path,
-            links=await self._organizer.links_to(page, selection) if moves else None,
+            links=await self.organizer.links_to(page, selection) if moves else None,
             shown_name=shown_name,
         )
 
@@ -218,7 +204,7 @@ class TransferPage:
         folders: list[Item] = []
         after, read, more = None, 0, True
         while more and len(folders) <= MAX_SHOWN_FOLDERS and read < _MAX_MEMBERS_READ:
-            listed = await self._organizer.resources.members(
+            listed = await self.organizer.resources.members(
                 request, after=after, limit=_MEMBERS_AT_ONCE
             )
             folders += (

@@ -16,8 +16,8 @@ from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import SHARED, files_url, share_url
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.shared.shared_tabs import BY_ME, WITH_ME, shared_tabs
@@ -55,37 +55,30 @@ class ShownOwn:
     more: int
 
 
+@dataclass(frozen=True, slots=True)
 class SharedPage:
     """Shows both lists."""
 
-    def __init__(
-        self,
-        *,
-        lists: SharedLists,
-        requests: AccessRequests,
-        names: NamesByReader,
-        renderer: PageRenderer,
-    ) -> None:
-        self._lists = lists
-        self._requests = requests
-        self._names = names
-        self._renderer = renderer
+    site: Site
+    lists: SharedLists
+    requests: AccessRequests
+    names: NamesByReader
 
     @route(addresses.SHARED, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         person = page.signed_in()
-        is_complete = await self._lists.is_complete()
+        is_complete = await self.lists.is_complete()
         if page.query_text("view") == BY_ME and person.pods:
             return await self._by_person(page, is_complete=is_complete)
         storage = _storage(page.query_text("from"))
-        found = await self._lists.shared_with(
+        found = await self.lists.shared_with(
             person.identity, own=person.pods, storage=storage, after=page.query_text("after")
         )
         # Who has a pod here finds the answers among the requests.
-        answers = () if person.pods else await self._requests.stored_answers(person.identity)
-        names = await self._names.of(person.identity, ())
-        return self._renderer.page(
+        answers = () if person.pods else await self.requests.stored_answers(person.identity)
+        names = await self.names.of(person.identity, ())
+        return self.site.page(
             page,
             "shared/shared.html",
             views=shared_tabs(page, WITH_ME),
@@ -103,12 +96,12 @@ class SharedPage:
         pod = _storage(page.query_text("pod")) or person.pods[0]
         if pod not in person.pods:
             raise NotFound(WebCodes.OTHERS_POD)
-        found, after = await self._lists.shared_by(
+        found, after = await self.lists.shared_by(
             person.identity, pod, after=page.query_text("after")
         )
         named = (entry.grantee for each in found for entry in each.entries[:_SHOWN_PEOPLE])
-        names = await self._names.of(person.identity, named)
-        return self._renderer.page(
+        names = await self.names.of(person.identity, named)
+        return self.site.page(
             page,
             "shared/shared.html",
             views=shared_tabs(page, BY_ME),

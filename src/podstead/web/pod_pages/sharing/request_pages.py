@@ -12,7 +12,7 @@ from podstead.resources.sharing.access_requests import (
     AccessRequests,
     HasAccess,
     NoInbox,
-    WaitingRequests,
+    PendingRequests,
 )
 from podstead.resources.sharing.offers import MAX_MESSAGE_CHARS
 from podstead.resources.sharing.service import SharingService
@@ -21,9 +21,8 @@ from podstead.web.codes import WebCodes
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest, Person
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.names import shown_name
 from podstead.web.pod_pages.shared.shared_tabs import ASKED, shared_tabs
@@ -58,19 +57,18 @@ class ShownRequest:
     token: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class AskPage:
     """Sends a request for access to the owner of a resource."""
 
-    def __init__(self, *, requests: AccessRequests, guard: Guard, renderer: PageRenderer) -> None:
-        self._requests = requests
-        self._guard = guard
-        self._renderer = renderer
+    site: Site
+    requests: AccessRequests
 
     @route(addresses.ASK + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form. It is the same whether or not the resource exists. Raises NotAuthenticated."""
         page.signed_in()
-        return self._renderer.page(
+        return self.site.page(
             page,
             "sharing/ask.html",
             target=page.target,
@@ -86,64 +84,58 @@ class AskPage:
         role = Role.EDIT if sent.text("role") == Role.EDIT.value else Role.VIEW
         message = sent.text("message").strip()[:MAX_MESSAGE_CHARS]
         try:
-            await self._requests.ask(page.identity, target, ROLE_MODES[role], message=message)
+            await self.requests.ask(page.identity, target, ROLE_MODES[role], message=message)
         except HasAccess:
-            return self._guard.see_other(files_url(target), Notice("has-access"))
+            return self.site.see_other(files_url(target), Notice("has-access"))
         except NoInbox:
-            return self._guard.see_other(ask_url(target), Notice("no-inbox"))
-        return self._guard.see_other(ask_url(target), Notice("access-requested"))
+            return self.site.see_other(ask_url(target), Notice("no-inbox"))
+        return self.site.see_other(ask_url(target), Notice("access-requested"))
 
 
+@dataclass(frozen=True, slots=True)
 class RequestsPage:
     """Shows people who asks them for access to what, and what others have answered."""
 
-    def __init__(
-        self,
-        *,
-        requests: AccessRequests,
-        waiting: WaitingRequests,
-        sharing: SharingService,
-        names: Names,
-        guard: Guard,
-        renderer: PageRenderer,
-    ) -> None:
-        self._requests = requests
-        self._waiting = waiting
-        self._sharing = sharing
-        self._names = names
-        self._guard = guard
-        self._renderer = renderer
+    site: Site
+    requests: AccessRequests
+    requests_waiting: PendingRequests
+    sharing: SharingService
+    names: Names
 
     @route(addresses.REQUESTS, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated."""
         person = page.signed_in()
         found: list[AccessRequest] = []
-        answers = [*await self._requests.stored_answers(person.identity)]
+        answers = [*await self.requests.stored_answers(person.identity)]
         for pod in person.pods:
             try:
-                answers += await self._requests.answers(person.identity, pod)
-                found += await self._requests.pending(person.identity, pod)
+                answers += await self.requests.answers(person.identity, pod)
+                found += await self.requests.pending(person.identity, pod)
             except NoInbox:
                 continue
-        return self._renderer.page(
+        return self.site.page(
             page,
             "sharing/requests.html",
             views=shared_tabs(page, ASKED),
             requests=[await self._shown(person, request) for request in found],
-            answers=[shown_answer(answer, self._names) for answer in answers],
+            answers=[shown_answer(answer, self.names) for answer in answers],
         )
 
     async def count(self, person: Person) -> int:
         """How many requests wait for a person. Raises ServerTrouble."""
-        return sum([len(await self._waiting.of(person.identity, pod)) for pod in person.pods])
+        return sum(
+            [len(await self.requests_waiting.of(person.identity, pod)) for pod in person.pods]
+        )
 
     async def waiting(
         self, person: Person, *, limit: int
     ) -> tuple[Sequence[ShownRequest], frozenset[ResourcePath]]:
         """The newest of them, and the notifications of all. Raises ServerTrouble."""
         found = [
-            each for pod in person.pods for each in await self._waiting.of(person.identity, pod)
+            each
+            for pod in person.pods
+            for each in await self.requests_waiting.of(person.identity, pod)
         ]
         shown = [await self._shown(person, request) for request in found[:limit]]
         return shown, frozenset(request.notification for request in found)
@@ -151,14 +143,14 @@ class RequestsPage:
     async def _shown(self, person: Person, request: AccessRequest) -> ShownRequest:
         """A request, with the state of the rules that allowing it would change."""
         try:
-            state = await self._sharing.view(person.identity, request.resource)
+            state = await self.sharing.view(person.identity, request.resource)
         except RequestRefused:  # it does not exist, or is not the person's to share
             token = None
         else:
             token = state.token
         return ShownRequest(
             request,
-            self._names.iri(request.actor),
+            self.names.iri(request.actor),
             shown_role(request.modes),
             offered_role(request.modes),
             shown_name(request.resource),
@@ -171,18 +163,18 @@ class RequestsPage:
         sent = await page.form()
         person = page.signed_in()
         if sent.text("kept"):
-            await self._requests.forget_kept(person.identity, sent.text("kept"))
+            await self.requests.remove_stored_answer(person.identity, sent.text("kept"))
             back = REQUESTS if person.pods else SHARED
-            return self._guard.see_other(back, Notice("answer-removed"))
+            return self.site.see_other(back, Notice("answer-removed"))
         if sent.text("answer"):
-            await self._requests.forget(
+            await self.requests.forget(
                 person.identity, parse_path(sent.text("answer").encode("ascii", "replace"))
             )
-            return self._guard.see_other(REQUESTS, Notice("answer-removed"))
+            return self.site.see_other(REQUESTS, Notice("answer-removed"))
         path: ResourcePath = parse_path(sent.text("request").encode())
-        request = await self._requests.read(person.identity, path)
+        request = await self.requests.read(person.identity, path)
         if request is None:
             raise NotFound(WebCodes.REQUEST_GONE)
-        await self._requests.answer(person.identity, request, allowed=False)
+        await self.requests.answer(person.identity, request, allowed=False)
         back = local_address(sent.text("next")) or REQUESTS
-        return self._guard.see_other(back, Notice("request-refused"))
+        return self.site.see_other(back, Notice("request-refused"))

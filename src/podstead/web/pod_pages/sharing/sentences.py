@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -165,17 +166,17 @@ class Names:
                 return _(_NO_RULE, folder=name)
 
 
+@dataclass(frozen=True, slots=True)
 class NamesByReader:
     """Gives each person the names that this person may read."""
 
-    def __init__(self, base_url: str, groups: GroupNames) -> None:
-        self._base_url = base_url
-        self._groups = groups
+    base_url: str
+    groups: GroupNames
 
     async def of(self, person: Identity | None, grantees: Iterable[Grantee]) -> Names:
         """The names of these grantees, and of agents and folders. Raises ServerTrouble."""
         groups = {each.iri for each in grantees if each.kind is GranteeKind.GROUP}
-        return Names(self._base_url, await self._groups.of(person, sorted(groups)))
+        return Names(self.base_url, await self.groups.of(person, sorted(groups)))
 
 
 def _last_part(iri: str) -> str:

@@ -7,6 +7,7 @@ carry the state of the rules that the person has seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from podstead.core.errors import NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath, is_container, parse_path, storage_root
@@ -36,9 +37,8 @@ from podstead.web.pages import addresses
 from podstead.web.pages.addresses import share_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
-from podstead.web.pages.guard import Guard
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
@@ -78,36 +78,25 @@ _NO_WEB_ID = N_("This is not a WebID: one looks like https://name.example/profil
 _TOO_MANY = N_("You have looked for many people. Try again later, or use a WebID.")
 
 
+@dataclass(frozen=True, slots=True)
 class SharePage:
     """Shows who has access to a resource, previews changes and saves them."""
 
-    def __init__(
-        self,
-        *,
-        sharing: SharingService,
-        people: PeopleDirectory,
-        requests: AccessRequests,
-        contacts: Contacts,
-        names: NamesByReader,
-        guard: Guard,
-        renderer: PageRenderer,
-    ) -> None:
-        self._sharing = sharing
-        self._people = people
-        self._requests = requests
-        self._contacts = contacts
-        self._names = names
-        self._guard = guard
-        self._renderer = renderer
+    site: Site
+    sharing: SharingService
+    people: PeopleDirectory
+    requests: AccessRequests
+    contacts: Contacts
+    names: NamesByReader
 
     @route(addresses.SHARE + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         try:
-            state = await self._sharing.view(page.identity, target)
+            state = await self.sharing.view(page.identity, target)
         except RulesOutOfReach as error:
-            return out_of_reach_page(self._renderer, page, error)
+            return out_of_reach_page(self.site.renderer, page, error)
         return await self._list(page, state)
 
     @route(addresses.SHARE + REST, "POST")
@@ -119,23 +108,23 @@ class SharePage:
         try:
             change = read_change(sent, await self._grantee(page, sent))
         except (NobodyFound, UnusableIri, RateLimited) as error:
-            state = await self._sharing.view(page.identity, target)
+            state = await self.sharing.view(page.identity, target)
             return await self._list(page, state, error=error, typed=sent.text("who"))
         edit = change.edit(target)
         try:
             if sent.text("step") != "save":
-                preview = await self._sharing.preview(page.identity, target, edit, token)
+                preview = await self.sharing.preview(page.identity, target, edit, token)
                 return await self._preview(page, change, token, preview)
             confirmed = sent.ticked("confirmed")
             try:
-                await self._sharing.save(page.identity, target, edit, token, confirmed=confirmed)
+                await self.sharing.save(page.identity, target, edit, token, confirmed=confirmed)
             except (OwnerLockedOut, NeedsConfirmation) as error:
-                preview = await self._sharing.preview(page.identity, target, edit, token)
+                preview = await self.sharing.preview(page.identity, target, edit, token)
                 return await self._preview(page, change, token, preview, refused=error)
         except RulesChanged:
-            return self._guard.see_other(share_url(target), Notice("rules-changed"))
+            return self.site.see_other(share_url(target), Notice("rules-changed"))
         await self._answered(page, change)
-        return self._guard.see_other(share_url(target), Notice("sharing-saved"))
+        return self.site.see_other(share_url(target), Notice("sharing-saved"))
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -154,7 +143,7 @@ class SharePage:
                 known = sent.text("grantee")
                 if known:
                     return agent(agent_iri(known))
-                return agent(await self._people.find(_identity(page), sent.text("who")))
+                return agent(await self.people.find(_identity(page), sent.text("who")))
 
     async def _answered(self, page: PageRequest, change: WantedChange) -> None:
         """Remove the request that a change answers. The access has been granted, so a failure to
@@ -163,9 +152,9 @@ class SharePage:
             return
         try:
             notification = parse_path(change.request.encode())
-            request = await self._requests.read(page.identity, notification)
+            request = await self.requests.read(page.identity, notification)
             if request is not None and request.actor == change.grantee.iri:
-                await self._requests.answer(page.identity, request, allowed=True)
+                await self.requests.answer(page.identity, request, allowed=True)
         except RequestRefused:
             return
 
@@ -175,7 +164,7 @@ class SharePage:
         if page.identity is None or storage is None:
             return []
         try:
-            found = await self._requests.pending(page.identity, storage)
+            found = await self.requests.pending(page.identity, storage)
         except RequestRefused:
             return []
         return [request for request in found if request.resource == target]
@@ -191,8 +180,8 @@ class SharePage:
         access = state.access
         target = access.resource
         owner = access.owner
-        names = await self._names.of(page.identity, (each.grantee for each in access.entries))
-        return self._renderer.page(
+        names = await self.names.of(page.identity, (each.grantee for each in access.entries))
+        return self.site.page(
             page,
             "sharing/share.html",
             status=200 if error is None else 400,
@@ -230,7 +219,7 @@ class SharePage:
         if page.identity is None:
             return ()
         sort_key = name_sort_key()
-        found = await self._contacts.of(page.identity)
+        found = await self.contacts.of(page.identity)
         return sorted(found, key=lambda each: (sort_key(each.name), each.iri))
 
     async def _preview(
@@ -246,11 +235,11 @@ class SharePage:
         consequences = preview.consequences
         owner_loses = Consequence.OWNER_LOSES in consequences
         differences = (*preview.here, *preview.inside)
-        names = await self._names.of(page.identity, (each.grantee for each in differences))
+        names = await self.names.of(page.identity, (each.grantee for each in differences))
         texts = [_OWNER_KEEPS] if owner_loses else []
         if isinstance(refused, NeedsConfirmation):
             texts.append(_NOT_CONFIRMED)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "sharing/preview.html",
             status=200 if refused is None else 409,

@@ -17,8 +17,8 @@ from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import AccessRule, Grantee, GranteeKind, group
 from podstead.web.pages import addresses
-from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.sharing.out_of_reach import out_of_reach_page
@@ -43,30 +43,23 @@ class ShownMode:
     """Each with the name of the rule in the ACL, which may be empty."""
 
 
+@dataclass(frozen=True, slots=True)
 class WhyPage:
     """Explains the decisions of the gate to those who manage a resource."""
 
-    def __init__(
-        self,
-        *,
-        sharing: SharingService,
-        people: PeopleDirectory,
-        names: NamesByReader,
-        renderer: PageRenderer,
-    ) -> None:
-        self._sharing = sharing
-        self._people = people
-        self._names = names
-        self._renderer = renderer
+    site: Site
+    sharing: SharingService
+    people: PeopleDirectory
+    names: NamesByReader
 
     @route(addresses.WHY + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """Raises NotAuthenticated, AccessDenied, NotFound."""
         target = page.target
         try:
-            state = await self._sharing.view(page.identity, target)
+            state = await self.sharing.view(page.identity, target)
         except RulesOutOfReach as error:
-            return out_of_reach_page(self._renderer, page, error)
+            return out_of_reach_page(self.site.renderer, page, error)
         who, app = page.query_text("who").strip(), page.query_text("app").strip()
         asked = bool(who or app or page.query_text("ask"))
         anybody = page.query_text("kind") == _ANYBODY
@@ -75,15 +68,15 @@ class WhyPage:
         if asked:
             try:
                 person = None if anybody else await self._person(page, who)
-                answer = await self._sharing.explain(
+                answer = await self.sharing.explain(
                     page.identity, target, person=person, origin=_origin(app), inside=inside
                 )
             except (NobodyFound, RateLimited):
                 problem = _(_NOBODY)
             except UnusableIri:
                 problem = _(_NO_ORIGIN) if app and _is_unusable(app) else _(_NOBODY)
-        names = await self._names.of(page.identity, () if answer is None else _grantees(answer))
-        return self._renderer.page(
+        names = await self.names.of(page.identity, () if answer is None else _grantees(answer))
+        return self.site.page(
             page,
             "sharing/why.html",
             target=target,
@@ -117,7 +110,7 @@ class WhyPage:
         identity = page.identity
         if identity is None:
             return None
-        return identity.iri if not who else await self._people.find(identity, who)
+        return identity.iri if not who else await self.people.find(identity, who)
 
 
 def _grantees(answer: Answer) -> Iterable[Grantee]:

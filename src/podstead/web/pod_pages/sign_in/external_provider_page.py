@@ -7,12 +7,12 @@ may not lead to other servers. Each provider sends people back to an address of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.authn.relying_party.providers import ExternalSignInFailed, SignInProblem
 from podstead.authn.relying_party.sign_ins import VISIT_S, ExternalSignIns, OwnClient
-from podstead.core.clock import Randomness
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD
 from podstead.web.browsers import see_other
@@ -21,9 +21,9 @@ from podstead.web.forms import read_submission
 from podstead.web.limits import address_key
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import FILES, SHARED, local_address
-from podstead.web.pages.cookies import VISIT, Cookies
-from podstead.web.pages.rendering import PageRenderer
-from podstead.web.pages.request import PageRequest, People
+from podstead.web.pages.cookies import VISIT
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _
 from podstead.web.pod_pages.sign_in.external_sessions import PeopleByExternalSession
 from podstead.web.request import Request
@@ -68,25 +68,13 @@ _TEXTS: Final = {
 _STATUS: Final = {SignInProblem.UNREACHABLE: 503}
 
 
+@dataclass(frozen=True, slots=True)
 class ExternalProviderPage:
     """Leads people to their providers, and signs them in when they come back."""
 
-    def __init__(
-        self,
-        *,
-        visits: ExternalSignIns,
-        people: PeopleByExternalSession,
-        everybody: People,
-        renderer: PageRenderer,
-        cookies: Cookies,
-        randomness: Randomness,
-    ) -> None:
-        self._visits = visits
-        self._people = people
-        self._everybody = everybody
-        self._renderer = renderer
-        self._cookies = cookies
-        self._randomness = randomness
+    site: Site
+    visits: ExternalSignIns
+    people: PeopleByExternalSession
 
     @route(addresses.ELSEWHERE, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -101,11 +89,11 @@ class ExternalProviderPage:
         sent = await read_submission(page.request)
         afterwards = local_address(page.query_text("next"))
         typed = sent.text("identity").strip()[:MAX_ADDRESS_CHARACTERS]
-        secret = self._cookies.secret(page.request, VISIT)
+        secret = self.site.cookies.secret(page.request, VISIT)
         if secret is None:
-            secret = self._randomness.token_hex(_SECRET_BYTES)
+            secret = self.site.randomness.token_hex(_SECRET_BYTES)
         try:
-            begun = await self._visits.begin(
+            begun = await self.visits.begin(
                 typed,
                 browser_secret=secret,
                 afterwards=afterwards or "",
@@ -113,10 +101,10 @@ class ExternalProviderPage:
             )
         except ExternalSignInFailed as failure:
             return self._form(page, afterwards, typed=typed, problem=failure.problem)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "sign_in/leaving.html",
-            headers=[self._cookies.set(VISIT, secret, VISIT_S)],
+            headers=[self.site.cookies.set(VISIT, secret, VISIT_S)],
             url=begun.url,
             provider=urlsplit(begun.issuer).netloc,
         )
@@ -125,15 +113,15 @@ class ExternalProviderPage:
     async def callback(self, page: PageRequest) -> Response:
         """Finish a sign-in. Raises RateLimited, BadRequest."""
         answer = {name: page.query_text(name) for name in page.query}
-        secret = self._cookies.secret(page.request, VISIT)
+        secret = self.site.cookies.secret(page.request, VISIT)
         try:
-            finished = await self._visits.finish(
+            finished = await self.visits.finish(
                 answer, key=_last_segment(page.request), browser_secret=secret
             )
         except ExternalSignInFailed as failure:
             return self._form(page, None, problem=failure.problem)
-        before = [] if page.person is None else await self._everybody.sign_out(page.request)
-        session = await self._people.begin(finished, user_agent=page.user_agent)
+        before = [] if page.person is None else await self.site.people.sign_out(page.request)
+        session = await self.people.begin(finished, user_agent=page.user_agent)
         back = local_address(finished.afterwards) or SHARED
         # People from elsewhere have no files of their own here.
         return see_other(SHARED if back == f"{FILES}/" else back, *before, *session)
@@ -146,7 +134,7 @@ class ExternalProviderPage:
         typed: str = "",
         problem: SignInProblem | None = None,
     ) -> Response:
-        return self._renderer.page(
+        return self.site.page(
             page,
             "sign_in/elsewhere.html",
             status=200 if problem is None else _STATUS.get(problem, 400),
@@ -156,16 +144,16 @@ class ExternalProviderPage:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class ClientDocument:
     """``/.pages/client/…``: what this server is to a provider (Solid-OIDC section 5.1)."""
 
-    def __init__(self, client: OwnClient) -> None:
-        self._client = client
+    client: OwnClient
 
     @route(addresses.CLIENT_DOCUMENTS + "{provider}", "GET", "HEAD")
     async def get(self, request: Request, _: Identity | None) -> Response:
         """The document, which is the same for everybody."""
-        content = self._client.document(_last_segment(request))
+        content = self.client.document(_last_segment(request))
         return public_document(request, content, media_type=JSON_LD)
 
 

@@ -8,6 +8,7 @@ the sessions of one network are limited in number: a new one ends the oldest.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -52,33 +53,26 @@ class ExternalSession(msgspec.Struct, frozen=True):
 VISITOR_SESSIONS: Final = RecordKind("visitor-session", ExternalSession)
 
 
+@dataclass(frozen=True, slots=True)
 class PeopleByExternalSession:
     """Finds people who have signed in at another provider."""
 
-    def __init__(
-        self,
-        *,
-        records: RecordStore,
-        id_tokens: IdTokenVerifier,
-        local: LocalWebIds,
-        cookies: Cookies,
-    ) -> None:
-        self._records = records
-        self._id_tokens = id_tokens
-        self._local = local
-        self._cookies = cookies
+    records: RecordStore
+    id_tokens: IdTokenVerifier
+    local: LocalWebIds
+    cookies: Cookies
 
     async def begin(self, signed_in: CompletedSignIn, *, user_agent: str) -> Sequence[HeaderField]:
         """Begin a session; the headers store it in the browser. Raises RateLimited if there are
         too many in all, StorageError, Overloaded."""
         network = secret_key(requester())[:_NETWORK_CHARACTERS]
-        secret = network + self._records.randomness.token_hex(_SECRET_BYTES)[len(network) :]
+        secret = network + self.records.randomness.token_hex(_SECRET_BYTES)[len(network) :]
         ending = await self._ending(network)
-        expires_s = self._records.now_s() + SESSION_S
+        expires_s = self.records.now_s() + SESSION_S
         session = ExternalSession(
             web_id=signed_in.web_id,
             issuer=signed_in.issuer,
-            csrf_token=self._records.randomness.token_hex(_SECRET_BYTES),
+            csrf_token=self.records.randomness.token_hex(_SECRET_BYTES),
             expires_s=expires_s,
             user_agent=user_agent,
         )
@@ -88,20 +82,20 @@ class PeopleByExternalSession:
             owner=self._storage_of(signed_in.web_id),
             expires_ms=expires_s * 1000,
         )
-        await self._records.commit([stored, *ending])
-        return self._cookies.set_page_session(VISITOR_SESSION, secret)
+        await self.records.commit([stored, *ending])
+        return self.cookies.set_page_session(VISITOR_SESSION, secret)
 
     async def person(self, request: Request) -> Person | None:
         """The person, ``None`` without a valid session. Raises StorageError."""
-        secret = self._cookies.secret(request, VISITOR_SESSION)
+        secret = self.cookies.secret(request, VISITOR_SESSION)
         if secret is None:
             return None
-        stored = await self._records.read(VISITOR_SESSIONS, visitor_key(secret))
+        stored = await self.records.read(VISITOR_SESSIONS, visitor_key(secret))
         if stored is None:
             return None
         session = stored.value
         try:
-            if not await self._id_tokens.is_trusted(session.web_id, session.issuer):
+            if not await self.id_tokens.is_trusted(session.web_id, session.issuer):
                 return None
         except ExternalSignInFailed:
             return None  # nobody is taken for somebody who cannot be looked up now
@@ -121,15 +115,15 @@ class PeopleByExternalSession:
 
     async def sign_out(self, request: Request) -> Sequence[HeaderField]:
         """End the session. Raises StorageError, Overloaded."""
-        secret = self._cookies.secret(request, VISITOR_SESSION)
+        secret = self.cookies.secret(request, VISITOR_SESSION)
         if secret is None:
             return []
-        await self._records.commit([VISITOR_SESSIONS.drop(visitor_key(secret))])
-        return self._cookies.clear_page_session(VISITOR_SESSION)
+        await self.records.commit([VISITOR_SESSIONS.drop(visitor_key(secret))])
+        return self.cookies.clear_page_session(VISITOR_SESSION)
 
     async def _ending(self, network: str) -> Sequence[Record]:
         """The oldest sessions of a network, which a new one replaces. Raises RateLimited."""
-        store, now_ms = self._records.store, self._records.now_ms()
+        store, now_ms = self.records.store, self.records.now_ms()
         found = await VISITOR_SESSIONS.page(
             store, after=network, now_ms=now_ms, limit=MAX_OF_NETWORK + 1
         )
@@ -144,14 +138,14 @@ class PeopleByExternalSession:
 
     def _storage_of(self, web_id: str) -> ResourcePath | None:
         """The storage of a WebID of this server, with which its sessions end."""
-        path = self._local.path_of(web_id) if self._local.holds(web_id) else None
+        path = self.local.path_of(web_id) if self.local.holds(web_id) else None
         return None if path is None else storage_root(path)
 
     async def _pods_of(self, web_id: str) -> Sequence[ResourcePath]:
         storage = self._storage_of(web_id)
         if storage is None:
             return ()
-        pod = await self._records.store.read_pod(storage.strip("/"))
+        pod = await self.records.store.read_pod(storage.strip("/"))
         return (storage,) if pod is not None and pod.owner == web_id else ()
 
 

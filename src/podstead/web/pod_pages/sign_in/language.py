@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest
@@ -10,8 +11,9 @@ from podstead.web.codes import WebCodes
 from podstead.web.forms import read_submission
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import HOME, local_address
-from podstead.web.pages.cookies import LANGUAGE, Cookies
+from podstead.web.pages.cookies import LANGUAGE
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import LANGUAGES
 from podstead.web.response import Response
 from podstead.web.routes import route
@@ -19,12 +21,11 @@ from podstead.web.routes import route
 _KEPT_S: Final = 365 * 24 * 3600
 
 
+@dataclass(frozen=True, slots=True)
 class LanguageChoice:
     """Stores the choice in the browser. It changes nothing else, so it needs no token."""
 
-    def __init__(self, *, secure: bool) -> None:
-        """``secure`` if the server is reached over https."""
-        self._cookies = Cookies(secure)
+    site: Site
 
     @route(addresses.LANGUAGE, "POST", needs_terms=False)
     async def post(self, page: PageRequest) -> Response:
@@ -33,7 +34,7 @@ class LanguageChoice:
         language = sent.text("language")
         if language not in LANGUAGES:
             raise BadRequest(WebCodes.NO_SUCH_LANGUAGE)
-        chosen = self._cookies.set(LANGUAGE, language, _KEPT_S)
+        chosen = self.site.cookies.set(LANGUAGE, language, _KEPT_S)
         asked = sent.text("next")
         if asked == "/":
             return see_other("/", chosen)

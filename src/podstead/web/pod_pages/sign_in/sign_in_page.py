@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.core.errors import NotAuthenticated
@@ -11,9 +12,9 @@ from podstead.web.forms import read_submission
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import FILES, HOME, SIGN_IN, local_address, sign_in_url
-from podstead.web.pages.cookies import Cookies, Notice
-from podstead.web.pages.rendering import PageRenderer
-from podstead.web.pages.request import PageRequest, People
+from podstead.web.pages.cookies import Notice
+from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.response import HeaderField, Response
 from podstead.web.routes import route
 
@@ -31,30 +32,20 @@ class TokenSignIn(Protocol):
 Overloaded."""
 
 
+@dataclass(frozen=True, slots=True)
 class SignInPage:
-    """Offers the ways of signing in, and accepts a pod token."""
+    """Offers the ways of signing in, and accepts a pod token.
 
-    def __init__(
-        self,
-        *,
-        by_token: TokenSignIn | None,
-        account_sign_in: str | None,
-        people: People,
-        invalid_credentials: InvalidCredentialLimit,
-        renderer: PageRenderer,
-        cookies: Cookies,
-        account_provider: str | None = None,
-    ) -> None:
-        """``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
-        the provider's sign-in page, if its sessions are valid for these pages; ``account_provider``
-        is the issuer of this server's provider at another origin."""
-        self._by_token = by_token
-        self._account_sign_in = account_sign_in
-        self._account_provider = account_provider
-        self._people = people
-        self._invalid_credentials = invalid_credentials
-        self._renderer = renderer
-        self._cookies = cookies
+    ``by_token`` is ``None`` without simple tokens. ``account_sign_in`` is the address of
+    the provider's sign-in page, if its sessions are valid for these pages; ``account_provider``
+    is the issuer of this server's provider at another origin.
+    """
+
+    site: Site
+    by_token: TokenSignIn | None
+    account_sign_in: str | None
+    invalid_credentials: InvalidCredentialLimit
+    account_provider: str | None = None
 
     @route(addresses.SIGN_IN, "GET", needs_terms=False)
     async def get(self, page: PageRequest) -> Response:
@@ -62,14 +53,14 @@ class SignInPage:
         afterwards = _afterwards(page)
         if page.person is not None:
             return see_other(afterwards)
-        return self._renderer.page(
+        return self.site.page(
             page,
             "sign_in/sign_in.html",
             afterwards=afterwards,
             action=sign_in_url(afterwards),
-            account_sign_in=self._account_sign_in,
-            account_provider=self._account_provider,
-            with_token=self._by_token is not None,
+            account_sign_in=self.account_sign_in,
+            account_provider=self.account_provider,
+            with_token=self.by_token is not None,
         )
 
     @route(addresses.SIGN_IN, "POST", needs_terms=False)
@@ -77,14 +68,14 @@ class SignInPage:
         """Sign in by a pod token. Raises RateLimited."""
         sent = await read_submission(page.request)
         afterwards = _afterwards(page)
-        if self._by_token is None:
+        if self.by_token is None:
             return see_other(sign_in_url(afterwards))
         try:
             token = "".join(sent.text("token").split())
-            cookies = await self._by_token(token, user_agent=page.user_agent)
+            cookies = await self.by_token(token, user_agent=page.user_agent)
         except NotAuthenticated:
-            await self._invalid_credentials.count(page.request.client_address)
-            notice = self._cookies.set_notice(Notice("wrong-token"))
+            await self.invalid_credentials.count(page.request.client_address)
+            notice = self.site.cookies.set_notice(Notice("wrong-token"))
             return see_other(sign_in_url(afterwards), notice)
         return see_other(afterwards, *cookies)
 
@@ -92,8 +83,8 @@ class SignInPage:
     async def sign_out(self, page: PageRequest) -> Response:
         """End the session. Raises WrongFormToken."""
         await page.form()
-        ended = await self._people.sign_out(page.request)
-        return see_other(SIGN_IN, *ended, self._cookies.set_notice(Notice("signed-out")))
+        ended = await self.site.people.sign_out(page.request)
+        return self.site.see_other(SIGN_IN, Notice("signed-out"), *ended)
 
 
 def _afterwards(page: PageRequest) -> str:

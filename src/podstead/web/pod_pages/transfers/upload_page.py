@@ -8,7 +8,6 @@ all of them, on the page that follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -37,8 +36,9 @@ from podstead.web.forms import FormPart, is_multipart, read_parts
 from podstead.web.pages import addresses
 from podstead.web.pages.addresses import files_url
 from podstead.web.pages.cookies import Notice, Tone, add_notices
-from podstead.web.pages.rendering import PageRenderer, refusal_text
+from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest
+from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_
 from podstead.web.pod_pages.files.names import breadcrumb, shown_name
 from podstead.web.pod_pages.storage_notes import StorageNotes
@@ -100,29 +100,20 @@ class UploadedFile:
         return quote_fields(self.held, self.sent_name, self.name)
 
 
+@dataclass(frozen=True, slots=True)
 class UploadPage:
     """Shows the form and receives the files."""
 
-    def __init__(
-        self,
-        *,
-        resources: ResourceService,
-        uploads: UploadService,
-        storage_notes: StorageNotes,
-        renderer: PageRenderer,
-        see_other: Callable[[str, Notice], Response],
-    ) -> None:
-        self._resources = resources
-        self._uploads = uploads
-        self._storage_notes = storage_notes
-        self._renderer = renderer
-        self._see_other = see_other
+    site: Site
+    resources: ResourceService
+    uploads: UploadService
+    storage_notes: StorageNotes
 
     @route(addresses.UPLOAD + REST, "GET")
     async def get(self, page: PageRequest) -> Response:
         """The form by itself. Raises NotAuthenticated, AccessDenied, NotFound."""
         target = _container(page)
-        await self._resources.handle(page.operation("HEAD", target))
+        await self.resources.handle(page.operation("HEAD", target))
         return await self._page(page, target, [])
 
     @route(addresses.UPLOAD + REST, "POST")
@@ -155,15 +146,15 @@ class UploadPage:
         self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
     ) -> Response:
         if not files:
-            return self._see_other(files_url(target), Notice("nothing-uploaded"))
+            return self.site.see_other(files_url(target), Notice("nothing-uploaded"))
         if all(each.ending in (Ending.STORED, Ending.REPLACED) for each in files):
-            return self._see_other(files_url(target), Notice("uploaded", str(len(files))))
+            return self.site.see_other(files_url(target), Notice("uploaded", str(len(files))))
         return await self._page(page, target, files)
 
     async def _page(
         self, page: PageRequest, target: ResourcePath, files: list[UploadedFile]
     ) -> Response:
-        return self._renderer.page(
+        return self.site.page(
             page,
             "transfers/upload_page.html",
             target=target,
@@ -171,7 +162,7 @@ class UploadPage:
             breadcrumb=breadcrumb(target),
             files=files,
             no_room=any(each.no_room for each in files),
-            storage=await self._storage_notes.of(page, target),
+            storage=await self.storage_notes.of(page, target),
         )
 
     async def _store(
@@ -219,7 +210,7 @@ class UploadPage:
                 if_none_match=_NEW.if_none_match,
             )
             try:
-                state = await self._uploads.hold(record, part, page.identity)
+                state = await self.uploads.hold(record, part, page.identity)
             except PreconditionFailed:
                 name = numbered(name)
             else:
@@ -240,15 +231,15 @@ class UploadPage:
         try:
             if taken is TakenNames.REPLACE:
                 target = _target(container, sent_name)
-                await self._uploads.place(upload, page.identity, target, UNCONDITIONAL)
+                await self.uploads.place(upload, page.identity, target, UNCONDITIONAL)
                 return UploadedFile(sent_name, sent_name, Ending.REPLACED)
             if taken is TakenNames.SKIP:
-                await self._uploads.cancel(upload, page.identity)
+                await self.uploads.cancel(upload, page.identity)
                 return UploadedFile(sent_name, sent_name, Ending.SKIPPED)
             for _ in range(MAX_NUMBER):
                 try:
                     target = _target(container, name)
-                    await self._uploads.place(upload, page.identity, target, _NEW)
+                    await self.uploads.place(upload, page.identity, target, _NEW)
                 except PreconditionFailed:  # the name has been taken since
                     name = numbered(name)
                 else:
@@ -269,7 +260,7 @@ class UploadPage:
         content_type = tus.type_of(target, part.content_type)
         request = page.operation("PUT", target, body=part, content_type=content_type)
         request.operation = replace(request.operation, conditions=conditions)
-        return (await self._resources.handle(request)).result
+        return (await self.resources.handle(request)).result
 
 
 def numbered(name: str) -> str:

@@ -69,7 +69,7 @@
     const { u, challenge } = await post("/idp/nostr/challenge", {}, { purpose: "link" });
     const publish = Boolean(part?.querySelector("input")?.checked);
     await post(u, await signed(signer, u, challenge), { publish });
-    location.assign(back || "/idp/account?view=all");
+    location.assign(back || "/idp/account");
   }
 
   // In an interaction its address is given, and of one use; elsewhere a challenge is asked for.

@@ -68,7 +68,7 @@
       credential: { ...common(credential), response },
       name: part?.querySelector("input")?.value,
     });
-    location.assign(back || "/idp/account?view=all");
+    location.assign(back || "/idp/account");
   }
 
   /** @param {CredentialRequestOptions} how */
