@@ -458,7 +458,9 @@ def test_trouble_outside_of_the_program_is_one_line_with_its_cause(
 
 
 def test_a_body_that_was_cut_is_not_reported_again() -> None:
-    assert not ServerNews().filter(record("Application callable raised\nTraceback …\nBodyCut"))
+    assert not ServerNews().filter(
+        record("Application callable raised\nTraceback …\nBodyTruncated")
+    )
     assert ServerNews().filter(record("Application callable raised\nTraceback …\nKeyError"))
 
 
