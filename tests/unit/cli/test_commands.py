@@ -281,9 +281,13 @@ def test_every_command_prints_by_the_functions_of_one_module(
     assert not calls(inspect.getsource(module)) & FORBIDDEN, path
 
 
-@pytest.mark.parametrize(
-    "file", sorted(Path(cli.__file__).parent.glob("*.py")), ids=lambda p: p.stem
-)
+MODULES = [
+    *sorted(Path(cli.__file__).parent.glob("*.py")),
+    *sorted(Path(cli.__file__).parents[1].glob("features/*/command.py")),
+]
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_module_of_the_commands_does(file: Path) -> None:
     assert not calls(file.read_text()) & (FORBIDDEN - ALLOWED.get(file.stem, set()))
 
