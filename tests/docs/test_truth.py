@@ -78,7 +78,7 @@ def test_every_variable_exists() -> None:
     of_settings = {row.variable for row in settings_table()}
     variables = of_settings | {*_variables_of(main), LEFT_OUT_VARIABLE}
     for document in DOCUMENTS:
-        found = set(re.findall(r"PODSTEAD_[A-Z_]+", document.read_text(encoding="utf-8")))
+        found = set(re.findall(r"PODSTEAD_[A-Z_]+\b", document.read_text(encoding="utf-8")))
         assert found <= variables, name_of(document)
 
 
