@@ -358,6 +358,7 @@ async def test_a_writer_cannot_move_a_description_of_identity(server: Server) ->
 # --- repositories ------------------------------------------------------------------------------
 
 
+@pytest.mark.feature("git")
 async def test_a_container_that_is_a_repository_stays(server: Server, store: SqliteStore) -> None:
     await put(server.alice, f"{ROOT}tree/code/x")
     name = RepositoryName("0" * 32)

@@ -117,7 +117,7 @@ class GroupedCommand(click.Command):
             )
 
     def _is_listed(self, row: Row[Any], ctx: click.Context) -> bool:
-        return bool(ctx.meta.get(_HELP_ALL)) or row.name in self._common
+        return bool(ctx.meta.get(_HELP_ALL)) or row.common or row.name in self._common
 
 
 def _print_all_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - as click calls it

@@ -40,13 +40,12 @@ COMMON_SETTINGS = (
     "idp",
     "idp-base-url",
     "webid-tls",
-    "git",
     "trusted-proxy",
     "host-alias",
     "max-connections",
     "max-body-bytes",
 )
-"""The settings that ``--help`` lists, because most operators need them."""
+"""The settings that ``--help`` lists, because most operators need them, besides features' own."""
 
 
 _ACCEPT_LOSS = (

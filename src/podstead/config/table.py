@@ -62,6 +62,8 @@ class Row(Generic[T]):
     """Whether the setting takes any number of values; the field is then a tuple."""
     secret: bool = False
     """Whether messages must not repeat the value."""
+    common: bool = False
+    """Whether ``--help`` lists it, because most operators need it."""
     field: str = ""
     """The field of the settings dataclass, filled in by :func:`rows_of`."""
     default: object = None
@@ -102,6 +104,7 @@ class Details(TypedDict, total=False):
     shown_default: str
     sources: Sources
     secret: bool
+    common: bool
 
 
 def setting(

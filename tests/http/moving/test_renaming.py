@@ -100,6 +100,7 @@ async def test_names_that_are_taken_are_refused(pods: OpenedPods, server: Server
     assert (await server.public.get("/alice/")).status == 200
 
 
+@pytest.mark.feature("git")
 async def test_repositories_follow_also_those_that_are_made_meanwhile(
     pods: OpenedPods, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ class GitSettings:
             "Whether every container is also a git repository that clients can clone, fetch "
             "from and push to over HTTP. Requires git to be installed."
         ),
+        common=True,
     )
     git_processes: int = setting(
         8,
