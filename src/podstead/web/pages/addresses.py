@@ -1,4 +1,4 @@
-"""Which addresses do the pages have? All of them are below one reserved name."""
+"""The addresses of the pages, most of them below one reserved name."""
 
 from __future__ import annotations
 
