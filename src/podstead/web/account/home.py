@@ -20,9 +20,8 @@ from podstead.resources.sharing.shared import SharedLists
 from podstead.resources.storage_usage import Family, PodUsage, StorageUsage, UsedSpace
 from podstead.wac.modes import Mode
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import shown_name
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import ACTIVITY, files_url
+from podstead.web.pages.addresses import ACTIVITY, files_url, shown_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _

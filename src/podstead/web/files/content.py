@@ -21,9 +21,8 @@ from podstead.storage.open_body import OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
 from podstead.web.browsers import VARY_BY_COOKIE, see_other
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import shown_name
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import THUMBNAIL, raw_url
+from podstead.web.pages.addresses import THUMBNAIL, raw_url, shown_name
 from podstead.web.pages.request import PageRequest
 from podstead.web.request import Request, operation_of
 from podstead.web.resource_responses import Responder

@@ -43,8 +43,8 @@ from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.modes import Mode
 from podstead.web.browsers import see_other
-from podstead.web.files.members import breadcrumb, kind_name, reach_name, shown_agent, shown_name
-from podstead.web.pages.addresses import files_url, raw_url
+from podstead.web.files.members import kind_name, reach_name, shown_agent
+from podstead.web.pages.addresses import breadcrumb, files_url, raw_url, shown_name
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import N_, _

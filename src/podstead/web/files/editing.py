@@ -29,10 +29,9 @@ from podstead.storage.records import Metadata
 from podstead.web.browsers import see_other
 from podstead.web.codes import WebCodes
 from podstead.web.files.documents import EDIT, DocumentContents, DocumentPage
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import files_url
+from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site

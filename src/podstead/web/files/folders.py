@@ -30,12 +30,10 @@ from podstead.web.files.members import (
     Order,
     RowWriter,
     Sorting,
-    breadcrumb,
     shown_agent,
-    shown_name,
 )
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import SHARED, files_url
+from podstead.web.pages.addresses import SHARED, breadcrumb, files_url, shown_name
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site
 from podstead.web.response import Response

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from markupsafe import Markup
 
 from podstead.core.caches import BoundedCache
-from podstead.core.identifiers import ROOT, ResourcePath, ancestors, segment_name
+from podstead.core.identifiers import ResourcePath, segment_name
 from podstead.core.media_types import essence
 from podstead.previews.kinds import Kind, kind_of
 from podstead.resources.entity_tags import last_modified_ms, state_version
@@ -23,30 +23,10 @@ from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.wac.decision import Reach
 from podstead.web.files.content import has_thumbnail, thumbnail_url
-from podstead.web.pages.addresses import files_url
+from podstead.web.pages.addresses import files_url, shown_name
 from podstead.web.pages.formats import date_text, iso_time, moment_text, name_sort_key, size_text
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _, current_texts
-
-
-def shown_name(path: ResourcePath) -> str:
-    """The name of a resource as people read it, without the slash of a container."""
-    return unquote(segment_name(path).removesuffix("/"))
-
-
-@dataclass(frozen=True, slots=True)
-class Crumb:
-    """One step on the way to a resource."""
-
-    name: str
-    path: ResourcePath
-
-
-def breadcrumb(path: ResourcePath) -> list[Crumb]:
-    """The way from the storage to a resource, both included."""
-    above = [each for each in reversed(ancestors(path)) if each != ROOT]
-    return [Crumb(shown_name(each), each) for each in (*above, path)]
-
 
 MAX_SORTED: Final = 20_000
 """A container with more members is listed in the order of their paths."""

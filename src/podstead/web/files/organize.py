@@ -38,10 +38,9 @@ from podstead.resources.service import ResourceService
 from podstead.web.browsers import VARY_BY_COOKIE, json_response
 from podstead.web.codes import WebCodes
 from podstead.web.errors import status_of
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.forms import FORM_TYPE, Fields, only, read_form
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import files_url
+from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest

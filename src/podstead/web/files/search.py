@@ -22,9 +22,8 @@ from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.service import ResourceService
 from podstead.storage.records import Metadata
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import files_url
+from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.response import Response

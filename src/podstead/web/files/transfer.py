@@ -26,7 +26,6 @@ from podstead.core.identifiers import (
 )
 from podstead.wac.modes import Mode
 from podstead.web.browsers import json_response
-from podstead.web.files.members import Crumb, breadcrumb, shown_name
 from podstead.web.files.organize import (
     Item,
     NothingSelected,
@@ -35,7 +34,7 @@ from podstead.web.files.organize import (
     problem_text,
     read_persons_selection,
 )
-from podstead.web.pages.addresses import COPY, FILES, MOVE, files_url
+from podstead.web.pages.addresses import COPY, FILES, MOVE, Crumb, breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest

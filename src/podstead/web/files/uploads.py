@@ -33,10 +33,9 @@ from podstead.storage.uploads import UploadRecord
 from podstead.web import tus
 from podstead.web.account.home import StorageNotes
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.forms import FormPart, is_multipart, read_parts
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import files_url
+from podstead.web.pages.addresses import breadcrumb, files_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.rendering import refusal_text
 from podstead.web.pages.request import PageRequest

@@ -27,9 +27,16 @@ from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import Reason
 from podstead.wac.sharing.rules import ROLE_MODES, AccessRule, Grantee, GranteeKind, Role, group
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import REQUESTS, SHARED, ask_url, files_url, local_address
+from podstead.web.pages.addresses import (
+    REQUESTS,
+    SHARED,
+    ask_url,
+    breadcrumb,
+    files_url,
+    local_address,
+    shown_name,
+)
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.request import PageRequest, Person
 from podstead.web.pages.site import Site

@@ -32,10 +32,9 @@ from podstead.resources.sharing.service import (
 )
 from podstead.wac.sharing.rules import AUTHENTICATED, EVERYONE, Grantee, GranteeKind, agent, group
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import share_url
+from podstead.web.pages.addresses import breadcrumb, share_url, shown_name
 from podstead.web.pages.cookies import Notice, Tone, add_notices
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.request import PageRequest

@@ -14,9 +14,15 @@ from podstead.resources.sharing.shared import SharedBy, SharedLists, SharedResou
 from podstead.wac.modes import Mode
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import breadcrumb, shown_name
 from podstead.web.pages import addresses
-from podstead.web.pages.addresses import REQUESTS, SHARED, files_url, share_url
+from podstead.web.pages.addresses import (
+    REQUESTS,
+    SHARED,
+    breadcrumb,
+    files_url,
+    share_url,
+    shown_name,
+)
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.site import Site
 from podstead.web.pages.texts import _

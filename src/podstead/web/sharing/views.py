@@ -32,8 +32,8 @@ from podstead.wac.sharing.rules import (
     role_of,
 )
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import shown_name
 from podstead.web.forms import FormSubmission
+from podstead.web.pages.addresses import shown_name
 from podstead.web.pages.rendering import PageRenderer
 from podstead.web.pages.request import PageRequest
 from podstead.web.pages.texts import N_, _

@@ -48,9 +48,10 @@ from podstead.wac.modes import NO_MODES, Modes
 from podstead.wac.sharing.access import AccessEntry, Scope
 from podstead.wac.sharing.rules import ROLE_MODES, Grantee, GranteeKind, Role, agent
 from podstead.web.codes import WebCodes
-from podstead.web.files.members import Member, Members, Order, Sorting, in_order, shown_name
+from podstead.web.files.members import Member, Members, Order, Sorting, in_order
 from podstead.web.forms import FormSubmission
 from podstead.web.pages import formats
+from podstead.web.pages.addresses import shown_name
 from podstead.web.pages.formats import name_sort_key
 from podstead.web.pages.rendering import is_translated, refusal_text
 from podstead.web.pages.texts import LANGUAGES, compiled_catalogues, texts_in, use_texts
